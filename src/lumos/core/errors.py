@@ -1,0 +1,211 @@
+"""Every error that Lumos raises on purpose, under one base.
+
+An error names the thing that failed and says what to do. It carries a stable `code`, whether a
+retry may help, and the exit code with which the command line ends. Entry points alone turn it
+into text, JSON or an HTTP status.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from typing_extensions import override
+
+EXIT_DONE = 0
+EXIT_GATE_FAILED = 1
+EXIT_USAGE = 2
+EXIT_UNREADABLE = 3
+EXIT_INTERNAL = 4
+
+
+class LumosError(Exception):
+    """Base of every Lumos error."""
+
+    code: ClassVar[str] = "LUM-000"
+    exit_code: ClassVar[int] = EXIT_INTERNAL
+    retryable: bool = False
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, retryable: bool | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        if retryable is not None:
+            self.retryable = retryable
+
+    @override
+    def __str__(self) -> str:
+        return self.message
+
+    @override
+    def __reduce__(self) -> tuple[object, ...]:
+        # The default calls the class with `args`, which breaks subclasses whose constructors take
+        # other arguments; Spark and Airflow workers pickle every error.
+        return _rebuild, (type(self), self.args), self.__dict__
+
+    def as_json(self) -> dict[str, str | bool | None]:
+        """Return the error as the object that `--json` prints."""
+        return {
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "retryable": self.retryable,
+        }
+
+
+def _rebuild(kind: type[LumosError], args: tuple[object, ...]) -> LumosError:
+    return kind.__new__(kind, *args)
+
+
+class ConfigurationError(LumosError):
+    """The settings are wrong: a bad key, value, file or environment variable."""
+
+    code = "LUM-100"
+    exit_code = EXIT_USAGE
+
+
+class UnknownNameError(ConfigurationError):
+    """A name of a source type, platform or exporter that nobody registered."""
+
+    code = "LUM-101"
+
+
+class MissingExtraError(ConfigurationError):
+    """A part is known but the packages it needs are not installed."""
+
+    code = "LUM-102"
+
+
+class UsageError(LumosError):
+    """The command was called with arguments that do not fit together."""
+
+    code = "LUM-110"
+    exit_code = EXIT_USAGE
+
+
+class InvalidModelError(LumosError):
+    """Input does not have the shape of a canonical model."""
+
+    code = "LUM-200"
+    exit_code = EXIT_UNREADABLE
+
+
+class InvalidUrnError(InvalidModelError):
+    """Text is not a Lumos URN."""
+
+    code = "LUM-201"
+
+
+class UnsupportedSnapshotVersionError(InvalidModelError):
+    """A snapshot was written by a newer Lumos than this one."""
+
+    code = "LUM-202"
+
+
+class InputUnreadableError(LumosError):
+    """A file or folder given by the user cannot be read."""
+
+    code = "LUM-210"
+    exit_code = EXIT_UNREADABLE
+
+
+class SourceError(LumosError):
+    """A source could not be scanned as a whole."""
+
+    code = "LUM-220"
+    exit_code = EXIT_UNREADABLE
+
+
+class UnreadableItemError(LumosError):
+    """One file, table or row of a source could not be read; the others can."""
+
+    code = "LUM-221"
+    exit_code = EXIT_UNREADABLE
+
+
+class StateError(LumosError):
+    """The state folder or state database cannot be used."""
+
+    code = "LUM-300"
+    exit_code = EXIT_UNREADABLE
+
+
+class StateLockedError(StateError):
+    """Another Lumos process is writing to the same state folder."""
+
+    code = "LUM-301"
+    retryable = True
+
+
+class StateReadOnlyError(StateError):
+    """The state folder or database does not allow writing."""
+
+    code = "LUM-302"
+
+
+class StorageFullError(StateError):
+    """There is no space left for what should be written; nothing was replaced."""
+
+    code = "LUM-303"
+    retryable = True
+
+
+class SnapshotNotFoundError(StateError):
+    """No snapshot of that name exists in the store."""
+
+    code = "LUM-310"
+
+
+class CorruptSnapshotError(StateError):
+    """A stored snapshot is not what was written: a checksum or count differs."""
+
+    code = "LUM-311"
+
+
+class PlatformError(LumosError):
+    """A catalog refused or failed a request."""
+
+    code = "LUM-400"
+    exit_code = EXIT_UNREADABLE
+
+
+class PlatformUnavailableError(PlatformError):
+    """A catalog did not answer."""
+
+    code = "LUM-401"
+    retryable = True
+
+
+class CapabilityError(PlatformError):
+    """A catalog was asked for something that its adapter does not declare."""
+
+    code = "LUM-402"
+
+
+class DatasetNotFoundError(PlatformError):
+    """The catalog holds no dataset under this URN."""
+
+    code = "LUM-403"
+
+    def __init__(self, urn: str, *, platform: str) -> None:
+        super().__init__(
+            f"{platform} has no dataset {urn}",
+            hint="look for it with: lumos search NAME",
+        )
+        self.urn = urn
+        self.platform = platform
+
+
+class VersionNotFoundError(LumosError):
+    """A dataset has no version of that name."""
+
+    code = "LUM-410"
+    exit_code = EXIT_UNREADABLE
+
+
+class GateFailedError(LumosError):
+    """A run completed, but `--strict`, `--fail-on` or a gate asked for failure."""
+
+    code = "LUM-500"
+    exit_code = EXIT_GATE_FAILED

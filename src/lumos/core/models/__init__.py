@@ -1,0 +1,122 @@
+"""The canonical models: frozen, closed, portable."""
+
+from lumos.core.models.change import (
+    Bump,
+    Change,
+    ChangeLevel,
+    ChangeScope,
+    Compatibility,
+    DownstreamImpact,
+    ImpactAnalysis,
+    ImpactReport,
+    SchemaChange,
+)
+from lumos.core.models.cost import CostRecord, CostReport
+from lumos.core.models.dataset import (
+    DatasetKind,
+    Location,
+    LumosDataset,
+    OperationalMetadata,
+    with_parts,
+)
+from lumos.core.models.governance import (
+    Deprecation,
+    Documentation,
+    Domain,
+    GlossaryTerm,
+    Governance,
+    Link,
+    Tag,
+)
+from lumos.core.models.lineage import (
+    ColumnMapping,
+    DatasetLineage,
+    Job,
+    LineageEdge,
+    LineageType,
+    TransformationType,
+)
+from lumos.core.models.migrations import load_snapshot
+from lumos.core.models.ownership import Group, Owner, Ownership, User
+from lumos.core.models.quality import (
+    AssertionResult,
+    AssertionStatus,
+    DatasetQuality,
+    DQAssertion,
+    QualityDimensions,
+    QualitySla,
+    Severity,
+)
+from lumos.core.models.snapshot import SNAPSHOT_SCHEMA_VERSION, Snapshot, SnapshotStatistics
+from lumos.core.models.types import Field, FieldType, ForeignKey, Schema, TimeUnit, TypeName
+from lumos.core.models.urn import Urn
+from lumos.core.models.version import (
+    FIRST_VERSION,
+    AlertState,
+    DatasetVersion,
+    SchemaHistory,
+    SemanticVersion,
+    VersionCategory,
+    VersionMapping,
+)
+
+__all__ = [
+    "FIRST_VERSION",
+    "SNAPSHOT_SCHEMA_VERSION",
+    "AlertState",
+    "AssertionResult",
+    "AssertionStatus",
+    "Bump",
+    "Change",
+    "ChangeLevel",
+    "ChangeScope",
+    "ColumnMapping",
+    "Compatibility",
+    "CostRecord",
+    "CostReport",
+    "DQAssertion",
+    "DatasetKind",
+    "DatasetLineage",
+    "DatasetQuality",
+    "DatasetVersion",
+    "Deprecation",
+    "Documentation",
+    "Domain",
+    "DownstreamImpact",
+    "Field",
+    "FieldType",
+    "ForeignKey",
+    "GlossaryTerm",
+    "Governance",
+    "Group",
+    "ImpactAnalysis",
+    "ImpactReport",
+    "Job",
+    "LineageEdge",
+    "LineageType",
+    "Link",
+    "Location",
+    "LumosDataset",
+    "OperationalMetadata",
+    "Owner",
+    "Ownership",
+    "QualityDimensions",
+    "QualitySla",
+    "Schema",
+    "SchemaChange",
+    "SchemaHistory",
+    "SemanticVersion",
+    "Severity",
+    "Snapshot",
+    "SnapshotStatistics",
+    "Tag",
+    "TimeUnit",
+    "TransformationType",
+    "TypeName",
+    "Urn",
+    "User",
+    "VersionCategory",
+    "VersionMapping",
+    "load_snapshot",
+    "with_parts",
+]

@@ -1,0 +1,110 @@
+"""What changed between two states of a dataset, and what that means to others."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field, JsonValue
+
+from lumos.core.models.base import CanonicalModel, Name, sha256_of
+from lumos.core.models.urn import Urn
+
+
+class ChangeLevel(StrEnum):
+    """How much a change matters to those who use the dataset."""
+
+    BREAKING = "BREAKING"
+    NON_BREAKING = "NON_BREAKING"
+    INFORMATIONAL = "INFORMATIONAL"
+
+    @property
+    def rank(self) -> int:
+        """Higher is worse."""
+        return {"BREAKING": 2, "NON_BREAKING": 1, "INFORMATIONAL": 0}[self.value]
+
+
+class ChangeScope(StrEnum):
+    """What part of a dataset a change touches."""
+
+    DATASET = "DATASET"
+    SCHEMA = "SCHEMA"
+    LINEAGE = "LINEAGE"
+    OWNERSHIP = "OWNERSHIP"
+    GOVERNANCE = "GOVERNANCE"
+    DOCUMENTATION = "DOCUMENTATION"
+    QUALITY = "QUALITY"
+    PROPERTIES = "PROPERTIES"
+
+
+class Bump(StrEnum):
+    """Which part of a semantic version a change raises."""
+
+    NONE = "NONE"
+    PATCH = "PATCH"
+    MINOR = "MINOR"
+    MAJOR = "MAJOR"
+
+    @property
+    def rank(self) -> int:
+        """Higher raises more."""
+        return ("NONE", "PATCH", "MINOR", "MAJOR").index(self.value)
+
+
+class Change(CanonicalModel):
+    """One difference between two states of a dataset, classified by one rule."""
+
+    dataset: Urn
+    path: str = Field(description="Where: `a.b`, `a[]`, `a{value}`; empty for the dataset itself.")
+    rule: Name
+    level: ChangeLevel
+    scope: ChangeScope
+    bump: Bump
+    old: JsonValue = None
+    new: JsonValue = None
+    caution: bool = Field(default=False, description="Allowed, but worth a second look.")
+    widening: bool = Field(default=False, description="The new type holds every old value.")
+    message: str
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies the finding across runs, independent of its wording."""
+        return sha256_of([self.rule, self.dataset, self.path, self.old, self.new])
+
+
+class Compatibility(StrEnum):
+    """Whether a downstream dataset survives a change."""
+
+    BREAKING = "BREAKING"
+    COMPATIBLE = "COMPATIBLE"
+    UNKNOWN = "UNKNOWN"
+
+
+class DownstreamImpact(CanonicalModel):
+    """What a change means for one downstream dataset."""
+
+    name: Name
+    compatibility: Compatibility
+    reason: str
+    owner: str | None = None
+    urn: Urn | None = None
+
+
+class ImpactAnalysis(CanonicalModel):
+    """Who is affected by a change, and what to do before it ships."""
+
+    downstream_datasets: tuple[DownstreamImpact, ...] = ()
+    recommendations: tuple[str, ...] = ()
+
+
+class SchemaChange(CanonicalModel):
+    """A change in one line, as an impact report names it."""
+
+    dataset: Name
+    change: str
+
+
+class ImpactReport(CanonicalModel):
+    """A schema change together with its impact."""
+
+    schema_change: SchemaChange
+    impact_analysis: ImpactAnalysis = ImpactAnalysis()

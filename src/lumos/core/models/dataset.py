@@ -1,0 +1,163 @@
+"""The dataset: what Lumos knows of a table, a folder of files, a topic or a view."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cached_property
+from typing import cast
+
+from pydantic import Field as ModelField
+from pydantic import JsonValue
+
+from lumos.core.models.base import (
+    CanonicalModel,
+    Count,
+    Name,
+    NameSet,
+    Properties,
+    UtcDatetime,
+    sha256_of,
+)
+from lumos.core.models.cost import CostRecord
+from lumos.core.models.governance import Documentation, Governance
+from lumos.core.models.lineage import DatasetLineage
+from lumos.core.models.ownership import Ownership
+from lumos.core.models.quality import DatasetQuality, DQAssertion
+from lumos.core.models.types import Schema
+from lumos.core.models.urn import Urn
+
+Json = dict[str, JsonValue]
+
+
+class DatasetKind(StrEnum):
+    """What sort of thing a dataset is."""
+
+    FILES = "FILES"
+    TABLE = "TABLE"
+    VIEW = "VIEW"
+    STREAM = "STREAM"
+    COLLECTION = "COLLECTION"
+
+
+class Location(CanonicalModel):
+    """Where a dataset is kept. It never holds credentials."""
+
+    bucket: str | None = None
+    path: str | None = None
+    prefix: str | None = None
+    partitioning: str | None = ModelField(
+        default=None, description="The template of its partitions: `year={yyyy}/month={mm}`."
+    )
+    partition_keys: tuple[Name, ...] = ()
+
+
+class OperationalMetadata(CanonicalModel):
+    """Observed facts on a dataset: size, rows, freshness, use."""
+
+    file_count: Count | None = None
+    total_size_bytes: Count | None = None
+    row_count: Count | None = ModelField(default=None, description="Exact, where it is known.")
+    row_count_estimate: Count | None = None
+    partition_count: Count | None = None
+    last_modified: UtcDatetime | None = None
+    last_queried: UtcDatetime | None = None
+    query_count: Count | None = None
+
+
+OBSERVED = frozenset({"statistics", "quality", "cost", "version", "extensions"})
+"""Parts of a dataset that are recorded and reported but never compared or versioned."""
+
+# `schema` is the name people know; pydantic's own deprecated method of that name gives way.
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", message='Field name "schema"', category=UserWarning)
+
+    class LumosDataset(CanonicalModel):
+        """A dataset in canonical form."""
+
+        urn: Urn
+        name: Name
+        platform: Name
+        kind: DatasetKind | None = None
+        environment: str | None = None
+        database: str | None = None
+        namespace: str | None = ModelField(
+            default=None, description="What databases call the schema that a table lies in."
+        )
+        format: str | None = None
+        location: Location | None = None
+        schema: Schema = Schema()  # type: ignore[assignment]
+        lineage: DatasetLineage = DatasetLineage()
+        ownership: Ownership = Ownership()
+        tags: NameSet = ()
+        governance: Governance = Governance()
+        documentation: Documentation = Documentation()
+        properties: Properties = ModelField(default_factory=dict)
+        assertions: tuple[DQAssertion, ...] = ()
+        statistics: OperationalMetadata | None = None
+        quality: DatasetQuality | None = None
+        cost: CostRecord | None = None
+        version: str | None = None
+        extensions: Properties = ModelField(default_factory=dict)
+
+        @cached_property
+        def contract_hash(self) -> str:
+            """The SHA-256 of the contract: equal for two states that mean the same to users."""
+            return sha256_of(self.contract())
+
+        def contract(self) -> Json:
+            """Return what others rely on, in a form that does not depend on listing order."""
+            document = {
+                name: value for name, value in self.to_json().items() if name not in OBSERVED
+            }
+            lineage = document.pop("lineage", None)
+            if isinstance(lineage, dict) and lineage.get("upstream"):
+                document["upstream"] = lineage["upstream"]
+            schema = document.get("schema")
+            if isinstance(schema, dict):
+                document["schema"] = _contract_of_schema(schema)
+            assertions = document.get("assertions")
+            if isinstance(assertions, list):
+                document["assertions"] = sorted(assertions, key=sha256_of)
+            return document
+
+
+def with_parts(dataset: LumosDataset, **parts: object) -> LumosDataset:
+    """Return the dataset with some parts replaced, validated and hashed anew."""
+    return LumosDataset.model_validate({**dict(dataset), **parts})
+
+
+def _contract_of_schema(schema: Json) -> Json:
+    positional = bool(schema.get("positional"))
+    contract = {**schema, "fields": _contract_of_fields(schema.get("fields"), positional)}
+    for name in ("unique_keys", "foreign_keys"):
+        keys = schema.get(name)
+        if isinstance(keys, list):
+            contract[name] = sorted(keys, key=sha256_of)
+    return contract
+
+
+def _contract_of_fields(fields: JsonValue, positional: bool) -> list[JsonValue]:
+    members = [_contract_of_type(field) for field in cast("list[Json]", fields or [])]
+    if not positional:
+        members.sort(key=lambda field: str(field["name"]))
+    return [*members]
+
+
+def _contract_of_type(node: Mapping[str, JsonValue]) -> Json:
+    """Leave out the source's spelling of a type, unless nothing else tells what it is."""
+    contract = dict(node)
+    if contract["type"] != "UNKNOWN":
+        contract.pop("native_type", None)
+    for name in ("items", "key", "value"):
+        if name in contract:
+            contract[name] = _contract_of_type(cast("Json", contract[name]))
+    if "branches" in contract:
+        branches = (
+            _contract_of_type(branch) for branch in cast("list[Json]", contract["branches"])
+        )
+        contract["branches"] = sorted(branches, key=sha256_of)
+    if "fields" in contract:
+        contract["fields"] = _contract_of_fields(contract["fields"], positional=False)
+    return contract

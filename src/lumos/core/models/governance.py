@@ -1,0 +1,64 @@
+"""Tags, glossary terms and domains, and the documentation of a dataset."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from lumos.core.models.base import CanonicalModel, Name, NameSet
+
+
+class Tag(CanonicalModel):
+    """A label that datasets and fields may carry."""
+
+    name: Name
+    description: str | None = None
+    sensitive: bool = False
+
+
+class GlossaryTerm(CanonicalModel):
+    """A business term and what it means."""
+
+    name: Name
+    definition: str | None = None
+    parent: str | None = None
+    synonyms: NameSet = ()
+
+
+class Domain(CanonicalModel):
+    """A part of the business to which datasets belong."""
+
+    name: Name
+    description: str | None = None
+    parent: str | None = None
+
+
+class Deprecation(CanonicalModel):
+    """That something is on its way out, until when, and what to use instead."""
+
+    note: str | None = None
+    sunset: date | None = None
+    replacement: str | None = None
+
+
+class Governance(CanonicalModel):
+    """The governance of a dataset beyond its tags, which stand on the dataset itself."""
+
+    domains: NameSet = ()
+    glossary_terms: NameSet = ()
+    deprecation: Deprecation | None = None
+
+
+class Link(CanonicalModel):
+    """A page that says more."""
+
+    url: Name
+    description: str | None = None
+
+
+class Documentation(CanonicalModel):
+    """What people wrote about a dataset: its institutional memory."""
+
+    description: str | None = None
+    business_context: str | None = None
+    sla: str | None = None
+    links: tuple[Link, ...] = ()
