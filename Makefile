@@ -1,0 +1,63 @@
+# Every command of the project. Needs make and Python 3.11+; `make setup` brings the rest.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+
+BIN := .venv/bin
+STAMP := .venv/.lumos-setup
+PYTEST := $(BIN)/python -m pytest
+# Another interpreter: make setup PYTHON=/path/to/python3.13
+PYTHON ?=
+
+.PHONY: help setup demo test test-fast services test-services test-full lint format docs bench lock lock-check clean
+
+help: ## Show this help
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Create .venv with the locked dependencies (done by every other target when needed)
+
+$(STAMP): requirements.lock tools/bootstrap.lock pyproject.toml tools/setup.py tools/find_python.sh
+	@python=$$(tools/find_python.sh $(PYTHON)) && "$$python" tools/setup.py
+
+demo: $(STAMP) ## See Lumos work on a small example, from nothing to a reported change
+	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
+
+test: $(STAMP) lint docs ## Lint, docs and every test that wheels can carry: Spark, PostgreSQL; no root
+	$(PYTEST) -m "not service and not full"
+
+test-fast: $(STAMP) ## Unit, contract and golden tests: no JVM, no server, seconds
+	$(PYTEST) -m "not spark and not postgres and not service and not full"
+
+services: ## Install the system packages of the service tests (Debian; elsewhere it says what to install)
+	@tools/services.sh install
+
+test-services: $(STAMP) services ## Tests against system packages and larger servers
+	@$(BIN)/python tools/service_tests.py
+
+test-full: $(STAMP) ## Every test of `make test`, with fault, fuzz and scale tests at full size
+	LUMOS_TEST_FULL=1 $(PYTEST) -m "not service"
+
+lint: $(STAMP) ## Formatting, lint rules, types and import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP) ## Rewrite the code to the house format and apply safe fixes
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+docs: $(STAMP) ## Build the documentation into docs/_build/html; a warning is an error
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky -b html docs docs/_build/html
+
+bench: $(STAMP) ## Run every benchmark in benchmarks/
+	@$(BIN)/python tools/bench.py
+
+lock: $(STAMP) ## Write requirements.lock anew from pyproject.toml (newest versions: UPGRADE=1)
+	@tools/lock.sh $(if $(UPGRADE),--upgrade)
+
+lock-check: $(STAMP) ## Fail when requirements.lock does not match pyproject.toml
+	@tools/lock.sh --check
+
+clean: ## Remove the environment, caches and build results
+	rm -rf .venv docs/_build build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

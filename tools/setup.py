@@ -1,0 +1,84 @@
+"""Make `.venv` from the lock: the whole of `make setup`, with nothing but the standard library.
+
+pip installs a pinned uv, uv installs the rest; both check hashes. uv does not read pip's own
+configuration, so an index, mirror or certificate configured for pip is handed on to it.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = ROOT / ".venv"
+PYTHON = ENVIRONMENT / "bin" / "python"
+STAMP = ENVIRONMENT / ".lumos-setup"
+UV_NAMES = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "cert": "SSL_CERT_FILE",
+}
+ADDITIVE = {"UV_INDEX": " ", "UV_FIND_LINKS": ","}
+
+
+def main() -> None:
+    """Create the environment if it is missing or broken, then bring it to the lock."""
+    if not _runs(PYTHON):
+        print(f"setup: creating .venv with Python {sys.version.split()[0]}", flush=True)
+        venv.create(ENVIRONMENT, with_pip=True, clear=True)
+    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    print("setup: installing the locked dependencies", flush=True)
+    _run([*pip, "install", "--require-hashes", "-r", str(ROOT / "tools" / "bootstrap.lock")])
+    uv = [str(ENVIRONMENT / "bin" / "uv"), "pip"]
+    settings = {**uv_settings(_pip_settings(), dict(os.environ)), "VIRTUAL_ENV": str(ENVIRONMENT)}
+    lock = str(ROOT / "requirements.lock")
+    _run([*uv, "sync", "--quiet", "--require-hashes", "--build-constraints", lock, lock], settings)
+    editable = ["install", "--quiet", "--no-deps", "--no-build-isolation", "-e", str(ROOT)]
+    _run([*uv, *editable], settings)
+    STAMP.touch()
+
+
+def uv_settings(pip_settings: dict[str, str], environment: dict[str, str]) -> dict[str, str]:
+    """Return pip's settings under uv's names; what is set for uv already is left alone."""
+    settings: dict[str, str] = {}
+    for name, value in pip_settings.items():
+        variable = UV_NAMES.get(name)
+        if variable and variable not in environment:
+            settings[variable] = ADDITIVE.get(variable, " ").join(value.split())
+    return settings
+
+
+def _pip_settings() -> dict[str, str]:
+    # Lines such as global.index-url='…' and :env:.index-url='…'; later ones take precedence.
+    command = [str(PYTHON), "-m", "pip", "config", "list"]
+    listed = subprocess.run(command, check=False, capture_output=True, text=True).stdout
+    settings: dict[str, str] = {}
+    for line in listed.splitlines():
+        key, separator, value = line.partition("=")
+        section, _, name = key.rpartition(".")
+        if separator and section in {"global", "install", ":env:"}:
+            settings[name] = str(ast.literal_eval(value))
+    return settings
+
+
+def _runs(python: Path) -> bool:
+    if not python.exists():
+        return False
+    return subprocess.run([str(python), "-m", "pip", "-q", "--version"], check=False,
+                          capture_output=True).returncode == 0  # fmt: skip
+
+
+def _run(command: list[str], settings: dict[str, str] | None = None) -> None:
+    result = subprocess.run(command, check=False, env={**os.environ, **(settings or {})})
+    if result.returncode:
+        print(f"setup: failed: {' '.join(command)}", file=sys.stderr)
+        sys.exit(result.returncode)
+
+
+if __name__ == "__main__":
+    main()
