@@ -17,18 +17,21 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
 STAMP = ENVIRONMENT / ".lumos-setup"
+# pip's name, uv's variable, and what stands between several values.
 UV_NAMES = {
-    "index-url": "UV_DEFAULT_INDEX",
-    "extra-index-url": "UV_INDEX",
-    "find-links": "UV_FIND_LINKS",
-    "cert": "SSL_CERT_FILE",
+    "cert": ("SSL_CERT_FILE", ""),
+    "extra-index-url": ("UV_INDEX", " "),
+    "find-links": ("UV_FIND_LINKS", ","),
+    "index-url": ("UV_DEFAULT_INDEX", ""),
+    "proxy": ("ALL_PROXY", ""),
+    "timeout": ("UV_HTTP_TIMEOUT", ""),
+    "trusted-host": ("UV_INSECURE_HOST", " "),
 }
-ADDITIVE = {"UV_INDEX": " ", "UV_FIND_LINKS": ","}
 
 
 def main() -> None:
     """Create the environment if it is missing or broken, then bring it to the lock."""
-    if not _runs(PYTHON):
+    if not _fits(PYTHON):
         print(f"setup: creating .venv with Python {sys.version.split()[0]}", flush=True)
         venv.create(ENVIRONMENT, with_pip=True, clear=True)
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--quiet"]
@@ -46,10 +49,10 @@ def main() -> None:
 def uv_settings(pip_settings: dict[str, str], environment: dict[str, str]) -> dict[str, str]:
     """Return pip's settings under uv's names; what is set for uv already is left alone."""
     settings: dict[str, str] = {}
-    for name, value in pip_settings.items():
-        variable = UV_NAMES.get(name)
-        if variable and variable not in environment:
-            settings[variable] = ADDITIVE.get(variable, " ").join(value.split())
+    for name, (variable, separator) in UV_NAMES.items():
+        if name in pip_settings and variable not in environment:
+            value = pip_settings[name].strip()
+            settings[variable] = separator.join(value.split()) if separator else value
     return settings
 
 
@@ -62,15 +65,17 @@ def _pip_settings() -> dict[str, str]:
         key, separator, value = line.partition("=")
         section, _, name = key.rpartition(".")
         if separator and section in {"global", "install", ":env:"}:
-            settings[name] = str(ast.literal_eval(value))
+            settings[name.removeprefix("default-")] = str(ast.literal_eval(value))
     return settings
 
 
-def _runs(python: Path) -> bool:
+def _fits(python: Path) -> bool:
+    """Tell whether an environment is there, whole and new enough."""
     if not python.exists():
         return False
-    return subprocess.run([str(python), "-m", "pip", "-q", "--version"], check=False,
-                          capture_output=True).returncode == 0  # fmt: skip
+    check = "import pip, sys; sys.exit(sys.version_info < (3, 11))"
+    process = subprocess.run([str(python), "-c", check], check=False, capture_output=True)
+    return process.returncode == 0
 
 
 def _run(command: list[str], settings: dict[str, str] | None = None) -> None:

@@ -6,6 +6,7 @@ import configparser
 import importlib.metadata
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -177,6 +178,23 @@ def test_a_python_without_venv_is_named_in_one_line(tmp_path: Path) -> None:
 
 def test_a_python_that_fits_is_taken() -> None:
     assert _find_python(Path(sys.executable)).stdout.strip() == sys.executable
+
+
+def test_what_is_configured_for_pip_reaches_uv_unless_uv_has_its_own() -> None:
+    uv_settings = runpy.run_path(str(ROOT / "tools" / "setup.py"))["uv_settings"]
+    pip = {
+        "index-url": "mirror/a",
+        "extra-index-url": "\nmirror/b\nmirror/c",
+        "find-links": "wheels more-wheels",
+        "cert": "/a folder/ca.pem",
+        "no-color": "1",
+    }
+
+    assert uv_settings(pip, {"UV_DEFAULT_INDEX": "own"}) == {
+        "UV_INDEX": "mirror/b mirror/c",
+        "UV_FIND_LINKS": "wheels,more-wheels",
+        "SSL_CERT_FILE": "/a folder/ca.pem",
+    }
 
 
 def _find_python(python: Path) -> subprocess.CompletedProcess[str]:
