@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 LOCK = (ROOT / "requirements.lock").read_text("utf-8")
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^ ;\\]+)(?: ; (?P<marker>[^\\]+))?")
-# Folders above a layer, data, the shipped contracts with a rule of their own, and `python -m lumos`.
+# Folders above a layer, data, contracts with a rule of their own, and `python -m lumos`.
 OUTSIDE_THE_LAYERS = {"lumos.__main__", "lumos.core", "lumos.schemas", "lumos.testing"}
 
 
