@@ -1,0 +1,1 @@
+"""Pure readers, one per file format: bytes in, facts out; no network, no writing."""

@@ -1,0 +1,45 @@
+"""Tells from its first bytes what a file really is, whatever its name says."""
+
+from __future__ import annotations
+
+from typing import Final
+
+HEAD_BYTES: Final = 64
+_FIRST_PRINTABLE = 0x20
+
+_MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
+    (b"PAR1", "Parquet"),
+    (b"PARE", "encrypted Parquet"),
+    (b"Obj\x01", "Avro"),
+    (b"ORC", "ORC"),
+    (b"ARROW1", "an Arrow file"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
+    (b"BZh", "a bzip2 archive"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+    (b"%PDF-", "a PDF document"),
+)
+
+
+def looks_like(head: bytes) -> str | None:
+    """Name what the first bytes of a file look like; None when they tell nothing."""
+    for magic, name in _MAGIC:
+        if head.startswith(magic):
+            return name
+    if not head.strip(b"\x00"):
+        return "zero bytes" if head else None
+    if _is_text(head):
+        return "JSON" if head.lstrip()[:1] in (b"{", b"[") else "text, such as CSV"
+    return None
+
+
+def _is_text(head: bytes) -> bool:
+    if any(byte < _FIRST_PRINTABLE and byte not in b"\t\r\n" for byte in head):
+        return False
+    try:
+        head.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data"  # the cut fell inside a character
+    return True

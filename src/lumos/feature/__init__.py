@@ -1,0 +1,1 @@
+"""What Lumos does for people, one package per use; features never import each other."""

@@ -1,0 +1,1 @@
+"""Reads metadata from sources: handlers say what to scan and yield canonical records."""

@@ -1,0 +1,1 @@
+"""The source handlers; the factory names them, and nothing else imports one by name."""

@@ -1,0 +1,69 @@
+"""Finds the handler of a source by its type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from lumos.core.registry import Registry
+from lumos.core.settings import RawSettings, SourceEntry, settings_from_mapping, validate_against
+from lumos.feature.ingestion.handlers.base_ingestion_handler import (
+    BaseIngestionHandler,
+    SourceSettings,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+AnyHandler: TypeAlias = BaseIngestionHandler[Any]
+
+_HANDLERS = "lumos.feature.ingestion.handlers"
+BUILT_IN: Mapping[str, str] = {
+    "local": f"{_HANDLERS}.local:LocalHandler",
+    "parquet": f"{_HANDLERS}.parquet:ParquetHandler",
+}
+
+
+class HandlerFactory:
+    """Makes handlers of the source types that Lumos has or that others registered."""
+
+    _registry: ClassVar[Registry[AnyHandler]] = Registry(
+        "lumos.sources", builtins=BUILT_IN, noun="source type"
+    )
+
+    @classmethod
+    def get_handler(cls, source: SourceEntry | Mapping[str, JsonValue]) -> AnyHandler:
+        """Return the handler of a source, its settings validated.
+
+        Args:
+            source: an entry of `sources`, or a mapping in any form that an entry may have:
+                `{"type": ...}`, `{"source": {"type": ...}}`, `{"source_type": ...}`.
+
+        Raises:
+            UnknownNameError: no handler of that type is registered.
+            InvalidSettingsError: the settings do not fit the handler; no value is echoed.
+        """
+        entry = source if isinstance(source, SourceEntry) else _entry_of(source)
+        handler = cls._registry.load(entry.type)
+        raw = RawSettings(
+            {**entry.settings, "type": entry.type, "name": entry.name},
+            origin=entry.settings.origin,
+        )
+        settings: SourceSettings = validate_against(
+            handler.settings_model, raw, where=f"source '{entry.name}'"
+        )
+        return handler(settings)
+
+    @classmethod
+    def register(cls, source_type: str, handler: type[AnyHandler] | str) -> None:
+        """Let a source type stand for a handler class, or for one given as `module:Class`."""
+        cls._registry.register(source_type, handler)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return every source type in ascending order."""
+        return cls._registry.names()
+
+
+def _entry_of(config: Mapping[str, JsonValue]) -> SourceEntry:
+    return settings_from_mapping({"sources": [dict(config)]}, {}).sources[0]

@@ -1,0 +1,149 @@
+"""Every registered source handler against the shipped contract, and proof that it has teeth."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typing_extensions import override
+
+from lumos.core.models import Urn
+from lumos.feature.ingestion.handlers.factory import BUILT_IN, AnyHandler
+from lumos.feature.ingestion.handlers.local import LocalHandler, LocalSettings
+from lumos.feature.ingestion.records import ScanRecord, ScanUnit, UnreadableItem
+from lumos.testing.handler_contract import HandlerContract, SourceCase
+
+
+def small_lake(folder: Path) -> frozenset[str]:
+    """Write three Parquet files and a broken one; return the URNs of the three."""
+    paths = [folder / name for name in ("orders.parquet", "raw/events.parquet", "raw/ünï köd.pq")]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"id": [1, 2], "note": ["a", None]}), path)
+    (folder / "raw" / "broken.parquet").write_bytes(b"PAR1 this is not the whole file")
+    (folder / "_SUCCESS").write_bytes(b"")
+    return frozenset(str(Urn.of("local", *path.parts[1:])) for path in paths)
+
+
+def parquet_case(folder: Path, source_type: str) -> SourceCase:
+    urns = small_lake(folder)
+    return SourceCase(
+        config={"type": source_type, "name": "lake", "path": str(folder)},
+        datasets=urns,
+        broken_item="raw/broken.parquet",
+        folder=folder,
+        missing={"path": str(folder / "nowhere")},
+    )
+
+
+class TestLocal(HandlerContract):
+    source_type: ClassVar = "local"
+
+    @pytest.fixture
+    @override
+    def source(self, tmp_path: Path) -> SourceCase:
+        return parquet_case(tmp_path / "lake", "local")
+
+
+class TestParquet(HandlerContract):
+    source_type: ClassVar = "parquet"
+
+    @pytest.fixture
+    @override
+    def source(self, tmp_path: Path) -> SourceCase:
+        return parquet_case(tmp_path / "lake", "parquet")
+
+
+def test_every_built_in_source_type_has_a_contract_case() -> None:
+    cases = {case.source_type for case in (TestLocal, TestParquet)}
+    assert set(BUILT_IN) == cases, "add a subclass of HandlerContract for the new source type"
+
+
+class _StopsAtTheBrokenFile(LocalHandler):
+    """Raises where it should yield an unreadable item."""
+
+    @override
+    def scan(self, unit: ScanUnit) -> Iterator[ScanRecord]:
+        for record in super().scan(unit):
+            if isinstance(record, UnreadableItem):
+                raise record.error
+            yield record
+
+
+class _LeaksAForeignError(LocalHandler):
+    @override
+    def scan(self, unit: ScanUnit) -> Iterator[ScanRecord]:
+        yield from super().scan(unit)
+        raise KeyError("hunter2")
+
+
+class _HidesTheBrokenFile(LocalHandler):
+    @override
+    def scan(self, unit: ScanUnit) -> Iterator[ScanRecord]:
+        return (record for record in super().scan(unit) if not isinstance(record, UnreadableItem))
+
+
+class _WritesAMarker(LocalHandler):
+    @override
+    def scan(self, unit: ScanUnit) -> Iterator[ScanRecord]:
+        Path(unit.target, "_lumos_was_here").touch()
+        yield from super().scan(unit)
+
+
+class _ReadsWhilePlanning(LocalHandler):
+    @override
+    def plan(self) -> Iterator[ScanUnit]:
+        for path in sorted(self.settings.path.glob("*.parquet")):
+            path.read_bytes()
+        yield from super().plan()
+
+
+class _YieldsTwice(LocalHandler):
+    @override
+    def scan(self, unit: ScanUnit) -> Iterator[ScanRecord]:
+        yield from super().scan(unit)
+        yield from super().scan(unit)
+
+
+class _UnitsThatCannotTravel(LocalHandler):
+    @override
+    def plan(self) -> Iterator[ScanUnit]:
+        for unit in super().plan():
+            object.__setattr__(unit, "connection", lambda: None)
+            yield unit
+
+
+@pytest.mark.parametrize(
+    ("kind", "broken_promise"),
+    [
+        (_StopsAtTheBrokenFile, "a_broken_item_is_named_with_its_reason_and_stops_nothing"),
+        (_StopsAtTheBrokenFile, "a_broken_item_does_not_make_the_run_incomplete"),
+        (_LeaksAForeignError, "a_broken_item_is_named_with_its_reason_and_stops_nothing"),
+        (_HidesTheBrokenFile, "a_broken_item_is_named_with_its_reason_and_stops_nothing"),
+        (_WritesAMarker, "it_writes_nothing_to_the_source"),
+        (_ReadsWhilePlanning, "planning_reads_no_data"),
+        (_YieldsTwice, "scanning_one_unit_never_yields_a_dataset_twice"),
+        (_UnitsThatCannotTravel, "handler_and_units_travel_to_executors"),
+    ],
+)
+def test_the_contract_finds_a_broken_handler(
+    tmp_path: Path, kind: type[LocalHandler], broken_promise: str
+) -> None:
+    case = parquet_case(tmp_path / "lake", "local")
+    settings = LocalSettings(type="local", name="lake", path=tmp_path / "lake")
+    check_contract(broken_promise, LocalHandler(settings), case)
+    with pytest.raises((AssertionError, AttributeError, pickle.PicklingError)):
+        check_contract(broken_promise, kind(settings), case)
+
+
+def check_contract(promise: str, handler: AnyHandler, case: SourceCase) -> None:
+    """Hold a handler against one test of the contract."""
+    check = getattr(TestLocal(), f"test_{promise}")
+    given = {"handler": handler, "source": case}
+    check(**{name: given[name] for name in inspect.signature(check).parameters})

@@ -1,0 +1,245 @@
+"""The Parquet footer reader: what it tells of good files, and what it says of all others."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import re
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typing_extensions import override
+
+from lumos.core.errors import UnreadableItemError
+from lumos.core.formats.facts import FileFacts
+from lumos.core.formats.magic import looks_like
+from lumos.core.formats.parquet import read_parquet
+
+VALUE = "data-value-4711"
+
+
+def parquet_bytes(table: pa.Table, **options: Any) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, **options)
+    return sink.getvalue()
+
+
+def facts_of(content: bytes) -> FileFacts:
+    return read_parquet(io.BytesIO(content), size=len(content))
+
+
+ORDERS = pa.table(
+    {
+        "id": pa.array([1, 2, 3], pa.int64()),
+        "customer": pa.array([VALUE, None, "b"]),
+        "total": pa.array([Decimal("1.50"), None, None], pa.decimal128(10, 2)),
+    }
+)
+
+
+def test_rows_groups_schema_and_writer_come_from_the_footer() -> None:
+    facts = facts_of(parquet_bytes(ORDERS, row_group_size=2))
+    assert (facts.rows, facts.row_groups, facts.format) == (3, 2, "parquet")
+    assert [field.signature() for field in facts.schema.fields] == [
+        "INT64",
+        "STRING",
+        "DECIMAL(10,2)",
+    ]
+    assert facts.created_by is not None
+    assert "parquet" in facts.created_by
+    assert facts.warnings == ()
+
+
+def test_no_value_of_the_data_is_in_the_facts() -> None:
+    content = parquet_bytes(ORDERS, write_statistics=True)
+    assert VALUE.encode() in content
+    assert VALUE not in repr(facts_of(content))
+
+
+def test_a_file_without_rows_is_read() -> None:
+    assert facts_of(parquet_bytes(ORDERS.slice(0, 0))).rows == 0
+
+
+def test_a_footer_longer_than_the_first_read_is_read_whole() -> None:
+    wide = pa.table({f"column_with_a_long_name_{i:06}": [i] for i in range(2_000)})
+    content = parquet_bytes(wide)
+    assert int.from_bytes(content[-8:-4], "little") > 64 * 1024
+    assert len(facts_of(content).schema.fields) == 2_000
+
+
+def test_logical_types_are_read_without_arrows_own_schema() -> None:
+    table = pa.table(
+        {
+            "u": pa.array([b"0" * 16], pa.uuid()),
+            "j": pa.array(["{}"], pa.json_()),
+            "t": pa.array([1], pa.timestamp("us", tz="UTC")),
+            "n": pa.array([1], pa.timestamp("ms")),
+        }
+    )
+    facts = facts_of(parquet_bytes(table, store_schema=False))
+    assert [field.signature() for field in facts.schema.fields] == [
+        "UUID",
+        "JSON",
+        "TIMESTAMP(us,UTC)",
+        "TIMESTAMP_NTZ(ms)",
+    ]
+
+
+def test_int96_times_are_instants_at_any_depth() -> None:
+    moment = pa.timestamp("ns")
+    table = pa.table(
+        {
+            "first": pa.array([1]),
+            "at": pa.array([1], moment),
+            "nested": pa.array(
+                [{"x": "a", "times": [1], "by": [("k", 1)]}],
+                pa.struct(
+                    [
+                        ("x", pa.string()),
+                        ("times", pa.list_(moment)),
+                        ("by", pa.map_(pa.string(), moment)),
+                    ]
+                ),
+            ),
+        }
+    )
+    facts = facts_of(parquet_bytes(table, use_deprecated_int96_timestamps=True))
+    assert [field.signature() for field in facts.schema.fields] == [
+        "INT64",
+        "TIMESTAMP(ns)",
+        "STRUCT<x: STRING, times: ARRAY<TIMESTAMP(ns)>, by: MAP<STRING, TIMESTAMP(ns)>>",
+    ]
+    assert facts.schema.fields[1].native_type == "int96"
+
+
+def test_descriptions_of_file_and_columns_are_kept() -> None:
+    column = pa.field("id", pa.int64(), metadata={"comment": "the key"})
+    schema = pa.schema([column], metadata={"description": "orders of the shop"})
+    facts = facts_of(parquet_bytes(pa.table([pa.array([1])], schema=schema)))
+    assert facts.description == "orders of the shop"
+    assert facts.schema.fields[0].description == "the key"
+
+
+def spark_schema(**comments: str) -> bytes:
+    inner = {"name": "b", "type": "integer", "metadata": {"comment": comments["b"]}}
+    struct = {"type": "struct", "fields": [inner]}
+    outer = {"name": "a", "type": struct, "metadata": {"comment": comments["a"]}}
+    return json.dumps({"type": "struct", "fields": [outer]}).encode()
+
+
+NESTED_TABLE = pa.table({"a": pa.array([{"b": 1}], pa.struct([("b", pa.int32())]))})
+SPARK_KEY = b"org.apache.spark.sql.parquet.row.metadata"
+
+
+def test_comments_that_spark_keeps_beside_the_schema_are_found() -> None:
+    table = NESTED_TABLE.replace_schema_metadata({SPARK_KEY: spark_schema(a="outer", b="inner")})
+    (column,) = facts_of(parquet_bytes(table)).schema.fields
+    assert (column.description, column.fields[0].description) == ("outer", "inner")
+
+
+@pytest.mark.parametrize(
+    "text", [b'{"comment"', b'["comment"]', b'{"fields": ["comment"]}', b'{"fields": 1}']
+)
+def test_a_strange_spark_schema_costs_the_comments_and_nothing_else(text: bytes) -> None:
+    table = NESTED_TABLE.replace_schema_metadata({SPARK_KEY: text})
+    assert facts_of(parquet_bytes(table)).schema.fields[0].signature() == "STRUCT<b: INT32>"
+
+
+GOOD = parquet_bytes(ORDERS)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "the file is empty"),
+        (b"PAR1", "cut off: it has 4 bytes"),
+        (GOOD[:-1], "cut off: it has no Parquet footer"),
+        (GOOD[: len(GOOD) // 2], "cut off: it has no Parquet footer"),
+        (b"id,name\n1,x\n" * 9, "not a Parquet file: it looks like text, such as CSV"),
+        (b'{"id": 1}\n', "not a Parquet file: it looks like JSON"),
+        (b"Obj\x01 and more", "it looks like Avro"),
+        (b"\x1f\x8b" + bytes(20), "it looks like a gzip archive"),
+        (bytes(100), "it looks like zero bytes"),
+        (b"\x80\x81\x82\x00\x01", "it is not a Parquet file"),
+        (b"PARE" + bytes(20) + b"PARE", "its footer is encrypted"),
+        (GOOD[:-4] + b"PARE", "its footer is encrypted"),
+        (GOOD[:-8] + b"\xff\xff\xff\x7fPAR1", "the length it gives does not fit"),
+        (GOOD[:-8] + b"\x00\x00\x00\x00PAR1", "the length it gives does not fit"),
+        (b"PAR1" + b"\xff" * 40 + b"\x28\x00\x00\x00PAR1", "its footer is damaged"),
+    ],
+)
+def test_a_file_that_is_no_parquet_says_why(content: bytes, reason: str) -> None:
+    with pytest.raises(UnreadableItemError, match=re.escape(reason)):
+        facts_of(content)
+
+
+def test_a_schema_nested_too_deeply_says_so() -> None:
+    kind: pa.DataType = pa.int8()
+    for _ in range(120):
+        kind = pa.struct([("f", kind)])
+    sink = io.BytesIO()
+    with pq.ParquetWriter(sink, pa.schema([("deep", kind)])):
+        pass
+    with pytest.raises(UnreadableItemError, match="nested deeper than 100 levels"):
+        facts_of(sink.getvalue())
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_worth_another_try() -> None:
+    wide = parquet_bytes(pa.table({f"column_with_a_long_name_{i:06}": [i] for i in range(2_000)}))
+
+    class Shrinking(io.BytesIO):
+        reads = 0
+
+        @override
+        def read(self, size: int | None = -1, /) -> bytes:
+            self.reads += 1
+            return super().read(size) if self.reads < 3 else b""
+
+    with pytest.raises(UnreadableItemError, match="changed while it was read") as raised:
+        read_parquet(Shrinking(wide), size=len(wide))
+    assert raised.value.retryable
+
+
+def test_a_disk_error_is_an_unreadable_item() -> None:
+    class Failing(io.BytesIO):
+        @override
+        def seek(self, offset: int, whence: int = 0, /) -> int:
+            raise OSError(5, "Input/output error")
+
+    with pytest.raises(UnreadableItemError, match="cannot be read: Input/output error"):
+        read_parquet(Failing(GOOD), size=len(GOOD))
+
+
+@given(st.integers(0, 2**32))
+def test_a_damaged_file_is_read_or_refused_and_never_anything_else(seed: int) -> None:
+    chance = random.Random(seed)
+    content = bytearray(GOOD)
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    for _ in range(chance.randint(1, 8)):
+        content[chance.randrange(footer, len(content))] = chance.randrange(256)
+    assert VALUE not in outcome_of(bytes(content))
+
+
+def outcome_of(content: bytes) -> str:
+    try:
+        return repr(facts_of(content))
+    except UnreadableItemError as error:
+        return error.message
+
+
+@given(st.binary(max_size=200))
+def test_arbitrary_bytes_are_refused_with_a_reason(content: bytes) -> None:
+    with pytest.raises(UnreadableItemError) as raised:
+        facts_of(content)
+    assert raised.value.message
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=40))
+def test_text_is_recognised_even_when_cut_inside_a_character(text: str) -> None:
+    assert looks_like(text.encode()[:16]) is not None
