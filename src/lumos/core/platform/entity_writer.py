@@ -1,0 +1,63 @@
+"""Writes people, groups and vocabulary to a catalog, leaving alone what is there already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from lumos.core.errors import LumosError
+from lumos.core.models import Domain, GlossaryTerm, Group, Tag, User
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lumos.core.platform.interface import Entity, EntityKind, MetadataPlatformInterface
+    from lumos.core.run_report import RunRecorder
+    from lumos.core.settings.item_document import DocumentItem
+
+UNCHANGED = "unchanged"
+
+EntityT = TypeVar("EntityT", User, Group, Tag, GlossaryTerm, Domain)
+
+
+class EntityWriter:
+    """Brings the entities of one kind in a catalog to what a document says."""
+
+    def __init__(self, platform: MetadataPlatformInterface) -> None:
+        self._platform = platform
+
+    def write(
+        self,
+        items: Iterable[DocumentItem],
+        model: type[EntityT],
+        *,
+        kind: EntityKind,
+        recorder: RunRecorder,
+    ) -> None:
+        """Write each item; one that cannot be read or written is reported and spares the rest.
+
+        Raises:
+            CapabilityError: the catalog keeps no such entities.
+        """
+        held = {_name(entity): entity for entity in self._platform.list_entities(kind)}
+        given: dict[str, Entity] = {}
+        for item in items:
+            label = item.label
+            try:
+                entity = item.read(model)
+                label = f"{kind} {_name(entity)}"
+                if given.setdefault(_name(entity), entity) != entity:
+                    message = f"{label} is given twice, and differently"
+                    raise item.document.invalid((item.path, message))
+                if held.get(_name(entity)) == entity:
+                    recorder.skipped(label, reason=UNCHANGED)
+                    continue
+                self._platform.emit_entity(entity)
+            except LumosError as error:
+                recorder.failed(label, error, scope_seen=True)
+                continue
+            held[_name(entity)] = entity
+            recorder.done(label)
+
+
+def _name(entity: Entity) -> str:
+    return str(getattr(entity, "username", None) or getattr(entity, "name", ""))
