@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -144,6 +145,21 @@ def test_broken_files_are_named_with_reasons_and_the_others_are_read(tmp_path: P
     assert {item.code for item in report.failed} == {"LUM-221"}
     assert report.complete
     assert "secret-value" not in str(report.as_json())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_damaged_footers_never_stop_a_scan(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    content = write(tmp_path / "good.parquet").read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    for number in range(50):
+        damaged = bytearray(content)
+        damaged[chance.randrange(footer, len(content) - 8)] = chance.randrange(256)
+        (tmp_path / f"damaged{number}.parquet").write_bytes(damaged)
+    _, report = ingest(tmp_path)
+    assert report.counts.done + report.counts.failed == 51
+    assert report.complete
+    assert {item.code for item in report.failed} == {"LUM-221"}
 
 
 def test_a_pipe_with_the_name_of_a_file_makes_nothing_wait(tmp_path: Path) -> None:

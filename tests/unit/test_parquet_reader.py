@@ -179,6 +179,14 @@ def test_a_file_that_is_no_parquet_says_why(content: bytes, reason: str) -> None
         facts_of(content)
 
 
+def test_a_negative_count_of_rows_is_damage() -> None:
+    footer = len(GOOD) - 8 - int.from_bytes(GOOD[-8:-4], "little")
+    three, minus_three = 6, 5  # as Thrift writes them
+    places = [i for i in range(footer, len(GOOD) - 8) if GOOD[i] == three]
+    said = [outcome_of(GOOD[:i] + bytes([minus_three]) + GOOD[i + 1 :]) for i in places]
+    assert "its footer is damaged: it counts less than no rows" in said
+
+
 def test_a_schema_nested_too_deeply_says_so() -> None:
     kind: pa.DataType = pa.int8()
     for _ in range(120):

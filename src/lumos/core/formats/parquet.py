@@ -103,6 +103,8 @@ def _require_magic(head: bytes) -> None:
 
 def _facts(file: pq.ParquetFile) -> FileFacts:
     metadata = file.metadata
+    if metadata.num_rows < 0:
+        raise UnreadableItemError("its footer is damaged: it counts less than no rows")
     schema, warnings = canonical_schema(file.schema_arrow)
     entries = metadata.metadata or {}
     instants = _int96_columns(metadata)
