@@ -231,11 +231,13 @@ def test_a_schema_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 leaf_types = st.sampled_from([case[0] for case in [*PLAIN, *EXTENSIONS]])
 
 
+def _member(name: str, kind: pa.DataType, nullable: bool) -> pa.Field[pa.DataType]:
+    return pa.field(name, kind, nullable or kind == pa.null())  # nulls cannot be required
+
+
 def _with_members(children: st.SearchStrategy[pa.DataType]) -> st.SearchStrategy[pa.DataType]:
     members = st.lists(st.tuples(st.text(max_size=5), children, st.booleans()), max_size=4)
-    structs = members.map(
-        lambda found: pa.struct([pa.field(name, kind, nullable) for name, kind, nullable in found])
-    )
+    structs = members.map(lambda found: pa.struct([_member(*member) for member in found]))
     lists = children.map(pa.list_)
     maps = st.tuples(st.sampled_from([pa.string(), pa.int32()]), children).map(
         lambda pair: pa.map_(*pair)
