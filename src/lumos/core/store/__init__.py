@@ -1,0 +1,1 @@
+"""Where Lumos keeps its state: the database, the snapshots, and the lock over both."""

@@ -1,0 +1,215 @@
+"""Pure kernels of the snapshot's parts: lines, buckets, compression, and the merge of two parts.
+
+A dataset's line begins with its URN and its contract hash at fixed places, so that two parts are
+compared without parsing what is equal. Nothing here touches a disk: a Spark stage calls the same
+functions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import orjson
+import zstandard
+from pydantic import JsonValue
+
+from lumos.core.errors import InvalidModelError
+from lumos.core.models import LumosDataset
+from lumos.core.models.base import canonical_json
+
+PART_BYTES = 4 * 1024 * 1024
+"""The plain size that a part aims at; larger parts made a diff slower than linear."""
+
+MAX_BUCKETS = 65_536
+_LEVEL = 3
+_HASH_LENGTH = 64
+_URN_START = len(b'{"urn":"')
+_URN_TO_HASH = len(b'","contract_hash":"')
+_URN_TO_DATASET = _URN_TO_HASH + _HASH_LENGTH + len(b'","dataset":')
+_PART_NAME = re.compile(r"[a-z_]+-[0-9]{5}-[0-9a-f]{16}\.jsonl\.zst\Z")
+Json = Mapping[str, JsonValue]
+
+
+def _key_of_edge(item: Json) -> str:
+    return "\n".join(
+        str(item.get(name) or "") for name in ("upstream_urn", "downstream_urn", "job_urn")
+    )
+
+
+def _key_of(name: str) -> Callable[[Json], str]:
+    return lambda item: str(item.get(name) or "")
+
+
+KEY_OF: dict[str, Callable[[Json], str]] = {
+    "datasets": _key_of("urn"),
+    "jobs": _key_of("urn"),
+    "lineage_edges": _key_of_edge,
+    "glossary": _key_of("name"),
+    "tags": _key_of("name"),
+    "domains": _key_of("name"),
+    "users": _key_of("username"),
+    "groups": _key_of("name"),
+    "identity_map": _key_of("urn"),
+    "extensions": _key_of("name"),
+}
+"""The sections of a snapshot in the order of its document, and what identifies an item of each."""
+
+SECTIONS = tuple(KEY_OF)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPart:
+    """A part as it is stored, and the facts that the manifest keeps of it."""
+
+    content: bytes
+    count: int
+    plain_bytes: int
+    sha256: str
+
+
+def bucket_of(key: bytes, buckets: int) -> int:
+    """Return the bucket of a key; `buckets` is a power of two."""
+    return zlib.crc32(key) & (buckets - 1)
+
+
+def bucket_count(plain_bytes: int, *, part_bytes: int = PART_BYTES) -> int:
+    """Return the power of two that brings parts nearest to the size aimed at."""
+    buckets = 1
+    while buckets < MAX_BUCKETS and plain_bytes > buckets * part_bytes * 3 // 2:
+        buckets *= 2
+    return buckets
+
+
+def part_name(section: str, bucket: int, *, sha256: str) -> str:
+    return f"{section}-{bucket:05d}-{sha256[:16]}.jsonl.zst"
+
+
+def is_part_name(name: str) -> bool:
+    """Tell whether a name can be a part's: plain characters only, never a path."""
+    return _PART_NAME.match(name) is not None
+
+
+def dataset_line(dataset: LumosDataset) -> bytes:
+    """Return the dataset's line; equal datasets have equal lines."""
+    return b'{"urn":"%b","contract_hash":"%b","dataset":%b}' % (
+        dataset.urn.encode(),
+        dataset.contract_hash.encode(),
+        canonical_json(dataset.to_json()),
+    )
+
+
+def urn_of(line: bytes) -> bytes:
+    return line[_URN_START : line.index(b'"', _URN_START)]
+
+
+def hash_of(line: bytes) -> bytes:
+    start = line.index(b'"', _URN_START) + _URN_TO_HASH
+    return line[start : start + _HASH_LENGTH]
+
+
+def dataset_json_of(line: bytes) -> bytes:
+    """Slice the dataset's own JSON out of its line."""
+    return line[line.index(b'"', _URN_START) + _URN_TO_DATASET : -1]
+
+
+def dataset_of(line: bytes) -> LumosDataset:
+    """Parse the dataset of a line.
+
+    Raises:
+        InvalidModelError: the line holds no valid dataset.
+    """
+    try:
+        document = orjson.loads(dataset_json_of(line))
+    except ValueError:
+        raise InvalidModelError("a line of the snapshot is not a dataset's") from None
+    return LumosDataset.from_json(document)
+
+
+def item_line(item: Json) -> bytes:
+    """Return the line of an item of any other section."""
+    return canonical_json(item)
+
+
+def item_of(line: bytes) -> dict[str, JsonValue]:
+    return cast("dict[str, JsonValue]", orjson.loads(line))
+
+
+def key_of_line(section: str, line: bytes) -> bytes:
+    """Return what a line is bucketed and sorted by."""
+    return urn_of(line) if section == "datasets" else KEY_OF[section](item_of(line)).encode()
+
+
+def split_bucket(lines: Iterable[bytes], section: str, *, buckets: int) -> dict[int, list[bytes]]:
+    """Spread the lines of one bucket over a larger number of buckets, keeping their order."""
+    spread: dict[int, list[bytes]] = {}
+    for line in lines:
+        bucket = bucket_of(key_of_line(section, line), buckets)
+        spread.setdefault(bucket, []).append(line)
+    return spread
+
+
+def encode_part(lines: Iterable[bytes]) -> EncodedPart:
+    """Compress sorted lines into a part; the same lines always give the same bytes."""
+    listed = list(lines)
+    plain = b"".join(line + b"\n" for line in listed)
+    content = zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True).compress(plain)
+    return EncodedPart(
+        content=content,
+        count=len(listed),
+        plain_bytes=len(plain),
+        sha256=hashlib.sha256(content).hexdigest(),
+    )
+
+
+def decode_part(content: bytes, plain_bytes: int) -> list[bytes]:
+    """Return the lines of a part whose checksum was verified.
+
+    Raises:
+        ValueError: the content does not unpack to `plain_bytes` bytes.
+    """
+    try:
+        plain = zstandard.ZstdDecompressor().decompress(content, max_output_size=plain_bytes)
+    except zstandard.ZstdError as error:
+        raise ValueError(str(error)) from None
+    if len(plain) != plain_bytes:
+        raise ValueError("the part unpacks to another size")
+    lines = plain.split(b"\n")
+    lines.pop()  # what follows the last line's end
+    return lines
+
+
+def merge_parts(
+    old: Sequence[bytes], new: Sequence[bytes]
+) -> Iterator[tuple[bytes | None, bytes | None]]:
+    """Yield the pairs of dataset lines that differ in URN or hash, in ascending order of URN.
+
+    Both inputs are sorted by URN. Lines with equal hashes are skipped unparsed.
+    """
+    left, right = iter(old), iter(new)
+    line, other = next(left, None), next(right, None)
+    while line is not None and other is not None:
+        if line == other:
+            line, other = next(left, None), next(right, None)
+            continue
+        urn, other_urn = urn_of(line), urn_of(other)
+        if urn == other_urn:
+            if hash_of(line) != hash_of(other):
+                yield line, other
+            line, other = next(left, None), next(right, None)
+        elif urn < other_urn:
+            yield line, None
+            line = next(left, None)
+        else:
+            yield None, other
+            other = next(right, None)
+    while line is not None:
+        yield line, None
+        line = next(left, None)
+    while other is not None:
+        yield None, other
+        other = next(right, None)

@@ -1,0 +1,218 @@
+"""The snapshot store: one folder per snapshot, each whole or not there at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lumos.core.errors import (
+    CorruptSnapshotError,
+    SnapshotNotFoundError,
+    UnsupportedSnapshotVersionError,
+)
+from lumos.core.store.folder_claim import CLAIM_NAME, FolderClaim
+from lumos.core.store.line_sorter import MEMORY_BYTES
+from lumos.core.store.manifest import (
+    MANIFEST_NAME,
+    SnapshotHeader,
+    SnapshotInfo,
+    VerifyReport,
+    is_snapshot_id,
+)
+from lumos.core.store.part_format import PART_BYTES
+from lumos.core.store.snapshot_files import TEMP_PREFIX, DurableFiles, reading, storing
+from lumos.core.store.snapshot_writer import SnapshotSections, SnapshotWriter, discard_folder
+from lumos.core.store.stored_snapshot import StoredSnapshot
+
+if TYPE_CHECKING:
+    import builtins
+
+    from lumos.core.models import Snapshot
+
+LATEST = "latest"
+_SECOND = len("YYYYMMDDTHHMMSSZ")
+_NAMED_IN_ERROR = 3
+
+
+class SnapshotStore:
+    """Snapshots on a local file system. Readers need no lock; writers do not disturb each other."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        files: DurableFiles | None = None,
+        part_bytes: int = PART_BYTES,
+        memory_bytes: int = MEMORY_BYTES,
+    ) -> None:
+        self.root = root
+        self._files = files or DurableFiles()
+        self._part_bytes = part_bytes
+        self._memory_bytes = memory_bytes
+
+    def write(self, snapshot: Snapshot, *, at: datetime) -> SnapshotInfo:
+        """Store a snapshot under the time `at`; its statistics are counted anew.
+
+        Writing the same content for the same second again returns what is there.
+
+        Raises:
+            StorageFullError: the disk is full.
+            StateReadOnlyError: the folder does not allow writing.
+            StateError: the disk failed otherwise. In each case nothing new is visible.
+        """
+        header = SnapshotHeader(
+            snapshot_schema_version=snapshot.snapshot_schema_version,
+            lumos_version=snapshot.lumos_version,
+            export_timestamp=snapshot.export_timestamp,
+            source_platform=snapshot.source_platform,
+            complete=snapshot.complete,
+        )
+        return self.write_sections(header, SnapshotSections.of(snapshot), at=at)
+
+    def write_sections(
+        self, header: SnapshotHeader, sections: SnapshotSections, *, at: datetime
+    ) -> SnapshotInfo:
+        """Store a snapshot from streams, holding no more than a bounded part of it in memory."""
+        writer = SnapshotWriter(
+            self.root,
+            files=self._files,
+            part_bytes=self._part_bytes,
+            memory_bytes=self._memory_bytes,
+        )
+        with storing(self.root):
+            return SnapshotInfo.of(writer.write(header, sections, at=at))
+
+    def list(self) -> builtins.list[SnapshotInfo]:
+        """Return the snapshots, oldest first; one that is damaged is listed with its problem."""
+        infos = [info for name in self._names() if (info := self._info(name)) is not None]
+        return sorted(infos, key=lambda info: (info.id[:_SECOND], str(info.stored_at), info.id))
+
+    def latest(self) -> SnapshotInfo | None:
+        """Return the newest snapshot, or None in an empty store.
+
+        Raises:
+            CorruptSnapshotError: a snapshot that may be the newest is damaged.
+        """
+        names = self._names()
+        while names:
+            second = names[-1][:_SECOND]
+            newest = [self._opened(name) for name in names if name.startswith(second)]
+            infos = [stored.info for stored in newest if stored is not None]
+            if infos:
+                return max(infos, key=lambda info: (str(info.stored_at), info.id))
+            names = [name for name in names if not name.startswith(second)]
+        return None
+
+    def open(self, reference: str) -> StoredSnapshot:
+        """Open a snapshot by its id, or the newest by `latest`.
+
+        Raises:
+            SnapshotNotFoundError: there is none; the newest ids are named.
+            CorruptSnapshotError: its manifest is damaged.
+        """
+        if reference == LATEST:
+            newest = self.latest()
+            if newest is None:
+                raise SnapshotNotFoundError(
+                    f"there is no snapshot in {self.root}",
+                    hint="make one with: lumos snapshot create",
+                )
+            reference = newest.id
+        stored = self._opened(reference) if is_snapshot_id(reference) else None
+        if stored is None:
+            raise self._not_found(reference)
+        return stored
+
+    def read(self, reference: str) -> Snapshot:
+        """Load a whole snapshot by its id or `latest`, every byte of it verified."""
+        return self.open(reference).read()
+
+    def iter_lines(self, reference: str, *, section: str = "datasets") -> Iterator[bytes]:
+        """Yield the lines of a section, holding one part at a time."""
+        return self.open(reference).iter_lines(section)
+
+    def verify(self, reference: str) -> VerifyReport:
+        """Check every byte of a snapshot; damage is reported, not raised.
+
+        Raises:
+            SnapshotNotFoundError: there is no such snapshot.
+        """
+        try:
+            return self.open(reference).verify()
+        except CorruptSnapshotError as error:
+            return VerifyReport(id=reference, problems=(error.message,))
+
+    def collect_orphans(self) -> tuple[str, ...]:
+        """Remove what dead writers left behind and return its names.
+
+        That is: folders named like a snapshot that never got a manifest, and temp files in
+        finished ones. What a live writer of any process holds is left alone.
+        """
+        removed: list[str] = []
+        with storing(self.root):
+            for folder in self._folders():
+                if (folder / MANIFEST_NAME).exists():
+                    removed += self._collect_leftovers(folder)
+                elif self._collect_folder(folder):
+                    removed.append(folder.name)
+            if removed:
+                self._files.sync_folder(self.root)
+        return tuple(removed)
+
+    def _collect_folder(self, folder: Path) -> bool:
+        claim = FolderClaim.try_existing(folder, files=self._files)
+        if claim is None:
+            return False
+        with claim:
+            if (folder / MANIFEST_NAME).exists():  # committed while we asked for the claim
+                return False
+            discard_folder(folder, files=self._files)
+            return not folder.exists()
+
+    def _collect_leftovers(self, folder: Path) -> builtins.list[str]:
+        leftovers = [path for path in folder.iterdir() if _is_leftover(path.name)]
+        if not leftovers:
+            return []
+        claim = FolderClaim.try_existing(folder, files=self._files)
+        if claim is None:
+            return []
+        with claim:
+            for path in leftovers:
+                if path.name != CLAIM_NAME:
+                    self._files.remove(path)
+        return [f"{folder.name}/{path.name}" for path in leftovers]
+
+    def _folders(self) -> builtins.list[Path]:
+        with reading(self.root):
+            try:
+                entries = sorted(self.root.iterdir())
+            except FileNotFoundError:
+                return []
+            return [path for path in entries if is_snapshot_id(path.name) and path.is_dir()]
+
+    def _names(self) -> builtins.list[str]:
+        return [folder.name for folder in self._folders() if (folder / MANIFEST_NAME).exists()]
+
+    def _opened(self, name: str) -> StoredSnapshot | None:
+        try:
+            return StoredSnapshot.open(self.root / name, expected_id=name)
+        except SnapshotNotFoundError:  # removed since it was listed
+            return None
+
+    def _info(self, name: str) -> SnapshotInfo | None:
+        try:
+            stored = self._opened(name)
+        except (CorruptSnapshotError, UnsupportedSnapshotVersionError) as error:
+            return SnapshotInfo(id=name, problem=error.message)
+        return stored.info if stored else None
+
+    def _not_found(self, reference: str) -> SnapshotNotFoundError:
+        names = ", ".join(self._names()[-_NAMED_IN_ERROR:][::-1])
+        hint = f"the newest are {names}" if names else "make one with: lumos snapshot create"
+        return SnapshotNotFoundError(f"no snapshot {reference} in {self.root}", hint=hint)
+
+
+def _is_leftover(name: str) -> bool:
+    return name.startswith(TEMP_PREFIX) or name == CLAIM_NAME

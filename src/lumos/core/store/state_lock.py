@@ -1,0 +1,71 @@
+"""The lock over a state folder: one writer at a time; readers never need it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from lumos.core.errors import StateLockedError
+from lumos.core.store.snapshot_files import storing
+
+LOCK_NAME = "writer.lock"
+HOLDER_NAME = "writer.json"
+
+
+class StateLock:
+    """The right to change one state folder; the system takes it back when the process ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextmanager
+    def acquire(self, purpose: str, timeout: float = 0.0) -> Iterator[None]:
+        """Hold the lock for the length of a `with` block.
+
+        Args:
+            purpose: what the holder does, in a few words; told to whoever has to wait.
+            timeout: how many seconds to wait for another holder.
+
+        Raises:
+            StateLockedError: another process holds it; the error names who and what for.
+            StateReadOnlyError: the folder does not allow writing.
+        """
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self._folder / LOCK_NAME)
+        with storing(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            try:
+                lock.acquire(timeout=max(timeout, 0.0))
+            except Timeout:
+                raise self._locked() from None
+        try:
+            self._note_holder(purpose)
+            yield
+        finally:
+            with suppress(OSError):  # the note is a courtesy; the lock is what counts
+                (self._folder / HOLDER_NAME).unlink(missing_ok=True)
+            lock.release()
+
+    def _note_holder(self, purpose: str) -> None:
+        note = {"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose}
+        with suppress(OSError):
+            (self._folder / HOLDER_NAME).write_text(json.dumps(note), encoding="utf-8")
+
+    def _locked(self) -> StateLockedError:
+        holder = self._holder()
+        return StateLockedError(
+            f"{self._folder} is in use by {holder}",
+            hint="wait until it has ended, or use another state folder",
+        )
+
+    def _holder(self) -> str:
+        try:
+            note = json.loads((self._folder / HOLDER_NAME).read_text(encoding="utf-8"))
+            return f"process {note['pid']} on {note['host']} ({note['purpose']})"
+        except (OSError, ValueError, KeyError, TypeError):
+            return "another Lumos process"

@@ -1,0 +1,178 @@
+"""Reading a stored snapshot, part by part; nothing is believed before its checksum matched."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lumos.core.errors import CorruptSnapshotError, InvalidModelError, SnapshotNotFoundError
+from lumos.core.models import LumosDataset, Snapshot, load_snapshot
+from lumos.core.store.manifest import (
+    MANIFEST_NAME,
+    ContentHasher,
+    Manifest,
+    PartEntry,
+    SnapshotInfo,
+    VerifyReport,
+    corrupt,
+    lines_out_of_place,
+)
+from lumos.core.store.part_format import (
+    SECTIONS,
+    dataset_json_of,
+    dataset_of,
+    decode_part,
+    item_of,
+    key_of_line,
+)
+from lumos.core.store.snapshot_files import reading
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+
+class StoredSnapshot:
+    """One snapshot folder, opened by its manifest."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self.folder = folder
+        self.manifest = manifest
+
+    @classmethod
+    def open(cls, folder: Path, *, expected_id: str | None = None) -> StoredSnapshot:
+        """Open the snapshot in a folder.
+
+        Raises:
+            SnapshotNotFoundError: there is none.
+            CorruptSnapshotError: its manifest is damaged.
+        """
+        with reading(folder / MANIFEST_NAME):
+            try:
+                content = (folder / MANIFEST_NAME).read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                raise SnapshotNotFoundError(
+                    f"there is no snapshot in {folder}",
+                    hint="see what there is with: lumos snapshot list",
+                ) from None
+        manifest = Manifest.parse(content, where=folder.name)
+        if expected_id is not None and manifest.id != expected_id:
+            raise corrupt(folder.name, MANIFEST_NAME, reason=f"it belongs to {manifest.id}")
+        return cls(folder, manifest)
+
+    @property
+    def info(self) -> SnapshotInfo:
+        return SnapshotInfo.of(self.manifest)
+
+    @property
+    def complete(self) -> bool:
+        return self.manifest.complete
+
+    def bucket_count(self, section: str = "datasets") -> int:
+        return self.manifest.buckets.get(section, 1)
+
+    def bucket_digest(self, bucket: int, *, section: str = "datasets") -> str:
+        """Return what stays equal while a bucket's content does; empty for an empty bucket."""
+        part = self.manifest.parts_of(section).get(bucket)
+        return part.sha256 if part else ""
+
+    def bucket_lines(self, bucket: int, *, section: str = "datasets") -> list[bytes]:
+        """Return a bucket's lines, sorted by key.
+
+        Raises:
+            CorruptSnapshotError: the part is damaged or missing.
+        """
+        part = self.manifest.parts_of(section).get(bucket)
+        return self._lines(part) if part else []
+
+    def iter_lines(self, section: str = "datasets") -> Iterator[bytes]:
+        """Yield a section's lines bucket after bucket, sorted by key within each."""
+        for _, part in sorted(self.manifest.parts_of(section).items()):
+            yield from self._lines(part)
+
+    def datasets(self) -> Iterator[LumosDataset]:
+        """Yield the datasets, one at a time, in the order of the parts."""
+        for line in self.iter_lines():
+            yield dataset_of(line)
+
+    def read(self) -> Snapshot:
+        """Load the whole snapshot into memory."""
+        header: dict[str, JsonValue] = self.manifest.model_dump(
+            mode="json",
+            include={
+                "snapshot_schema_version",
+                "lumos_version",
+                "export_timestamp",
+                "source_platform",
+                "complete",
+                "statistics",
+            },
+        )
+        sections: dict[str, JsonValue] = {
+            section: [item_of(line) for line in self.iter_lines(section)]
+            for section in SECTIONS
+            if section not in {"datasets", "identity_map", "extensions"}
+        }
+        datasets: list[JsonValue] = [item_of(dataset_json_of(line)) for line in self.iter_lines()]
+        identity = [item_of(line) for line in self.iter_lines("identity_map")]
+        extensions = [item_of(line) for line in self.iter_lines("extensions")]
+        return load_snapshot(
+            {
+                **header,
+                **sections,
+                "datasets": datasets,
+                "identity_map": {str(item["urn"]): item["ids"] for item in identity},
+                "extensions": {str(item["name"]): item["value"] for item in extensions},
+            }
+        )
+
+    def verify(self) -> VerifyReport:
+        """Check every byte, count and place; damage is reported, never raised."""
+        hasher = ContentHasher()
+        problems: list[str] = []
+        lines = 0
+        for part in self.manifest.parts:
+            try:
+                lines += self._verify_part(part, hasher)
+            except CorruptSnapshotError as error:
+                problems.append(error.message)
+        if not problems and hasher.digest(self.manifest) != self.manifest.content_hash:
+            problems.append(f"snapshot {self.manifest.id}: the parts are not what was written")
+        return VerifyReport(
+            id=self.manifest.id,
+            parts=len(self.manifest.parts),
+            lines=lines,
+            bytes=sum(part.bytes for part in self.manifest.parts),
+            problems=tuple(problems),
+        )
+
+    def _verify_part(self, part: PartEntry, hasher: ContentHasher) -> int:
+        lines = self._lines(part)
+        for line in lines:
+            hasher.add(part.section, line)
+        try:
+            keys = [key_of_line(part.section, line) for line in lines]
+        except (ValueError, InvalidModelError):
+            raise corrupt(self.manifest.id, part.name, reason="a line is not JSON") from None
+        buckets = self.bucket_count(part.section)
+        if lines_out_of_place(lines, keys, bucket=part.bucket, buckets=buckets):
+            raise corrupt(self.manifest.id, part.name, reason="its lines are out of order")
+        return len(lines)
+
+    def _lines(self, part: PartEntry) -> list[bytes]:
+        path = self.folder / part.name
+        with reading(path):
+            try:
+                content = path.read_bytes()
+            except FileNotFoundError:
+                raise corrupt(self.manifest.id, part.name, reason="the file is missing") from None
+        if len(content) != part.bytes or hashlib.sha256(content).hexdigest() != part.sha256:
+            raise corrupt(self.manifest.id, part.name, reason="its checksum does not match")
+        try:
+            lines = decode_part(content, part.plain_bytes)
+        except ValueError:
+            raise corrupt(self.manifest.id, part.name, reason="it cannot be unpacked") from None
+        if len(lines) != part.count:
+            raise corrupt(self.manifest.id, part.name, reason="it holds another number of lines")
+        return lines

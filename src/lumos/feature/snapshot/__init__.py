@@ -1,0 +1,1 @@
+"""Snapshots: export, load, validate, compare, and plan an import."""

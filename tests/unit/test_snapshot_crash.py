@@ -1,0 +1,169 @@
+"""A writer may be killed at any moment: nothing torn is visible, nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from lumos.core.store.folder_claim import CLAIM_NAME
+from lumos.core.store.snapshot_files import TEMP_PREFIX
+from lumos.core.store.snapshot_store import SnapshotStore
+
+FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
+KILLS = 1_000 if FULL_SIZE else 200
+KILLS_OF_A_WRONG_PROTOCOL = 200
+WRITES_PER_KILL = 100_000
+TESTS = Path(__file__).parents[1]
+KILLED = signal.SIGKILL.value
+
+
+@dataclass
+class Findings:
+    kills: int = 0
+    acknowledged: set[str] = field(default_factory=set)
+    verified: set[str] = field(default_factory=set)
+    torn: list[str] = field(default_factory=list)
+    orphans: int = 0
+
+
+class Writers:
+    """The warm process, and one writer of it at a time."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._commands: IO[str] = process.stdin
+        self._answers: IO[str] = process.stdout
+
+    def start(self, number: int) -> tuple[int, list[str]]:
+        """Start a writer; return its process id and what it acknowledged meanwhile."""
+        self._commands.write(f"{number}\n")
+        self._commands.flush()
+        early: list[str] = []
+        while True:
+            word, _, rest = self.answer().partition(" ")
+            if word == "started":
+                return int(rest), early
+            early.append(word)
+
+    def answer(self) -> str:
+        line = self._answers.readline().strip()
+        assert line, "the process that forks the writers ended"
+        return line
+
+    def kill(self, writer: int) -> list[str]:
+        """Kill the writer and return what it had acknowledged."""
+        os.kill(writer, signal.SIGKILL)
+        acknowledged: list[str] = []
+        while not (line := self.answer()).startswith("dead"):
+            acknowledged.append(line)
+        assert int(line.split()[1]) == KILLED, "the writer failed before it was killed"
+        return acknowledged
+
+
+@contextmanager
+def writers(root: Path, protocol: str) -> Iterator[Writers]:
+    command = [sys.executable, str(TESTS / "snapshot_crash_writer.py"), str(root), protocol]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        yield Writers(process)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def seconds_per_commit(running: Writers) -> float:
+    writer, early = running.start(0)
+    while len(early) < 3:
+        early.append(running.answer())
+    begin = time.monotonic()
+    for _ in range(10):
+        running.answer()
+    elapsed = time.monotonic() - begin
+    running.kill(writer)
+    return elapsed / 10
+
+
+def kill_at_random_moments(
+    root: Path, protocol: str, *, kills: int, until_torn: bool = False
+) -> Findings:
+    seed = random.SystemRandom().randrange(2**32)
+    print(f"seed {seed}")  # noqa: T201
+    chance = random.Random(seed)
+    findings = Findings()
+    with writers(root, protocol) as running:
+        commit = seconds_per_commit(running)
+        findings.orphans += len(SnapshotStore(root).collect_orphans())
+        findings.verified.update(info.id for info in SnapshotStore(root).list())
+        for kill in range(1, kills + 1):
+            writer, early = running.start(kill * WRITES_PER_KILL)
+            time.sleep(chance.uniform(0.0, 3.0) * commit)
+            findings.acknowledged.update(early, running.kill(writer))
+            findings.kills = kill
+            inspect(root, findings)
+            if until_torn and findings.torn:
+                break
+    return findings
+
+
+def inspect(root: Path, findings: Findings) -> None:
+    store = SnapshotStore(root)
+    for info in store.list():
+        if info.id not in findings.verified:
+            report = store.verify(info.id)
+            findings.torn.extend(report.problems)
+            findings.verified.add(info.id)
+    findings.orphans += len(store.collect_orphans())
+
+
+def test_a_killed_writer_leaves_no_torn_snapshot_and_loses_no_acknowledged_one(
+    tmp_path: Path,
+) -> None:
+    findings = kill_at_random_moments(tmp_path, "right", kills=KILLS)
+
+    store = SnapshotStore(tmp_path)
+    assert findings.kills == KILLS
+    assert findings.torn == []
+    assert findings.acknowledged <= {info.id for info in store.list()}
+    assert len(findings.acknowledged) > KILLS // 10, "hardly a commit came through"
+    assert findings.orphans > KILLS // 10, "hardly a kill hit a commit"
+    assert [info.id for info in store.list() if not store.verify(info.id).ok] == []
+    left = [path for path in tmp_path.rglob("*") if path.name.startswith((TEMP_PREFIX, CLAIM_NAME))]
+    assert left == []
+    assert all((folder / "manifest.json").is_file() for folder in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("protocol", ["manifest-first", "plain-overwrite"])
+def test_the_same_harness_catches_a_wrong_protocol(tmp_path: Path, protocol: str) -> None:
+    findings = kill_at_random_moments(
+        tmp_path, protocol, kills=KILLS_OF_A_WRONG_PROTOCOL, until_torn=True
+    )
+
+    assert findings.torn, f"{findings.kills} kills found nothing wrong with {protocol}"
+
+
+def test_a_collector_never_takes_the_folder_of_a_live_writer(tmp_path: Path) -> None:
+    store = SnapshotStore(tmp_path)
+    with writers(tmp_path, "right") as running:
+        writer, acknowledged = running.start(0)
+        while len(acknowledged) < 60:
+            for _ in range(20):
+                store.collect_orphans()
+            acknowledged.append(running.answer())
+        acknowledged += running.kill(writer)
+
+    listed = {info.id for info in store.list()}
+    assert set(acknowledged) <= listed
+    assert all(store.verify(identity).ok for identity in listed)
