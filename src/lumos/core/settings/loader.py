@@ -1,0 +1,268 @@
+"""Loads the settings of a project from a file, a `.env` file beside it and the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue, ValidationError
+
+from lumos.core.redaction import PROCESS_SECRETS, SecretRegistry, find_secrets, looks_secret
+from lumos.core.settings.expansion import Expansion, read_dotenv
+from lumos.core.settings.models import LumosSettings
+from lumos.core.settings.problems import (
+    InvalidSettingsError,
+    KeyPath,
+    SettingsProblem,
+    key_text,
+)
+from lumos.core.settings.raw import Origin, RawSettings
+from lumos.core.settings.sources import SourceReader
+from lumos.core.settings.validation import problems_of, register_fields, register_secrets
+from lumos.core.settings.yaml_document import SettingsDocument, file_exists, read_document
+
+SETTINGS_FILE: Final = "lumos.yaml"
+ROOT_KEY: Final = "lumos_config"
+PLACEHOLDER_KEY: Final = "..."
+ENVIRONMENT_KEYS: Final[Mapping[str, KeyPath]] = {
+    "LUMOS_PLATFORM": ("platform",),
+    "LUMOS_DATABASE_URL": ("database_url",),
+    "LUMOS_STATE_DIR": ("state_dir",),
+    "DATAHUB_GMS_URL": ("platform_config", "datahub", "gms_server"),
+}
+# Spellings of global settings that are still in use: a platform's own settings at the top, and
+# the keys of the earlier framework.
+_OTHER_SPELLINGS: Final[Mapping[str, KeyPath]] = {
+    "default_env": ("environment",),
+    "default_platform": ("platform",),
+    **{
+        name: ("platform_config", name)
+        for name in ("amundsen", "atlas", "datahub", "embedded", "openmetadata")
+    },
+}
+
+
+def load_settings(
+    path: Path | None,
+    environment: Mapping[str, str],
+    *,
+    working_directory: Path | None = None,
+    secrets: SecretRegistry = PROCESS_SECRETS,
+) -> LumosSettings:
+    """Return the settings of a project.
+
+    Args:
+        path: the file; None looks for `lumos.yaml` in the working directory and takes the
+            defaults where there is none.
+        environment: variables for `${VAR}` and for the documented overrides; they win over
+            those in a `.env` file beside the settings file.
+        working_directory: where to look when no path is given; by default the current one.
+        secrets: takes every secret that the settings hold.
+
+    Raises:
+        ConfigurationError: the file is missing or wrong; `InvalidSettingsError` tells every
+            problem with its line.
+        InputUnreadableError: the file exists but cannot be read.
+    """
+    folder = working_directory or Path()
+    file = path if path is not None else folder / SETTINGS_FILE
+    shown = str(path) if path is not None else SETTINGS_FILE
+    dotenv = (file.parent if path is not None else folder) / ".env"
+    variables = _variables(dotenv, environment, secrets=secrets)
+    if path is None and not file_exists(file, file=shown):
+        return _Load(None, variables, secrets=secrets).settings({})
+    document = read_document(file, shown_as=shown)
+    load = _Load(document, variables, secrets=secrets, location=file)
+    return load.settings(document.value).with_file(file)
+
+
+def settings_from_mapping(
+    values: Mapping[str, JsonValue],
+    environment: Mapping[str, str],
+    *,
+    secrets: SecretRegistry = PROCESS_SECRETS,
+) -> LumosSettings:
+    """Return settings given as values, in any form that a file may have.
+
+    Raises:
+        InvalidSettingsError: with all problems.
+    """
+    _register_variables(environment, secrets)
+    return _Load(None, environment, secrets=secrets).settings(dict(values))
+
+
+def _variables(
+    dotenv: Path, environment: Mapping[str, str], *, secrets: SecretRegistry
+) -> dict[str, str]:
+    read, problems = read_dotenv(dotenv, shown_as=str(dotenv))
+    merged = {**read, **environment}
+    _register_variables(merged, secrets)
+    if problems:
+        raise InvalidSettingsError(problems, file=str(dotenv), secrets=secrets)
+    return merged
+
+
+def _register_variables(environment: Mapping[str, str], secrets: SecretRegistry) -> None:
+    secrets.add(*(value for name, value in environment.items() if looks_secret(name)))
+    for name in ENVIRONMENT_KEYS:
+        secrets.add(*find_secrets(environment.get(name, "")))
+
+
+class _Load:
+    """One loading: the document, what was moved in it, and the problems found so far."""
+
+    def __init__(
+        self,
+        document: SettingsDocument | None,
+        environment: Mapping[str, str],
+        *,
+        secrets: SecretRegistry,
+        location: Path | None = None,
+    ) -> None:
+        self._document = document
+        self._environment = environment
+        self._secrets = secrets
+        self._location = location
+        self._root: KeyPath = ()
+        self._moved: dict[KeyPath, KeyPath] = {}
+        self._problems: list[SettingsProblem] = []
+
+    def settings(self, value: JsonValue) -> LumosSettings:
+        """Return the value of a document as settings, or raise all its problems."""
+        values = self._filled(self._unwrapped(_without_placeholders(value)))
+        register_secrets(values, self._secrets)
+        values = self._respelled(values)
+        self._apply_environment(values)
+        reader = SourceReader(line_of=self._line_of, origin_at=self._origin_at)
+        entries = reader.read(values.pop("sources", None))
+        self._problems += reader.problems
+        typed: dict[str, object] = {**values, "sources": entries}
+        if isinstance(configs := values.get("platform_config"), dict):
+            typed["platform_config"] = {
+                name: self._platform(config, name) for name, config in configs.items()
+            }
+        settings = self._validated(typed, values)
+        if settings is None or self._problems:
+            file = self._document.file if self._document else None
+            raise InvalidSettingsError(self._problems, file=file, secrets=self._secrets)
+        return settings
+
+    def _unwrapped(self, value: JsonValue) -> dict[str, JsonValue]:
+        if value is None:
+            return {}
+        if isinstance(value, list):
+            self._moved["sources",] = ()
+            return {"sources": value}
+        if not isinstance(value, dict):
+            self._problem((), "settings must be a mapping of keys")
+            return {}
+        if ROOT_KEY not in value:
+            return value
+        for key in value:
+            if key != ROOT_KEY:
+                self._problem((key,), f"key '{key}' must stand below '{ROOT_KEY}', not beside it")
+        self._root = (ROOT_KEY,)
+        inner = value[ROOT_KEY]
+        if isinstance(inner, dict):
+            return inner
+        if inner is not None:
+            self._problem((), f"{ROOT_KEY} must be a mapping of keys")
+        return {}
+
+    def _filled(self, values: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        expansion = Expansion(self._environment, line_of=self._line_of, secrets=self._secrets)
+        filled = {key: expansion.fill(value, (key,)) for key, value in values.items()}
+        self._problems += expansion.problems
+        return filled
+
+    def _respelled(self, values: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        known = LumosSettings.model_fields
+        result = {
+            key: value
+            for key, value in values.items()
+            if key not in _OTHER_SPELLINGS and not (value is None and key in known)
+        }
+        for key in values.keys() & _OTHER_SPELLINGS.keys():
+            target = _OTHER_SPELLINGS[key]
+            if _has(values, target):
+                self._problem((key,), f"'{key}' is also given as {key_text(target)}; keep one")
+                continue
+            self._moved[target] = (key,)
+            _put(result, target, values[key])
+        return result
+
+    def _apply_environment(self, values: dict[str, JsonValue]) -> None:
+        for name, target in ENVIRONMENT_KEYS.items():
+            if value := self._environment.get(name):
+                _put(values, target, value)
+
+    def _platform(self, config: JsonValue, name: str) -> object:
+        if config is None or isinstance(config, dict):
+            return RawSettings(config or {}, origin=self._origin_at(("platform_config", name), {}))
+        return config
+
+    def _validated(
+        self, typed: dict[str, object], values: dict[str, JsonValue]
+    ) -> LumosSettings | None:
+        try:
+            settings = LumosSettings.model_validate(typed)
+        except ValidationError as error:
+            known = {problem.path for problem in self._problems}
+            self._problems += [
+                problem
+                for problem in problems_of(
+                    error, LumosSettings, values=values, line_of=self._line_of
+                )
+                if problem.path not in known  # an unset variable is no second problem
+            ]
+            return None
+        register_fields(settings, self._secrets)
+        return settings
+
+    def _written(self, path: KeyPath) -> KeyPath:
+        for length in range(len(path), 0, -1):
+            if path[:length] in self._moved:
+                return (*self._root, *self._moved[path[:length]], *path[length:])
+        return (*self._root, *path)
+
+    def _line_of(self, path: KeyPath) -> int | None:
+        return self._document.line_of(self._written(path)) if self._document else None
+
+    def _origin_at(self, path: KeyPath, moved: Mapping[str, KeyPath]) -> Origin | None:
+        if self._document is None or self._location is None:
+            return None
+        return Origin(self._document.file, self._written(path), self._location, moved)
+
+    def _problem(self, path: KeyPath, message: str) -> None:
+        line = self._document.line_of(path) if self._document else None
+        self._problems.append(SettingsProblem(key_text(path), line, message))
+
+
+def _without_placeholders(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {
+            key: _without_placeholders(item)
+            for key, item in value.items()
+            if not (key == PLACEHOLDER_KEY and item is None)
+        }
+    if isinstance(value, list):
+        return [_without_placeholders(item) for item in value]
+    return value
+
+
+def _has(values: Mapping[str, JsonValue], path: KeyPath) -> bool:
+    here: JsonValue = dict(values)
+    for part in path:
+        if not isinstance(here, dict) or here.get(str(part)) is None:
+            return False
+        here = here[str(part)]
+    return True
+
+
+def _put(values: dict[str, JsonValue], path: KeyPath, value: JsonValue) -> None:
+    here = values
+    for part in path[:-1]:
+        inner = here.get(str(part))
+        here[str(part)] = here = dict(inner) if isinstance(inner, dict) else {}
+    here[str(path[-1])] = value

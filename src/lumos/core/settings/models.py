@@ -1,0 +1,335 @@
+"""The settings of one Lumos project as closed, frozen models."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    PrivateAttr,
+    SecretStr,
+    model_validator,
+)
+from typing_extensions import override
+
+from lumos.core.settings.raw import RawSettings
+
+if TYPE_CHECKING:
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
+
+_CRON_FIELD = re.compile(r"[0-9A-Za-z*/,\-?#]+")
+_CRON_FIELDS = 5
+_CRON_WORDS = frozenset(
+    {"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"}
+)
+
+
+def _checked_schedule(text: str) -> str:
+    fields = text.split()
+    five = len(fields) == _CRON_FIELDS and all(_CRON_FIELD.fullmatch(field) for field in fields)
+    if not five and text not in _CRON_WORDS:
+        raise ValueError("must be a cron schedule of five fields, such as '0 9 * * 1'")
+    return text
+
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Schedule = Annotated[str, AfterValidator(_checked_schedule)]
+Price = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
+
+
+class SettingsModel(BaseModel):
+    """Base of settings: frozen, closed, and silent about its input when it refuses it."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        allow_inf_nan=False,
+        coerce_numbers_to_str=True,
+    )
+
+
+class SourceEntry(SettingsModel):
+    """One source to scan; its handler validates `settings`."""
+
+    type: Name = Field(description="The kind of source, such as s3, postgres or kafka.")
+    name: Name = Field(description="How runs and reports call this source.")
+    settings: RawSettings = Field(description="Everything else, as written.")
+
+    @classmethod
+    @override
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /
+    ) -> JsonSchemaValue:
+        kind = {"type": "string", "description": "The kind of source, such as s3 or postgres."}
+        return {
+            "type": "object",
+            "description": "One source to scan; further keys are those of its type.",
+            "properties": {
+                "type": kind,
+                "source_type": kind,
+                "name": {"type": "string", "description": "How runs and reports call this source."},
+                "config": {"type": "object", "description": "The keys of the type, nested."},
+            },
+            "anyOf": [
+                {"required": ["type"]},
+                {"required": ["source_type"]},
+                {"required": ["source"]},
+            ],
+            "additionalProperties": True,
+        }
+
+
+class FeatureSettings(SettingsModel):
+    """Which parts of a run are switched on."""
+
+    auto_detection: bool = Field(
+        default=True, description="Find formats and datasets in storage without being told."
+    )
+    schema_tracking: bool = Field(
+        default=True, description="Compare with the last snapshot and version what changed."
+    )
+    cost_attribution: bool = Field(
+        default=True, description="Attribute costs along lineage, where a cost model is given."
+    )
+
+
+class SparkSettings(SettingsModel):
+    """How the Spark session is made."""
+
+    master: Name = Field(default="local[*]", description="The Spark master.")
+    remote: SecretStr | None = Field(
+        default=None, description="A Spark Connect address, used instead of `master`."
+    )
+    app_name: Name = Field(default="lumos", description="The name shown by the cluster.")
+    driver_memory: str | None = Field(
+        default=None, pattern=r"^[0-9]+[kmgtKMGT]b?$", description="Such as 4g."
+    )
+    conf: RawSettings = Field(
+        default_factory=lambda: RawSettings({}), description="Spark properties, as written."
+    )
+
+
+class EnforcementSettings(SettingsModel):
+    """What happens when documentation is missing."""
+
+    mode: Literal["block_on_missing", "warn_only"] = Field(
+        default="warn_only", description="Whether missing documentation fails a check."
+    )
+
+
+class PatternException(SettingsModel):
+    """Datasets to which a rule does not apply."""
+
+    pattern: Name = Field(description="A path pattern with * and ?.")
+    reason: str = Field(default="", description="Why they are excepted.")
+
+
+class DocumentationSettings(SettingsModel):
+    """Which documentation every dataset must have."""
+
+    required_fields: tuple[Name, ...] = Field(
+        default=(), description="Fields that must not be empty, such as description or owner."
+    )
+    enforcement: EnforcementSettings = Field(
+        default=EnforcementSettings(), description="What happens when one is missing."
+    )
+    exceptions: tuple[PatternException, ...] = Field(
+        default=(), description="Datasets that need no documentation."
+    )
+
+
+class NotificationSettings(SettingsModel):
+    """A message sent on a schedule."""
+
+    schedule: Schedule | None = Field(default=None, description="When, as a cron schedule.")
+    recipients: tuple[Name, ...] = Field(
+        default=(), description="Roles such as dataset_owner, users, groups or addresses."
+    )
+    template: str | None = Field(
+        default=None, description="The text, with {placeholders} filled for each dataset."
+    )
+
+
+class StorageRates(SettingsModel):
+    """What stored data costs on one platform."""
+
+    cost_per_gb_month: Price | None = Field(default=None, description="Price of a GB-month.")
+    cost_per_tb_month: Price | None = Field(default=None, description="Price of a TB-month.")
+
+
+class ComputeRates(SettingsModel):
+    """What computing costs on one platform."""
+
+    cost_per_dbu: Price | None = Field(default=None, description="Price of a Databricks unit.")
+    cost_per_credit: Price | None = Field(default=None, description="Price of a credit.")
+    cost_per_hour: Price | None = Field(default=None, description="Price of an hour.")
+    cost_per_vcpu_hour: Price | None = Field(default=None, description="Price of a vCPU-hour.")
+    cost_per_gb_hour: Price | None = Field(default=None, description="Price of a GB-hour.")
+    cost_per_tb_scanned: Price | None = Field(default=None, description="Price of a TB scanned.")
+
+
+class AttributionSettings(SettingsModel):
+    """How costs move along lineage."""
+
+    method: Literal["lineage_weighted", "equal_split", "last_touch"] = Field(
+        default="lineage_weighted", description="How a dataset's cost is shared by its consumers."
+    )
+
+
+class CostModelSettings(SettingsModel):
+    """Prices and how they are attributed."""
+
+    currency: str = Field(default="USD", pattern=r"^[A-Z]{3}$", description="ISO 4217 code.")
+    storage: Mapping[str, StorageRates] = Field(
+        default_factory=dict, description="Storage prices by platform."
+    )
+    compute: Mapping[str, ComputeRates] = Field(
+        default_factory=dict, description="Compute prices by engine."
+    )
+    attribution: AttributionSettings = Field(
+        default=AttributionSettings(), description="How costs are shared."
+    )
+
+
+class GreatExpectationsIntegration(SettingsModel):
+    """Results of Great Expectations checkpoints."""
+
+    type: Literal["great_expectations"]
+    checkpoint_store: Name = Field(description="Folder or URL of the checkpoint results.")
+
+
+class DbtTestsIntegration(SettingsModel):
+    """Results of dbt tests."""
+
+    type: Literal["dbt_tests"]
+    manifest_path: Name = Field(description="Path or URL of manifest.json.")
+    run_results_path: Name = Field(description="Path or URL of run_results.json.")
+
+
+class CustomApiIntegration(SettingsModel):
+    """Results served by an HTTP endpoint."""
+
+    type: Literal["custom_api"]
+    endpoint: SecretStr = Field(description="URL that returns the results; may hold a token.")
+    auth_token: SecretStr | None = Field(default=None, description="Sent as a bearer token.")
+
+
+QualityIntegration = Annotated[
+    GreatExpectationsIntegration | DbtTestsIntegration | CustomApiIntegration,
+    Field(discriminator="type"),
+]
+
+
+class ChangePolicySettings(SettingsModel):
+    """Which changes a gate refuses."""
+
+    fail_on: Literal["breaking", "non_breaking", "any", "never"] = Field(
+        default="breaking", description="The mildest change that fails the gate."
+    )
+    severities: Mapping[str, Literal["breaking", "non_breaking", "informational"]] = Field(
+        default_factory=dict, description="Severity by rule id, replacing the rule's own."
+    )
+    exceptions: tuple[PatternException, ...] = Field(
+        default=(), description="Datasets whose changes the gate lets pass."
+    )
+
+
+class ScheduleSettings(SettingsModel):
+    """Operations that the scheduler starts."""
+
+    schedule: Schedule = Field(description="When, as a cron schedule.")
+    run: tuple[Name, ...] = Field(
+        min_length=1, description="Operations in order, such as ingest:sources.yaml."
+    )
+    enabled: bool = Field(default=True, description="Whether the schedule is active.")
+
+
+class SnapshotStoreSettings(SettingsModel):
+    """Where snapshots are kept; by default in the state folder."""
+
+    url: SecretStr | None = Field(default=None, description="Such as s3://bucket/snapshots.")
+    path: Path | None = Field(default=None, description="A local folder.")
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if self.url is not None and self.path is not None:
+            raise ValueError("takes either 'url' or 'path', not both")
+        return self
+
+
+class LumosSettings(SettingsModel):
+    """Everything that can be set for a project; `lumos.yaml` in memory."""
+
+    platform: Name = Field(default="embedded", description="The catalog to publish to.")
+    platform_config: Mapping[str, RawSettings] = Field(
+        default_factory=dict, description="Settings of catalogs, by platform name."
+    )
+    environment: Name = Field(default="production", description="The environment described.")
+    sources: tuple[SourceEntry, ...] = Field(default=(), description="What to scan.")
+    features: FeatureSettings = Field(
+        default=FeatureSettings(), description="Parts of a run to switch on or off."
+    )
+    spark: SparkSettings = Field(
+        default_factory=SparkSettings, description="Where and how Spark runs."
+    )
+    documentation: DocumentationSettings = Field(
+        default=DocumentationSettings(), description="Documentation that datasets must have."
+    )
+    glossary_mappings: Mapping[str, str] = Field(
+        default_factory=dict, description="Business terms by column name."
+    )
+    path_patterns: Mapping[str, str] = Field(
+        default_factory=dict, description="Descriptions by path pattern."
+    )
+    notifications: Mapping[str, NotificationSettings] = Field(
+        default_factory=dict, description="Messages to people, by name."
+    )
+    cost_model: CostModelSettings = Field(
+        default_factory=CostModelSettings, description="Prices and their attribution."
+    )
+    quality_integrations: tuple[QualityIntegration, ...] = Field(
+        default=(), description="Where data quality results come from."
+    )
+    change_policy: ChangePolicySettings = Field(
+        default_factory=ChangePolicySettings, description="What the gate refuses."
+    )
+    schedules: Mapping[str, ScheduleSettings] = Field(
+        default_factory=dict, description="Operations run on a schedule, by name."
+    )
+    cloud_version_prefix: str = Field(
+        default="S-", max_length=50, description="What cloud versions begin with, as in S-312."
+    )
+    database_url: SecretStr | None = Field(
+        default=None, description="State database; by default SQLite in the state folder."
+    )
+    state_dir: Path = Field(default=Path(".lumos"), description="Folder of state and snapshots.")
+    snapshots: SnapshotStoreSettings = Field(
+        default=SnapshotStoreSettings(), description="Where snapshots are kept."
+    )
+
+    _file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> Path | None:
+        """The file these settings were read from, if there was one."""
+        return self._file
+
+    def platform_settings(self, name: str | None = None) -> RawSettings:
+        """Return what was written for a platform, by default the chosen one; empty if nothing."""
+        return self.platform_config.get(name or self.platform, RawSettings({}))
+
+    def with_file(self, file: Path) -> Self:
+        """Return the same settings, knowing their file."""
+        copied = self.model_copy()
+        copied._file = file
+        return copied

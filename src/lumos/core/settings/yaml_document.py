@@ -1,0 +1,347 @@
+"""Reads one YAML or JSON document into plain values, within limits, knowing each key's line.
+
+YAML 1.2 with the values that JSON has: times stay text, `yes` is text, no tag makes an object.
+ruamel.yaml is imported with the first YAML text, not before.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from lumos.core.errors import ConfigurationError, InputUnreadableError
+from lumos.core.settings.problems import (
+    InvalidSettingsError,
+    SettingsProblem,
+    key_name,
+    key_text,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+    from ruamel.yaml.nodes import Node
+
+MAX_BYTES: Final = 1_000_000
+MAX_DEPTH: Final = 50
+MAX_NODES: Final = 100_000
+
+_TAG = "tag:yaml.org,2002:"
+_PLAIN_TAGS = frozenset(
+    _TAG + name for name in ("str", "int", "float", "bool", "null", "timestamp", "value", "merge")
+)
+_QUOTED_TEXT = re.compile(r"'[^']{2,}'|\"[^\"]{2,}\"")
+_INTEGER = re.compile(r"[-+]?(?:0o[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*)")
+_BASES = {"0o": 8, "0x": 16, "0b": 2}
+
+
+class SettingsDocument:
+    """The plain value of a document and where its keys stand."""
+
+    def __init__(self, text: str, *, file: str, is_json: bool = False) -> None:
+        self.file = file
+        self._text = text
+        self._root: Node | None = None
+        self.value: JsonValue = self._read_json() if is_json else self._read_yaml()
+
+    def line_of(self, path: Sequence[str | int]) -> int | None:
+        """Return the line of the key at this path, or of the nearest thing around it."""
+        if self._root is None:
+            # JSON has no tabs inside its texts, so this keeps lines while YAML would refuse tabs.
+            self._root = _compose(self._text.replace("\t", " "), self.file)
+        node = self._root
+        if node is None:
+            return None
+        line = _line(node)
+        for part in path:
+            step = _child(node, part)
+            if step is None:
+                break
+            line, node = step
+        return line
+
+    def _read_yaml(self) -> JsonValue:
+        self._root = _compose(self._text, self.file)
+        return None if self._root is None else _Builder(self.file).build(self._root)
+
+    def _read_json(self) -> JsonValue:
+        def unique(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+            mapping = dict(pairs)
+            if len(mapping) < len(pairs):
+                raise _DuplicateKeyError
+            return mapping
+
+        try:
+            value: JsonValue = json.loads(self._text, object_pairs_hook=unique)
+        except _DuplicateKeyError:
+            return self._read_yaml()  # names the key and both lines
+        except json.JSONDecodeError as error:
+            raise _invalid(self.file, error.lineno, f"not valid JSON: {error.msg}") from None
+        except RecursionError:
+            raise _too_deep(self.file, None) from None
+        _check_limits(value, self.file)
+        return value
+
+
+class _DuplicateKeyError(Exception):
+    """A JSON object names one key twice."""
+
+
+def read_document(path: Path, *, shown_as: str | None = None) -> SettingsDocument:
+    """Read a settings file; one whose name ends in `.json` strictly as JSON, any other as YAML.
+
+    Raises:
+        ConfigurationError: the file is missing, too large, not UTF-8 or not well-formed.
+        InputUnreadableError: the file exists but cannot be read.
+    """
+    file = shown_as or str(path)
+    content = read_limited(path, file=file)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _invalid(file, line, "not UTF-8 text") from None
+    return SettingsDocument(text, file=file, is_json=path.suffix.lower() == ".json")
+
+
+def read_limited(path: Path, *, file: str) -> bytes:
+    """Return the bytes of a small regular file, refusing folders, devices and large files."""
+    try:
+        # Opening a pipe or a device could wait for ever, so its kind is looked at first.
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+            raise InputUnreadableError(
+                f"{file} is {kind}, not a settings file", hint="give the path of a file"
+            )
+        with path.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise ConfigurationError(
+            f"there is no settings file {file}", hint="make one with: lumos init"
+        ) from None
+    except OSError as error:
+        raise InputUnreadableError(
+            f"cannot read {file}: {error.strerror or type(error).__name__}",
+            hint="check the path and the permissions of the file",
+        ) from error
+    if len(content) > MAX_BYTES:
+        raise _invalid(file, None, f"larger than {MAX_BYTES:,} bytes")
+    return content
+
+
+def file_exists(path: Path, *, file: str) -> bool:
+    """Tell whether there is something at the path, refusing to guess where it cannot be seen."""
+    try:
+        return path.exists()
+    except OSError as error:
+        raise InputUnreadableError(
+            f"cannot look for {file}: {error.strerror or type(error).__name__}",
+            hint="check the permissions of its folder",
+        ) from error
+
+
+def _compose(text: str, file: str) -> Node | None:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.composer import MaxDepthExceededError
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    yaml = YAML(typ="safe", pure=True)
+    yaml.max_depth = MAX_DEPTH
+    yaml.composer.warn_double_anchors = False
+    try:
+        root: Node | None = yaml.compose(text)
+    except MaxDepthExceededError as error:
+        raise _too_deep(file, error.problem_mark.line + 1) from None
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        reason = _without_values(error.problem or error.context)
+        raise _invalid(file, mark.line + 1 if mark else None, f"not valid YAML: {reason}") from None
+    except YAMLError:
+        raise _invalid(file, None, "not valid YAML: unreadable characters") from None
+    except (ValueError, AssertionError):
+        raise _invalid(file, None, "not valid YAML: a malformed escape or directive") from None
+    return root
+
+
+def _without_values(reason: object) -> str:
+    # Parser messages quote names of anchors and tags, which may be a mistyped password.
+    first_line = str(reason or "malformed").splitlines()[0]
+    return _QUOTED_TEXT.sub("'...'", first_line)
+
+
+class _Builder:
+    """Builds plain values from nodes, counting what aliases expand to."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._nodes = 0
+        self._problems: list[SettingsProblem] = []
+
+    def build(self, root: Node) -> JsonValue:
+        value = self._value(root, ())
+        if self._problems:
+            raise InvalidSettingsError(self._problems, file=self._file)
+        return value
+
+    def _value(self, node: Node, path: tuple[str | int, ...]) -> JsonValue:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise _invalid(self._file, None, f"more than {MAX_NODES:,} values, aliases expanded")
+        if len(path) > MAX_DEPTH:
+            raise _too_deep(self._file, _line(node))
+        kind = _kind(node)
+        if kind == "scalar":
+            return self._scalar(node, path)
+        if str(node.tag) != _TAG + kind:
+            self._problem(node, path, "a YAML tag is not allowed here")
+            return None
+        if kind == "seq":
+            return [self._value(item, (*path, i)) for i, item in enumerate(node.value)]
+        return self._mapping(node, path)
+
+    def _mapping(self, node: Node, path: tuple[str | int, ...]) -> dict[str, JsonValue]:
+        own: dict[str, JsonValue] = {}
+        merged: dict[str, JsonValue] = {}
+        lines: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            if _is_merge(key_node):
+                for other in _merged_nodes(value_node):
+                    value = self._value(other, (*path, "<<"))
+                    if not isinstance(value, dict):
+                        self._problem(value_node, path, "only mappings can be merged with '<<'")
+                        continue
+                    merged = value | merged
+                continue
+            key = self._key(key_node, path)
+            if key is None:
+                continue
+            if key in lines:
+                where = (*path, key)
+                message = f"key '{key_name(where)}' is given twice, first on line {lines[key]}"
+                self._problem(key_node, where, message)
+                continue
+            lines[key] = _line(key_node)
+            own[key] = self._value(value_node, (*path, key))
+        return merged | own
+
+    def _key(self, node: Node, path: tuple[str | int, ...]) -> str | None:
+        if _kind(node) != "scalar" or str(node.tag) not in _PLAIN_TAGS:
+            self._problem(node, path, "a key must be plain text")
+            return None
+        return self._text(node, path)
+
+    def _scalar(self, node: Node, path: tuple[str | int, ...]) -> JsonValue:
+        tag = str(node.tag)
+        if tag not in _PLAIN_TAGS:
+            self._problem(node, path, "a YAML tag is not allowed here")
+            return None
+        text = str(node.value)
+        if tag == _TAG + "null":
+            return None
+        if tag == _TAG + "bool" and text.lower() in {"true", "false"}:
+            return text.lower() == "true"
+        if tag == _TAG + "int":
+            return _integer(text)
+        if tag == _TAG + "float":
+            return _real(text)
+        return self._text(node, path)
+
+    def _text(self, node: Node, path: tuple[str | int, ...]) -> str | None:
+        text = str(node.value)
+        try:
+            # JSON writes characters beyond the basic plane as two escapes; YAML leaves them apart.
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            self._problem(node, path, "half of a surrogate pair is not text")
+            return None
+
+    def _problem(self, node: Node, path: tuple[str | int, ...], message: str) -> None:
+        self._problems.append(SettingsProblem(key_text(path), _line(node), message))
+
+
+def _integer(text: str) -> int | str:
+    if not _INTEGER.fullmatch(text):
+        return text
+    digits = text.lstrip("+-").lower()
+    base = _BASES.get(digits[:2], 10)
+    try:
+        size = int(digits.replace("_", ""), base)
+    except ValueError:  # more digits than an int may have
+        return text
+    return -size if text.startswith("-") else size
+
+
+def _real(text: str) -> float | str:
+    lowered = text.lower().replace("_", "")
+    try:
+        return float(lowered.replace(".inf", "inf").replace(".nan", "nan"))
+    except ValueError:
+        return text
+
+
+def _kind(node: Node) -> Literal["scalar", "seq", "map"]:
+    if isinstance(node.value, str):
+        return "scalar"
+    return "map" if type(node).__name__ == "MappingNode" else "seq"
+
+
+def _is_merge(node: Node) -> bool:
+    return _kind(node) == "scalar" and str(node.tag) == _TAG + "merge"
+
+
+def _merged_nodes(node: Node) -> Iterator[Node]:
+    if _kind(node) == "seq":
+        yield from node.value
+    else:
+        yield node
+
+
+def _line(node: Node) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def _child(node: Node, part: str | int) -> tuple[int, Node] | None:
+    if isinstance(part, int):
+        if _kind(node) == "seq" and part < len(node.value):
+            item = node.value[part]
+            return _line(item), item
+        return None
+    if _kind(node) != "map":
+        return None
+    for key, value in node.value:
+        if not _is_merge(key) and _kind(key) == "scalar" and str(key.value) == part:
+            return _line(key), value
+    for key, value in node.value:
+        if _is_merge(key):
+            for other in _merged_nodes(value):
+                if (step := _child(other, part)) is not None:
+                    return step
+    return None
+
+
+def _check_limits(value: JsonValue, file: str) -> None:
+    nodes = 0
+    waiting: list[tuple[JsonValue, int]] = [(value, 0)]
+    while waiting:
+        item, depth = waiting.pop()
+        nodes += 1
+        if depth > MAX_DEPTH:
+            raise _too_deep(file, None)
+        if isinstance(item, dict):
+            waiting.extend((child, depth + 1) for child in item.values())
+        elif isinstance(item, list):
+            waiting.extend((child, depth + 1) for child in item)
+    if nodes > MAX_NODES:
+        raise _invalid(file, None, f"more than {MAX_NODES:,} values")
+
+
+def _too_deep(file: str, line: int | None) -> InvalidSettingsError:
+    return _invalid(file, line, f"nested deeper than {MAX_DEPTH} levels")
+
+
+def _invalid(file: str, line: int | None, message: str) -> InvalidSettingsError:
+    return InvalidSettingsError([SettingsProblem("", line, message)], file=file)
