@@ -1,1 +1,9 @@
-"""Contracts for source handlers, platform adapters and exporters, shipped for all to use."""
+"""What implementers of handlers and adapters test with; needs pytest and hypothesis."""
+
+import pytest
+
+pytest.register_assert_rewrite(
+    "lumos.testing.handler_contract",
+    "lumos.testing.platform_contract",
+    "lumos.testing.platform_search_contract",
+)

@@ -1,0 +1,1 @@
+"""Catalogs behind one interface."""

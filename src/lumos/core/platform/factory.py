@@ -1,0 +1,77 @@
+"""The one place that knows which class stands behind a platform's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import RLock
+from typing import TYPE_CHECKING, ClassVar
+
+from lumos.core.models.base import sha256_of
+from lumos.core.registry import Registry, RegistryEntry
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.store.database import StateDatabase
+
+EMBEDDED = "embedded"
+_BUILTINS = {
+    EMBEDDED: "lumos.core.platform.impl.embedded_handler:EmbeddedHandler",
+}
+
+
+class PlatformFactory:
+    """Gives out platform adapters: one for each platform and configuration."""
+
+    _registry: ClassVar[Registry[MetadataPlatformInterface]] = Registry(
+        "lumos.platforms", builtins=_BUILTINS, noun="platform"
+    )
+    _instances: ClassVar[dict[tuple[str, str], MetadataPlatformInterface]] = {}
+    _lock: ClassVar[RLock] = RLock()
+
+    @classmethod
+    def get_instance(
+        cls, name: str, config: Mapping[str, JsonValue] | None = None
+    ) -> MetadataPlatformInterface:
+        """Return the adapter of a platform, the same one for the same configuration.
+
+        Raises:
+            UnknownNameError: nobody registered the platform; the known names are listed.
+            MissingExtraError: the packages that it needs are not installed.
+            ConfigurationError: its settings are wrong.
+        """
+        settings = dict(config or {})
+        key = (name, sha256_of(settings))
+        with cls._lock:
+            if key not in cls._instances:
+                cls._instances[key] = cls._registry.load(name).from_config(settings)
+            return cls._instances[key]
+
+    @classmethod
+    def embedded_over(cls, database: StateDatabase) -> MetadataPlatformInterface:
+        """Return the embedded catalog over a state database that is open already."""
+        over: Callable[[StateDatabase], MetadataPlatformInterface] = cls._registry.load(EMBEDDED)
+        return over(database)
+
+    @classmethod
+    def register(cls, name: str, handler: type[MetadataPlatformInterface] | str) -> None:
+        """Let a name stand for an adapter class, or for one given as `module:Class`."""
+        cls._registry.register(name, handler)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return every registered platform in ascending order."""
+        return cls._registry.names()
+
+    @classmethod
+    def summary(cls) -> tuple[RegistryEntry, ...]:
+        """Return every platform and whether it can be used here."""
+        return cls._registry.summary()
+
+    @classmethod
+    def close_all(cls) -> None:
+        """Close and forget all adapters, so that the next call makes new ones."""
+        with cls._lock:
+            while cls._instances:
+                cls._instances.popitem()[1].close()

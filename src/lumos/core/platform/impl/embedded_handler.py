@@ -1,0 +1,254 @@
+"""The embedded catalog: a platform adapter over the state database, and the default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Self, cast
+
+from pydantic import Field
+from typing_extensions import override
+
+from lumos.core.errors import (
+    ConfigurationError,
+    DatasetNotFoundError,
+    InvalidModelError,
+    UsageError,
+)
+from lumos.core.models import (
+    Domain,
+    GlossaryTerm,
+    Group,
+    Job,
+    LineageEdge,
+    LumosDataset,
+    Owner,
+    Ownership,
+    Snapshot,
+    Tag,
+    Urn,
+    User,
+    with_parts,
+)
+from lumos.core.models.base import CanonicalModel
+from lumos.core.platform.interface import (
+    DEFAULT_PAGE,
+    Capability,
+    Entity,
+    EntityKind,
+    MetadataPlatformInterface,
+    kind_of,
+)
+from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
+from lumos.core.store.catalog_tables import CatalogTables, EdgePosition
+from lumos.core.store.database import StateDatabase
+from lumos.core.store.documents import as_model, as_object
+from lumos.core.store.search import SearchIndex, Wanted
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.store.engine import Row
+
+MOST_EXCLUDED_NAMED = 10
+_MODELS: Mapping[EntityKind, type[Entity]] = {
+    "user": User,
+    "group": Group,
+    "tag": Tag,
+    "glossary_term": GlossaryTerm,
+    "domain": Domain,
+    "job": Job,
+}
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class EmbeddedSettings(CanonicalModel):
+    """Settings of the embedded catalog."""
+
+    database_url: str = Field(
+        default=".lumos/lumos.db",
+        description="A file path, sqlite:///PATH or postgresql://USER:PASSWORD@HOST/DATABASE.",
+    )
+    read_only: bool = Field(default=False, description="Refuse every write.")
+
+
+class EmbeddedHandler(MetadataPlatformInterface):
+    """The catalog that needs no server: it lives in the state database."""
+
+    name = "embedded"
+    capabilities = frozenset(Capability)
+
+    def __init__(self, database: StateDatabase, *, clock: Callable[[], datetime] = _now) -> None:
+        self._database = database
+        self._tables = CatalogTables(database)
+        self._index = SearchIndex.on(database)
+        self._clock = clock
+
+    @classmethod
+    @override
+    def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
+        try:
+            settings = EmbeddedSettings.from_json(dict(config))
+        except InvalidModelError as error:
+            raise ConfigurationError(f"platform_config.embedded is {error.message}") from None
+        return cls(StateDatabase.open(settings.database_url, read_only=settings.read_only))
+
+    @override
+    def emit_dataset(self, dataset: LumosDataset) -> None:
+        self._tables.put_dataset(dataset, at=self._clock())
+
+    @override
+    def get_dataset(self, urn: str) -> LumosDataset:
+        name = Urn(urn)
+        dataset = self._tables.dataset(name)
+        if dataset is None:
+            raise DatasetNotFoundError(name, platform=self.name)
+        return dataset
+
+    @override
+    def list(
+        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
+    ) -> Iterator[LumosDataset]:
+        _at_least("page_size", page_size, least=1)
+        return self._pages(platform, page_size)
+
+    @override
+    def emit_edge(self, edge: LineageEdge) -> None:
+        self._tables.put_edge(edge, at=self._clock())
+
+    @override
+    def list_edges(self) -> Iterator[LineageEdge]:
+        position = EdgePosition()
+        while True:
+            edges, position = self._tables.edges_after(position, limit=DEFAULT_PAGE)
+            if not edges:
+                return
+            yield from edges
+
+    @override
+    def emit_ownership(
+        self,
+        dataset_urn: str,
+        owner: str,
+        owner_type: str = "TECHNICAL_OWNER",
+        *,
+        category: str = "user",
+    ) -> None:
+        added = Owner.from_json({category: owner, "type": owner_type})
+        with self._database.transaction():
+            dataset = self.get_dataset(dataset_urn)
+            owners = Ownership(owners=(*dataset.ownership.owners, added))
+            self.emit_dataset(with_parts(dataset, ownership=owners))
+
+    @override
+    def emit_entity(self, entity: Entity) -> None:
+        self._tables.put_entity(
+            kind_of(entity), _key_of(entity), document=entity.to_json(), at=self._clock()
+        )
+
+    @override
+    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
+        model = _MODELS.get(kind)
+        if model is None:
+            raise UsageError(f"there are no entities of that kind; known: {', '.join(_MODELS)}")
+        return self._entities(kind, model)
+
+    @override
+    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
+        self._tables.put_identity(Urn(urn), catalog, external_id=external_id)
+
+    @override
+    def identity_map(self) -> dict[Urn, dict[str, str]]:
+        return self._tables.identity_map()
+
+    @override
+    def search(
+        self,
+        query: str,
+        filters: SearchFilters | None = None,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> SearchPage:
+        _at_least("limit", limit, least=0)
+        _at_least("offset", offset, least=0)
+        chosen = filters or SearchFilters()
+        wanted = Wanted(query, platform=chosen.platform, owner=chosen.owner, tag=chosen.tag)
+        threshold = chosen.min_quality
+        with self._database.consistent_read():
+            rows = self._index.find(wanted, min_quality=threshold, limit=limit, offset=offset)
+            total = self._index.count(wanted, min_quality=threshold)
+            page = SearchPage(hits=tuple(map(_hit, rows)), total=total, offset=offset)
+            if threshold is None:
+                return page
+            below = self._index.find_below(wanted, min_quality=threshold, limit=MOST_EXCLUDED_NAMED)
+            excluded_total = self._index.count(wanted, min_quality=None) - total
+        return page.model_copy(
+            update={"excluded": tuple(map(_hit, below)), "excluded_total": excluded_total}
+        )
+
+    @override
+    def delete(self, urn: str) -> None:
+        name = Urn(urn)
+        if not self._tables.delete_dataset(name):
+            raise DatasetNotFoundError(name, platform=self.name)
+
+    @override
+    def export_all(self, *, at: datetime) -> Snapshot:
+        with self._database.consistent_read():
+            return super().export_all(at=at)
+
+    @override
+    def close(self) -> None:
+        self._database.close()
+
+    def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
+        after = ""
+        while page := self._tables.datasets_after(after, limit=page_size, platform=platform):
+            yield from page
+            after = page[-1].urn
+
+    def _entities(self, kind: EntityKind, model: type[Entity]) -> Iterator[Entity]:
+        after = ""
+        while page := self._tables.entities_after(kind, after, limit=DEFAULT_PAGE):
+            for _, document in page:
+                yield as_model(model, document)
+            after = page[-1][0]
+
+
+def _key_of(entity: Entity) -> str:
+    if isinstance(entity, User):
+        return entity.username
+    return entity.urn if isinstance(entity, Job) else entity.name
+
+
+def _hit(row: Row) -> SearchHit:
+    document = as_object(row.text("document"))
+    ownership = cast("dict[str, list[dict[str, str]]]", document.get("ownership") or {})
+    quality = cast("dict[str, JsonValue]", document.get("quality") or {})
+    documentation = cast("dict[str, JsonValue]", document.get("documentation") or {})
+    return SearchHit.from_json(
+        {
+            "urn": row.text("urn"),
+            "name": document["name"],
+            "platform": document["platform"],
+            "format": document.get("format"),
+            "owners": [
+                owner.get("user") or owner.get("group") for owner in ownership.get("owners", ())
+            ],
+            "tags": document.get("tags", ()),
+            "quality_score": row["quality_score"],
+            "freshness": quality.get("freshness"),
+            "version": row["version"],
+            "description": documentation.get("description"),
+            "updated_at": row["updated_at"],
+        }
+    )
+
+
+def _at_least(name: str, value: int, *, least: int) -> None:
+    if value < least:
+        raise UsageError(f"{name} is {value}; the least is {least}")

@@ -1,0 +1,323 @@
+"""The interface behind which every catalog is the same to Lumos.
+
+To support a catalog, subclass `MetadataPlatformInterface`, name it, declare its capabilities, and
+write the methods that belong to them. Errors are raised, never returned. Prove it with a subclass
+of `lumos.testing.platform_contract.PlatformContract`.
+"""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from enum import StrEnum
+from types import TracebackType
+from typing import TYPE_CHECKING, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar, get_args
+
+from typing_extensions import override
+
+import lumos
+from lumos.core.errors import CapabilityError, DatasetNotFoundError
+from lumos.core.models import (
+    SNAPSHOT_SCHEMA_VERSION,
+    ColumnMapping,
+    Domain,
+    GlossaryTerm,
+    Group,
+    Job,
+    LineageEdge,
+    LumosDataset,
+    Snapshot,
+    Tag,
+    Urn,
+    User,
+)
+from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+__all__ = [
+    "ENTITY_KINDS",
+    "Capability",
+    "Entity",
+    "EntityKind",
+    "MetadataPlatformInterface",
+    "SearchFilters",
+    "SearchHit",
+    "SearchPage",
+    "kind_of",
+]
+
+DEFAULT_PAGE = 500
+P = ParamSpec("P")
+R = TypeVar("R")
+Entity = User | Group | Tag | GlossaryTerm | Domain | Job
+EntityKind = Literal["user", "group", "tag", "glossary_term", "domain", "job"]
+ENTITY_KINDS: tuple[EntityKind, ...] = get_args(EntityKind)
+_KINDS: dict[type[Entity], EntityKind] = {
+    User: "user",
+    Group: "group",
+    Tag: "tag",
+    GlossaryTerm: "glossary_term",
+    Domain: "domain",
+    Job: "job",
+}
+
+
+class Capability(StrEnum):
+    """What a catalog may be able to do beyond keeping and listing datasets."""
+
+    LINEAGE = "LINEAGE"
+    """It keeps edges between datasets and jobs: `emit_edge`, `emit_lineage`, `list_edges`."""
+    OWNERSHIP = "OWNERSHIP"
+    """An owner can be added to a dataset that it holds: `emit_ownership`."""
+    ENTITIES = "ENTITIES"
+    """It keeps people, groups, tags, terms, domains and jobs: `emit_entity`, `list_entities`."""
+    IDENTITY_MAP = "IDENTITY_MAP"
+    """It keeps what other catalogs call a dataset: `emit_identity`, `identity_map`."""
+    SEARCH = "SEARCH"
+    """Datasets can be found by words and filters: `search`."""
+    DELETE = "DELETE"
+    """Datasets can be removed: `delete`."""
+    EXPORT = "EXPORT"
+    """All it holds can be taken out as one snapshot: `export_all`."""
+
+
+NEEDS: Mapping[str, Capability] = {
+    "emit_edge": Capability.LINEAGE,
+    "emit_lineage": Capability.LINEAGE,
+    "list_edges": Capability.LINEAGE,
+    "emit_ownership": Capability.OWNERSHIP,
+    "emit_entity": Capability.ENTITIES,
+    "list_entities": Capability.ENTITIES,
+    "emit_identity": Capability.IDENTITY_MAP,
+    "identity_map": Capability.IDENTITY_MAP,
+    "search": Capability.SEARCH,
+    "delete": Capability.DELETE,
+    "export_all": Capability.EXPORT,
+}
+"""The capability that each optional method belongs to."""
+
+
+class MetadataPlatformInterface(ABC):
+    """A catalog: what can be put into it, asked of it and taken out of it.
+
+    Every method may raise `PlatformError`, `StateError` or another `LumosError`, and nothing else.
+    A method whose capability is not declared raises `CapabilityError`, also where a subclass
+    defines it. Emitting is idempotent: an equal thing emitted again changes nothing.
+    """
+
+    name: ClassVar[str]
+    capabilities: ClassVar[frozenset[Capability]]
+
+    @override
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        for method, capability in NEEDS.items():
+            if method in cls.__dict__:
+                setattr(cls, method, _guarded(cls.__dict__[method], capability))
+
+    @classmethod
+    @abstractmethod
+    def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
+        """Build the adapter from its part of the settings.
+
+        Raises:
+            ConfigurationError: a setting is unknown, missing or wrong.
+        """
+
+    @abstractmethod
+    def emit_dataset(self, dataset: LumosDataset) -> None:
+        """Create a dataset or bring it up to date; neighbours it lists become edges."""
+
+    @abstractmethod
+    def get_dataset(self, urn: str) -> LumosDataset:
+        """Return the dataset of a URN.
+
+        Raises:
+            DatasetNotFoundError: the catalog does not hold it.
+            InvalidUrnError: the text is no URN.
+        """
+
+    @abstractmethod
+    def list(
+        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
+    ) -> Iterator[LumosDataset]:
+        """Yield all datasets in ascending order of URN, each once, fetched page by page."""
+
+    def find_dataset(self, urn: str) -> LumosDataset | None:
+        """Return the dataset of a URN, or nothing where the catalog does not hold it."""
+        try:
+            return self.get_dataset(urn)
+        except DatasetNotFoundError:
+            return None
+
+    def emit_lineage(
+        self,
+        upstream_urn: str,
+        downstream_urn: str,
+        lineage_type: str = "TRANSFORMED",
+        *,
+        column_mappings: Iterable[ColumnMapping] = (),
+        job_urn: str | None = None,
+        confidence: float = 1.0,
+        provenance: str | None = None,
+        created_at: datetime | None = None,
+        created_by: str | None = None,
+    ) -> None:
+        """Add a step of lineage, or bring it up to date.
+
+        Raises:
+            InvalidModelError: the arguments do not make an edge.
+        """
+        edge = LineageEdge.from_json(
+            {
+                "upstream_urn": upstream_urn,
+                "downstream_urn": downstream_urn,
+                "lineage_type": lineage_type,
+                "column_mappings": tuple(column_mappings),
+                "job_urn": job_urn,
+                "confidence": confidence,
+                "provenance": provenance,
+                "created_at": created_at,
+                "created_by": created_by,
+            }
+        )
+        self.emit_edge(edge)
+
+    def emit_edge(self, edge: LineageEdge) -> None:
+        """Add an edge, or bring the one with the same ends and job up to date."""
+        raise self._cannot(Capability.LINEAGE)
+
+    def list_edges(self) -> Iterator[LineageEdge]:
+        """Yield all edges in a stable order, each once."""
+        raise self._cannot(Capability.LINEAGE)
+
+    def emit_ownership(
+        self,
+        dataset_urn: str,
+        owner: str,
+        owner_type: str = "TECHNICAL_OWNER",
+        *,
+        category: str = "user",
+    ) -> None:
+        """Add an owner, a `user` or a `group`, to a dataset; other owners stay.
+
+        Raises:
+            DatasetNotFoundError: the catalog does not hold the dataset.
+            InvalidModelError: the arguments do not make an owner.
+        """
+        raise self._cannot(Capability.OWNERSHIP)
+
+    def emit_entity(self, entity: Entity) -> None:
+        """Create a user, group, tag, glossary term, domain or job, or bring it up to date."""
+        raise self._cannot(Capability.ENTITIES)
+
+    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
+        """Yield all entities of a kind in ascending order of name (jobs: URN), each once."""
+        raise self._cannot(Capability.ENTITIES)
+
+    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
+        """Record what another catalog calls a dataset."""
+        raise self._cannot(Capability.IDENTITY_MAP)
+
+    def identity_map(self) -> dict[Urn, dict[str, str]]:
+        """Return what other catalogs call each dataset."""
+        raise self._cannot(Capability.IDENTITY_MAP)
+
+    def search(
+        self,
+        query: str,
+        filters: SearchFilters | None = None,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> SearchPage:
+        """Find datasets that have a word with each of the query's words as its beginning.
+
+        A match in the name comes before any other. No query text is an error; an empty one finds
+        everything.
+        """
+        raise self._cannot(Capability.SEARCH)
+
+    def delete(self, urn: str) -> None:
+        """Remove a dataset together with its edges.
+
+        Raises:
+            DatasetNotFoundError: the catalog does not hold it.
+        """
+        raise self._cannot(Capability.DELETE)
+
+    def export_all(self, *, at: datetime) -> Snapshot:
+        """Return everything that the catalog holds, as a snapshot of the time given."""
+        if Capability.EXPORT not in self.capabilities:
+            raise self._cannot(Capability.EXPORT)
+        parts: dict[str, object] = {"datasets": tuple(self.list())}
+        if Capability.LINEAGE in self.capabilities:
+            parts["lineage_edges"] = tuple(self.list_edges())
+        if Capability.ENTITIES in self.capabilities:
+            for kind, section in _SECTIONS.items():
+                parts[section] = tuple(self.list_entities(kind))
+        if Capability.IDENTITY_MAP in self.capabilities:
+            parts["identity_map"] = self.identity_map()
+        snapshot = Snapshot.from_json(
+            {
+                "snapshot_schema_version": SNAPSHOT_SCHEMA_VERSION,
+                "lumos_version": lumos.__version__,
+                "export_timestamp": at,
+                "source_platform": self.name,
+                **parts,
+            }
+        )
+        return snapshot.model_copy(update={"statistics": snapshot.counted()})
+
+    def close(self) -> None:  # noqa: B027 - an adapter that holds nothing open has nothing to do
+        """Let go of connections; the adapter is of no use afterwards."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _cannot(self, capability: Capability) -> CapabilityError:
+        can = ", ".join(sorted(self.capabilities)) or "datasets only"
+        return CapabilityError(
+            f"the platform {self.name} does not support {capability}", hint=f"it supports {can}"
+        )
+
+
+_SECTIONS: dict[EntityKind, str] = {
+    "user": "users",
+    "group": "groups",
+    "tag": "tags",
+    "glossary_term": "glossary",
+    "domain": "domains",
+    "job": "jobs",
+}
+
+
+def kind_of(entity: Entity) -> EntityKind:
+    """Return the kind of an entity."""
+    return _KINDS[type(entity)]
+
+
+def _guarded(
+    method: Callable[Concatenate[MetadataPlatformInterface, P], R], capability: Capability
+) -> Callable[Concatenate[MetadataPlatformInterface, P], R]:
+    """Make a method refuse before it starts when its capability is not declared."""
+
+    @functools.wraps(method)
+    def refuse_or_call(self: MetadataPlatformInterface, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if capability not in self.capabilities:
+            raise self._cannot(capability)
+        return method(self, *args, **kwargs)
+
+    return refuse_or_call

@@ -1,0 +1,46 @@
+"""What a search asks for, and what it finds."""
+
+from __future__ import annotations
+
+from lumos.core.models.base import CanonicalModel, Count, Percent, UtcDatetime
+from lumos.core.models.quality import Freshness
+from lumos.core.models.urn import Urn
+
+
+class SearchFilters(CanonicalModel):
+    """Conditions that every hit meets; names are compared in any case."""
+
+    platform: str | None = None
+    owner: str | None = None
+    tag: str | None = None
+    min_quality: Percent | None = None
+
+
+class SearchHit(CanonicalModel):
+    """One dataset that was found, with what people choose by."""
+
+    urn: Urn
+    name: str
+    platform: str
+    format: str | None = None
+    owners: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    quality_score: Percent | None = None
+    freshness: Freshness | None = None
+    version: str | None = None
+    description: str | None = None
+    updated_at: UtcDatetime | None = None
+
+
+class SearchPage(CanonicalModel):
+    """Part of what a search found, best first.
+
+    `total` counts all that meets every filter. With a quality threshold, `excluded_total` counts
+    what meets all other filters but has a lower score or none; `excluded` names the first of them.
+    """
+
+    hits: tuple[SearchHit, ...] = ()
+    total: Count = 0
+    offset: Count = 0
+    excluded: tuple[SearchHit, ...] = ()
+    excluded_total: Count = 0

@@ -1,0 +1,320 @@
+"""The tables of the latest state: datasets, lineage edges, entities and identities.
+
+Edges are the truth of lineage: a dataset is stored without its neighbours and gets them from the
+edges when it is read. Its version likewise comes from the history, where there is one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
+from lumos.core.models.base import sha256_of
+from lumos.core.store.documents import as_model, as_moment, as_object, as_text, checked_key
+from lumos.core.store.search import SearchIndex, SearchText, label, labels_of
+from lumos.core.store.search_words import name_key
+from lumos.core.store.sql_text import as_key, storable
+
+if TYPE_CHECKING:
+    from lumos.core.store.database import StateDatabase
+    from lumos.core.store.engine import Row, SqlValue
+
+_SELECT_DATASETS = """
+SELECT d.urn, d.document,
+       (SELECT v.version FROM versions v WHERE v.urn = d.urn
+        ORDER BY v.sequence DESC LIMIT 1) AS current_version
+FROM datasets d
+"""
+_PUT_DATASET = """
+INSERT INTO datasets (urn, name, name_key, platform, format, contract_hash, version,
+                      quality_score, document, updated_at)
+VALUES (:urn, :name, :name_key, :platform, :format, :contract_hash, :version,
+        :quality_score, :document, :updated_at)
+ON CONFLICT (urn) DO UPDATE SET
+    name = excluded.name, name_key = excluded.name_key, platform = excluded.platform,
+    format = excluded.format, contract_hash = excluded.contract_hash, version = excluded.version,
+    quality_score = excluded.quality_score, document = excluded.document,
+    updated_at = excluded.updated_at
+"""
+_PUT_EDGE = """
+INSERT INTO lineage_edges (edge_key, upstream_urn, downstream_urn, document, updated_at)
+VALUES (:edge_key, :upstream, :downstream, :document, :updated_at)
+ON CONFLICT (edge_key) DO UPDATE SET
+    document = excluded.document, updated_at = excluded.updated_at
+WHERE lineage_edges.document <> excluded.document
+"""
+_PUT_ENTITY = """
+INSERT INTO entities (kind, name, document, updated_at)
+VALUES (:kind, :name, :document, :updated_at)
+ON CONFLICT (kind, name) DO UPDATE SET
+    document = excluded.document, updated_at = excluded.updated_at
+WHERE entities.document <> excluded.document
+"""
+_PUT_IDENTITY = """
+INSERT INTO identity_map (urn, catalog, document) VALUES (:urn, :catalog, :document)
+ON CONFLICT (urn, catalog) DO UPDATE SET document = excluded.document
+WHERE identity_map.document <> excluded.document
+"""
+
+
+class EdgePosition(NamedTuple):
+    """Where a page of edges ended."""
+
+    upstream: str = ""
+    key: str = ""
+
+
+class CatalogTables:
+    """Reads and writes the latest state; each write is one transaction or part of the caller's."""
+
+    def __init__(self, database: StateDatabase) -> None:
+        self._database = database
+        self._index = SearchIndex.on(database)
+
+    def put_dataset(self, dataset: LumosDataset, *, at: datetime) -> bool:
+        """Store a dataset and tell whether anything changed.
+
+        Neighbours that it lists become edges where there is none yet; no edge is ever removed.
+        """
+        checked_key(dataset.urn)
+        with self._database.transaction():
+            added = [self._add_missing_edge(*ends, at=at) for ends in _listed_edges(dataset)]
+            whole = self._with_derived_parts(dataset)
+            row = _dataset_row(whole)
+            if self._holds(row):
+                return any(added)
+            self._database.execute(_PUT_DATASET, {**row, "updated_at": as_moment(at)})
+            self._put_search(whole)
+        return True
+
+    def dataset(self, urn: str) -> LumosDataset | None:
+        """Return one dataset, or nothing."""
+        rows = self._database.query(_SELECT_DATASETS + "WHERE d.urn = :urn", {"urn": urn})
+        return self._datasets(rows)[0] if rows else None
+
+    def datasets_after(
+        self, urn: str, *, limit: int, platform: str | None = None
+    ) -> list[LumosDataset]:
+        """Return the next datasets in ascending order of URN; from the first with `""`."""
+        text = "WHERE d.urn > :after"
+        params: dict[str, SqlValue] = {"after": urn, "limit": limit}
+        if platform is not None:
+            text += " AND d.platform = :platform"
+            params["platform"] = label(platform)
+        return self._datasets(
+            self._database.query(f"{_SELECT_DATASETS} {text} ORDER BY d.urn LIMIT :limit", params)
+        )
+
+    def delete_dataset(self, urn: str) -> bool:
+        """Remove a dataset with its edges and identities, and tell whether there was one.
+
+        Its history stays, so that what comes back under the same URN goes on from there.
+        """
+        with self._database.transaction():
+            rows = self._database.query("SELECT id FROM datasets WHERE urn = :urn", {"urn": urn})
+            if not rows:
+                return False
+            self._index.remove(rows[0].integer("id"))
+            for statement in (
+                "DELETE FROM datasets WHERE urn = :urn",
+                "DELETE FROM identity_map WHERE urn = :urn",
+            ):
+                self._database.execute(statement, {"urn": urn})
+            heirs = self._database.query(
+                "SELECT DISTINCT downstream_urn FROM lineage_edges WHERE upstream_urn = :urn",
+                {"urn": urn},
+            )
+            self._database.execute(
+                "DELETE FROM lineage_edges WHERE upstream_urn = :urn OR downstream_urn = :urn",
+                {"urn": urn},
+            )
+            for heir in heirs:
+                self._renew_hash(heir.text("downstream_urn"))
+        return True
+
+    def put_edge(self, edge: LineageEdge, *, at: datetime) -> bool:
+        """Store an edge and tell whether anything changed."""
+        for urn in edge.key:
+            checked_key(urn)
+        with self._database.transaction():
+            changed = self._database.execute(
+                _PUT_EDGE,
+                {
+                    "edge_key": sha256_of(edge.key),
+                    "upstream": edge.upstream_urn,
+                    "downstream": edge.downstream_urn,
+                    "document": as_text(edge.to_json()),
+                    "updated_at": as_moment(at),
+                },
+            )
+            if changed:
+                self._renew_hash(edge.downstream_urn)
+        return bool(changed)
+
+    def edges_after(
+        self, position: EdgePosition, *, limit: int
+    ) -> tuple[list[LineageEdge], EdgePosition]:
+        """Return the next edges in ascending order of upstream URN, and where they end."""
+        rows = self._database.query(
+            "SELECT upstream_urn, edge_key, document FROM lineage_edges "
+            "WHERE (upstream_urn, edge_key) > (:upstream, :key) "
+            "ORDER BY upstream_urn, edge_key LIMIT :limit",
+            {"upstream": position.upstream, "key": position.key, "limit": limit},
+        )
+        edges = [as_model(LineageEdge, row.text("document")) for row in rows]
+        if not rows:
+            return edges, position
+        return edges, EdgePosition(rows[-1].text("upstream_urn"), rows[-1].text("edge_key"))
+
+    def put_entity(self, kind: str, name: str, *, document: object, at: datetime) -> bool:
+        """Store a user, group, tag, term, domain or job and tell whether anything changed."""
+        changed = self._database.execute(
+            _PUT_ENTITY,
+            {
+                "kind": kind,
+                "name": checked_key(as_key(name)),
+                "document": as_text(document),
+                "updated_at": as_moment(at),
+            },
+        )
+        return bool(changed)
+
+    def entities_after(self, kind: str, key: str, *, limit: int) -> list[tuple[str, str]]:
+        """Return the next entities of a kind as key and document, in ascending order of key."""
+        rows = self._database.query(
+            "SELECT name, document FROM entities WHERE kind = :kind AND name > :after "
+            "ORDER BY name LIMIT :limit",
+            {"kind": kind, "after": key, "limit": limit},
+        )
+        return [(row.text("name"), row.text("document")) for row in rows]
+
+    def put_identity(self, urn: str, catalog: str, *, external_id: str) -> bool:
+        """Store what another catalog calls a dataset and tell whether anything changed."""
+        params = {
+            "urn": checked_key(urn),
+            "catalog": checked_key(as_key(catalog)),
+            "document": as_text({"catalog": catalog, "id": external_id}),
+        }
+        return bool(self._database.execute(_PUT_IDENTITY, params))
+
+    def identity_map(self) -> dict[Urn, dict[str, str]]:
+        """Return what other catalogs call each dataset."""
+        identities: defaultdict[Urn, dict[str, str]] = defaultdict(dict)
+        for row in self._database.query("SELECT urn, document FROM identity_map ORDER BY urn"):
+            identity = as_object(row.text("document"))
+            identities[Urn(row.text("urn"))][str(identity["catalog"])] = str(identity["id"])
+        return dict(identities)
+
+    def _with_derived_parts(self, dataset: LumosDataset) -> LumosDataset:
+        """Give a dataset the lineage of the edges; its version is left to the history's."""
+        known = self._database.query(
+            "SELECT 1 AS found FROM versions WHERE urn = :urn LIMIT 1", {"urn": dataset.urn}
+        )
+        lineage = self._lineage((dataset.urn,))[dataset.urn]
+        return with_parts(dataset, lineage=lineage, version=None if known else dataset.version)
+
+    def _holds(self, row: Mapping[str, SqlValue]) -> bool:
+        stored = self._database.query(
+            "SELECT document, contract_hash FROM datasets WHERE urn = :urn", {"urn": row["urn"]}
+        )
+        names = ("document", "contract_hash")
+        return bool(stored) and all(stored[0][name] == row[name] for name in names)
+
+    def _put_search(self, dataset: LumosDataset) -> None:
+        (row,) = self._database.query(
+            "SELECT id FROM datasets WHERE urn = :urn", {"urn": dataset.urn}
+        )
+        dataset_id = row.integer("id")
+        self._index.put(dataset_id, SearchText.of(dataset))
+        self._database.execute(
+            "DELETE FROM dataset_labels WHERE dataset_id = :id", {"id": dataset_id}
+        )
+        self._database.execute_many(
+            "INSERT INTO dataset_labels (dataset_id, kind, value) VALUES (:id, :kind, :value)",
+            (
+                {"id": dataset_id, "kind": kind, "value": value}
+                for kind, value in sorted(labels_of(dataset))
+            ),
+        )
+
+    def _add_missing_edge(self, upstream: Urn, downstream: Urn, *, at: datetime) -> bool:
+        known = self._database.query(
+            "SELECT 1 AS found FROM lineage_edges "
+            "WHERE upstream_urn = :upstream AND downstream_urn = :downstream LIMIT 1",
+            {"upstream": upstream, "downstream": downstream},
+        )
+        if known:
+            return False
+        return self.put_edge(LineageEdge(upstream_urn=upstream, downstream_urn=downstream), at=at)
+
+    def _renew_hash(self, urn: str) -> None:
+        """Bring a stored hash up to date with the edges, which are part of the contract."""
+        dataset = self.dataset(urn)
+        if dataset is not None:
+            self._database.execute(
+                "UPDATE datasets SET contract_hash = :hash WHERE urn = :urn",
+                {"hash": dataset.contract_hash, "urn": urn},
+            )
+
+    def _datasets(self, rows: Sequence[Row]) -> list[LumosDataset]:
+        lineage = self._lineage([row.text("urn") for row in rows])
+        datasets = []
+        for row in rows:
+            document: dict[str, object] = {**as_object(row.text("document"))}
+            document["lineage"] = lineage[row.text("urn")]
+            if version := row.optional_text("current_version"):
+                document["version"] = version
+            datasets.append(LumosDataset.from_json(document))
+        return datasets
+
+    def _lineage(self, urns: Sequence[str]) -> Mapping[str, DatasetLineage]:
+        """Return the neighbours of datasets that are given in ascending order."""
+        if not urns:
+            return {}
+        ends = {"first": urns[0], "last": urns[-1]}
+        upstream: defaultdict[str, list[str]] = defaultdict(list)
+        downstream: defaultdict[str, list[str]] = defaultdict(list)
+        for row in self._database.query(
+            "SELECT upstream_urn, downstream_urn FROM lineage_edges "
+            "WHERE downstream_urn BETWEEN :first AND :last",
+            ends,
+        ):
+            upstream[row.text("downstream_urn")].append(row.text("upstream_urn"))
+        for row in self._database.query(
+            "SELECT upstream_urn, downstream_urn FROM lineage_edges "
+            "WHERE upstream_urn BETWEEN :first AND :last",
+            ends,
+        ):
+            downstream[row.text("upstream_urn")].append(row.text("downstream_urn"))
+        return {
+            urn: DatasetLineage.from_json(
+                {"upstream": upstream.get(urn, ()), "downstream": downstream.get(urn, ())}
+            )
+            for urn in urns
+        }
+
+
+def _dataset_row(dataset: LumosDataset) -> dict[str, SqlValue]:
+    document = dataset.to_json()
+    document.pop("lineage", None)
+    return {
+        "urn": dataset.urn,
+        "name": storable(dataset.name),
+        "name_key": name_key(dataset.name),
+        "platform": label(dataset.platform),
+        "format": storable(dataset.format) if dataset.format else None,
+        "contract_hash": dataset.contract_hash,
+        "version": storable(dataset.version) if dataset.version else None,
+        "quality_score": dataset.quality.score if dataset.quality else None,
+        "document": as_text(document),
+    }
+
+
+def _listed_edges(dataset: LumosDataset) -> list[tuple[Urn, Urn]]:
+    """Return the ends of the edges that a dataset lists; no edge leads to itself."""
+    upstream = [(urn, dataset.urn) for urn in dataset.lineage.upstream]
+    downstream = [(dataset.urn, urn) for urn in dataset.lineage.downstream]
+    return [(source, target) for source, target in upstream + downstream if source != target]

@@ -1,0 +1,66 @@
+"""How canonical models become text in a column, and text becomes models again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import orjson
+
+from lumos.core.errors import InvalidModelError, StateError
+from lumos.core.models.base import CanonicalModel, canonical_json
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+M = TypeVar("M", bound=CanonicalModel)
+LONGEST_KEY = 2_500
+
+
+def as_text(document: object) -> str:
+    """Return a document as the text that is stored: canonical JSON.
+
+    Raises:
+        InvalidModelError: the document holds something that JSON cannot.
+    """
+    try:
+        return canonical_json(document).decode()
+    except orjson.JSONEncodeError as error:
+        raise InvalidModelError(f"cannot be written as JSON: {error}") from None
+
+
+def as_object(text: str) -> dict[str, JsonValue]:
+    """Read stored text as the JSON object it was made from.
+
+    Raises:
+        StateError: the text is damaged.
+    """
+    try:
+        return cast("dict[str, JsonValue]", orjson.loads(text))
+    except orjson.JSONDecodeError:
+        raise StateError(
+            "a stored document is damaged", hint="import the latest snapshot anew"
+        ) from None
+
+
+def as_model(kind: type[M], text: str) -> M:
+    """Read stored text as the model it was made from."""
+    return kind.from_json(as_object(text))
+
+
+def as_moment(at: datetime) -> str:
+    """Return a time as text that sorts by time."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def checked_key(name: str) -> str:
+    """Return a name that is used as a key, unless it is longer than an index can hold.
+
+    Raises:
+        InvalidModelError: the name is too long.
+    """
+    if len(name.encode("utf-8", "replace")) > LONGEST_KEY:
+        raise InvalidModelError(
+            f"a name of more than {LONGEST_KEY:,} bytes cannot be stored; it begins {name[:80]!r}"
+        )
+    return name

@@ -1,0 +1,109 @@
+"""What the two database engines have in common, and the rows that queries return."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+
+if TYPE_CHECKING:
+    import sqlalchemy
+
+    from lumos.core.errors import StateError
+
+Dialect = Literal["sqlite", "postgresql"]
+SqlValue = str | int | float | bytes | None
+Parameters = Mapping[str, SqlValue]
+
+
+class Cursor(Protocol):
+    """What Lumos uses of a DB-API cursor."""
+
+    @property
+    def description(self) -> Sequence[Sequence[object]] | None: ...
+    @property
+    def rowcount(self) -> int: ...
+    def fetchall(self) -> list[tuple[SqlValue, ...]]: ...
+
+
+class Connection(Protocol):
+    """What Lumos uses of a DB-API connection, in sqlite3 and psycopg alike."""
+
+    def execute(self, query: str, params: Parameters, /) -> Cursor: ...
+    def close(self) -> None: ...
+
+
+class Engine(ABC):
+    """How one kind of database is reached, spoken to, and understood when it fails."""
+
+    dialect: ClassVar[Dialect]
+    begin_write: ClassVar[str]
+    begin_read: ClassVar[str]
+    driver_errors: tuple[type[Exception], ...]
+    place: str
+    """Where the database is, in words that hold no secret."""
+
+    @abstractmethod
+    def connect(self, *, read_only: bool) -> Connection:
+        """Return a new connection on which every statement commits by itself.
+
+        Raises:
+            StateError: the database cannot be reached.
+        """
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Tell whether there is a database to open."""
+
+    @abstractmethod
+    def statement(self, sql: str) -> str:
+        """Return the SQL text with `:name` parameters as the driver spells them."""
+
+    @abstractmethod
+    def is_lost(self, connection: Connection) -> bool:
+        """Tell whether the other side has closed the connection."""
+
+    @abstractmethod
+    def in_transaction(self, connection: Connection) -> bool:
+        """Tell whether a transaction is open; an engine may end one itself when it fails."""
+
+    @abstractmethod
+    def is_missing_table(self, error: Exception) -> bool:
+        """Tell whether a statement failed because a table does not exist."""
+
+    @abstractmethod
+    def translated(self, error: Exception) -> StateError:
+        """Return what a driver's error means to the user, without secrets or data."""
+
+    @abstractmethod
+    def migration_engine(self) -> sqlalchemy.Engine:
+        """Return a SQLAlchemy engine whose transactions exclude every other migration."""
+
+
+class Row:
+    """One row of a result, read by column name and expected type."""
+
+    __slots__ = ("_columns", "_values")
+
+    def __init__(self, columns: Mapping[str, int], values: tuple[SqlValue, ...]) -> None:
+        self._columns = columns
+        self._values = values
+
+    def __getitem__(self, name: str) -> SqlValue:
+        return self._values[self._columns[name]]
+
+    def text(self, name: str) -> str:
+        """Return a text column that is never null."""
+        return str(self[name])
+
+    def optional_text(self, name: str) -> str | None:
+        value = self[name]
+        return None if value is None else str(value)
+
+    def integer(self, name: str) -> int:
+        """Return a whole number that is never null."""
+        return int(self[name] or 0)
+
+    def optional_number(self, name: str) -> float | None:
+        value = self[name]
+        return None if value is None else float(value)

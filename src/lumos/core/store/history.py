@@ -1,0 +1,139 @@
+"""The history of datasets: every version, what it looked like, and what had changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lumos.core.errors import StateError, VersionNotFoundError
+from lumos.core.models import Change, DatasetVersion, LumosDataset
+from lumos.core.store.documents import as_model, as_moment, as_text, checked_key
+from lumos.core.store.sql_text import storable
+
+if TYPE_CHECKING:
+    from lumos.core.store.database import StateDatabase
+
+_MOST_NAMED = 20
+
+
+class HistoryRepository:
+    """Versions of datasets in the state database; what is appended never changes."""
+
+    def __init__(self, database: StateDatabase) -> None:
+        self._database = database
+
+    def append(
+        self,
+        urn: str,
+        version: DatasetVersion,
+        *,
+        dataset: LumosDataset,
+        changes: Sequence[Change],
+    ) -> None:
+        """Add a version as the newest, as part of the caller's transaction if there is one.
+
+        Raises:
+            StateError: the dataset already has a version of that number.
+        """
+        checked_key(urn)
+        with self._database.transaction():
+            known = self._known(urn)
+            if version.version in known:
+                raise StateError(f"{urn} already has a version {version.version}")
+            sequence = len(known) + 1
+            self._database.execute(
+                "INSERT INTO versions (urn, sequence, version, cloud_version, timestamp, document, "
+                "dataset) VALUES (:urn, :sequence, :version, :cloud_version, :timestamp, "
+                ":document, :dataset)",
+                {
+                    "urn": urn,
+                    "sequence": sequence,
+                    "version": version.version,
+                    "cloud_version": storable(version.cloud_version or "") or None,
+                    "timestamp": as_moment(version.timestamp),
+                    "document": as_text(version.to_json()),
+                    "dataset": as_text(dataset.to_json()),
+                },
+            )
+            self._database.execute_many(
+                "INSERT INTO changes (urn, sequence, position, rule, level, document) "
+                "VALUES (:urn, :sequence, :position, :rule, :level, :document)",
+                (
+                    {
+                        "urn": urn,
+                        "sequence": sequence,
+                        "position": position,
+                        "rule": storable(change.rule),
+                        "level": change.level.value,
+                        "document": as_text(change.to_json()),
+                    }
+                    for position, change in enumerate(changes)
+                ),
+            )
+
+    def versions(self, urn: str) -> tuple[DatasetVersion, ...]:
+        """Return all versions of a dataset, newest last."""
+        rows = self._database.query(
+            "SELECT document FROM versions WHERE urn = :urn ORDER BY sequence", {"urn": urn}
+        )
+        return tuple(as_model(DatasetVersion, row.text("document")) for row in rows)
+
+    def current(self, urn: str) -> DatasetVersion | None:
+        """Return the newest version of a dataset, if it has any."""
+        rows = self._database.query(
+            "SELECT document FROM versions WHERE urn = :urn ORDER BY sequence DESC LIMIT 1",
+            {"urn": urn},
+        )
+        return as_model(DatasetVersion, rows[0].text("document")) if rows else None
+
+    def dataset_at(self, urn: str, version: str) -> LumosDataset:
+        """Return the dataset as it was in a version.
+
+        Raises:
+            VersionNotFoundError: there is no such version; the known ones are named.
+        """
+        rows = self._database.query(
+            "SELECT dataset FROM versions WHERE urn = :urn AND version = :version",
+            {"urn": urn, "version": storable(version)},
+        )
+        if not rows:
+            raise self._not_found(urn, version)
+        return as_model(LumosDataset, rows[0].text("dataset"))
+
+    def changes(self, urn: str, version: str) -> tuple[Change, ...]:
+        """Return what a version changed, in the order in which it was given.
+
+        Raises:
+            VersionNotFoundError: there is no such version; the known ones are named.
+        """
+        sequences = self._database.query(
+            "SELECT sequence FROM versions WHERE urn = :urn AND version = :version",
+            {"urn": urn, "version": storable(version)},
+        )
+        if not sequences:
+            raise self._not_found(urn, version)
+        rows = self._database.query(
+            "SELECT document FROM changes WHERE urn = :urn AND sequence = :sequence "
+            "ORDER BY position",
+            {"urn": urn, "sequence": sequences[0].integer("sequence")},
+        )
+        return tuple(as_model(Change, row.text("document")) for row in rows)
+
+    def _known(self, urn: str) -> list[str]:
+        rows = self._database.query(
+            "SELECT version FROM versions WHERE urn = :urn ORDER BY sequence", {"urn": urn}
+        )
+        return [row.text("version") for row in rows]
+
+    def _not_found(self, urn: str, version: str) -> VersionNotFoundError:
+        known = self._known(urn)
+        if not known:
+            return VersionNotFoundError(
+                f"{urn} has no version {version}: it has no history",
+                hint="look for the dataset with: lumos search NAME",
+            )
+        listed = ", ".join(known[-_MOST_NAMED:])
+        older = f" and {len(known) - _MOST_NAMED} older" if len(known) > _MOST_NAMED else ""
+        return VersionNotFoundError(
+            f"{urn} has no version {version}", hint=f"it has {listed}{older}"
+        )

@@ -1,0 +1,1 @@
+"""Migrations of the state database, by Alembic; found by path, never imported by name."""

@@ -1,0 +1,12 @@
+"""Runs migrations on the connection that it is given, inside its transaction."""
+
+from __future__ import annotations
+
+from alembic import context
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    transactional_ddl=True,  # SQLite can, once BEGIN is sent by hand; Alembic assumes it cannot
+)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,203 @@
+"""The state database in a file: SQLite in WAL mode, every commit on disk before it returns."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from typing_extensions import override
+
+from lumos.core.errors import StateError, StateLockedError, StateReadOnlyError, StorageFullError
+from lumos.core.store.engine import Connection, Engine
+
+if TYPE_CHECKING:
+    import sqlalchemy
+
+BUSY_SECONDS = 5.0
+MIGRATION_BUSY_SECONDS = 60.0
+_PRIMARY_CODE = 0xFF
+_NO_SIDE_FILES = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+_WAL_ATTEMPTS = 100
+_WAL_PAUSE = 0.05
+
+
+class SqliteEngine(Engine):
+    """SQLite in one file, shared by processes of one machine."""
+
+    dialect = "sqlite"
+    begin_write = "BEGIN IMMEDIATE"
+    begin_read = "BEGIN"
+    driver_errors = (sqlite3.Error, UnicodeError, OverflowError)
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.place = str(path)
+
+    @override
+    def exists(self) -> bool:
+        try:
+            return self.path.exists()
+        except OSError as error:
+            raise StateError(f"cannot look at {self.place}: {error.strerror}") from None
+
+    @override
+    def connect(self, *, read_only: bool) -> Connection:
+        try:
+            connection = self._reader() if read_only else self._writer(BUSY_SECONDS)
+        except sqlite3.Error as error:
+            raise self.translated(error) from None
+        return cast("Connection", connection)
+
+    @override
+    def statement(self, sql: str) -> str:
+        return sql
+
+    @override
+    def is_lost(self, connection: Connection) -> bool:
+        return False
+
+    @override
+    def in_transaction(self, connection: Connection) -> bool:
+        return cast("sqlite3.Connection", connection).in_transaction
+
+    @override
+    def is_missing_table(self, error: Exception) -> bool:
+        return isinstance(error, sqlite3.OperationalError) and "no such table" in str(error)
+
+    @override
+    def translated(self, error: Exception) -> StateError:
+        if isinstance(error, UnicodeError | OverflowError):
+            return StateError(f"{self.place} cannot hold a value that was to be written")
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY_CODE
+        match code:
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                return StateLockedError(
+                    f"{self.place} is in use by another Lumos process",
+                    hint="wait until it has finished, then try again",
+                )
+            case sqlite3.SQLITE_FULL:
+                return StorageFullError(
+                    f"no space left to write {self.place}", hint="free some space, then try again"
+                )
+            case sqlite3.SQLITE_READONLY:
+                return self._read_only_error()
+            case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+                return self._cannot_open()
+            case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
+                return StateError(
+                    f"{self.place} is damaged or no Lumos database",
+                    hint="move it away, run lumos init, and import the latest snapshot",
+                )
+            case sqlite3.SQLITE_CONSTRAINT:
+                return StateError(
+                    f"{self.place} refused a write that conflicts with what it holds",
+                    hint="another process may have been faster; try again",
+                    retryable=True,
+                )
+            case sqlite3.SQLITE_IOERR:
+                return StateError(f"reading or writing {self.place} failed", retryable=True)
+            case _:
+                return StateError(
+                    f"{self.place} could not carry out a statement ({type(error).__name__})"
+                )
+
+    @override
+    def migration_engine(self) -> sqlalchemy.Engine:
+        import sqlalchemy
+
+        engine = sqlalchemy.create_engine(
+            "sqlite://",
+            creator=lambda: self._writer(MIGRATION_BUSY_SECONDS),
+            poolclass=sqlalchemy.NullPool,
+        )
+
+        @sqlalchemy.event.listens_for(engine, "begin")
+        def _exclude_others(connection: sqlalchemy.Connection) -> None:
+            connection.exec_driver_sql(self.begin_write)
+
+        return engine
+
+    def _writer(self, busy_seconds: float) -> sqlite3.Connection:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except PermissionError:
+            raise self._read_only_error() from None
+        except OSError as error:
+            raise StateError(f"cannot make the folder of {self.place}: {error.strerror}") from None
+        connection = self._opened("rwc", busy_seconds)
+        try:
+            _use_wal(connection)
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _reader(self) -> sqlite3.Connection:
+        connection = self._opened("ro", BUSY_SECONDS)
+        try:
+            connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+        except sqlite3.Error as error:
+            connection.close()
+            # A database in WAL mode needs its side files; on a medium where they cannot be made
+            # it can still be read as it stands, provided that no commit waits in the log.
+            if error.sqlite_errorcode & _PRIMARY_CODE not in _NO_SIDE_FILES:
+                raise
+            if self._has_waiting_commits():
+                raise StateReadOnlyError(
+                    f"{self.place} cannot be read: an interrupted write must be completed first",
+                    hint="open it once where the folder can be written, with lumos doctor",
+                ) from None
+            return self._opened("ro&immutable=1", BUSY_SECONDS)
+        return connection
+
+    def _has_waiting_commits(self) -> bool:
+        log = Path(f"{self.path}-wal")
+        return log.exists() and log.stat().st_size > 0
+
+    def _opened(self, mode: str, busy_seconds: float) -> sqlite3.Connection:
+        return sqlite3.connect(
+            f"{self.path.as_uri()}?mode={mode}",
+            uri=True,
+            timeout=busy_seconds,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
+    def _cannot_open(self) -> StateError:
+        if self.path.is_dir():
+            return StateError(f"{self.place} is a folder, not a database file")
+        if not _writable(self.path.parent) or (self.path.exists() and not _writable(self.path)):
+            return self._read_only_error()
+        return StateError(f"cannot open {self.place}")
+
+    def _read_only_error(self) -> StateReadOnlyError:
+        return StateReadOnlyError(
+            f"{self.place} cannot be written: the folder or file is read-only",
+            hint="give Lumos write permission there, or set LUMOS_DATABASE_URL to another place",
+        )
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging, once for the life of the file."""
+    for attempt in range(_WAL_ATTEMPTS):
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+            if mode != "wal":
+                connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            # SQLite does not wait when two processes switch a new file at the same time.
+            busy = error.sqlite_errorcode & _PRIMARY_CODE == sqlite3.SQLITE_BUSY
+            if not busy or attempt == _WAL_ATTEMPTS - 1:
+                raise
+            time.sleep(_WAL_PAUSE)
+        else:
+            return
+
+
+def _writable(path: Path) -> bool:
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)

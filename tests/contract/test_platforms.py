@@ -1,0 +1,83 @@
+"""Every platform adapter passes the shipped contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+import pytest
+from hypothesis import strategies as st
+from typing_extensions import override
+
+import strategies
+from lumos.core.models import DatasetLineage, LumosDataset, with_parts
+from lumos.core.platform.factory import PlatformFactory
+from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
+from lumos.core.store.database import StateDatabase
+from lumos.testing.platform_contract import PlatformContract
+from lumos.testing.platform_samples import dataset
+
+
+class EmbeddedContract(PlatformContract):
+    """The embedded catalog keeps every part that a model can have."""
+
+    @override
+    def any_dataset(self) -> st.SearchStrategy[LumosDataset]:
+        return strategies.datasets().map(lambda one: with_parts(one, lineage=DatasetLineage()))
+
+
+class TestEmbeddedOnSqlite(EmbeddedContract):
+    @pytest.fixture
+    @override
+    def platform(self, tmp_path: Path) -> Iterator[EmbeddedHandler]:
+        with EmbeddedHandler(StateDatabase.open(tmp_path / "lumos.db")) as platform:
+            yield platform
+
+
+@pytest.fixture(scope="module")
+def shared_database_url(postgres_url: str) -> Iterator[str]:
+    """One database for all tests of this module: making 140 of them takes most of a minute."""
+    url = urlunsplit(urlsplit(postgres_url)._replace(path="/platform_contract"))
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE platform_contract")
+    StateDatabase.open(url).close()
+    yield url
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("DROP DATABASE platform_contract WITH (FORCE)")
+
+
+class TestEmbeddedOnPostgres(EmbeddedContract):
+    @pytest.fixture
+    @override
+    def platform(self, shared_database_url: str) -> Iterator[EmbeddedHandler]:
+        with psycopg.connect(shared_database_url, autocommit=True) as connection:
+            connection.execute(
+                "TRUNCATE datasets, dataset_labels, search_index, lineage_edges, entities, "
+                "identity_map, versions, changes, runs"
+            )
+        with EmbeddedHandler(StateDatabase.open(shared_database_url)) as platform:
+            yield platform
+
+    def test_it_connects_again_after_the_server_dropped_the_connection(
+        self, platform: EmbeddedHandler, shared_database_url: str
+    ) -> None:
+        platform.emit_dataset(dataset())
+        with psycopg.connect(shared_database_url, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        with pytest.raises(Exception, match="was lost") as caught:
+            platform.get_dataset(dataset().urn)
+
+        assert caught.value.retryable  # type: ignore[attr-defined]
+        assert platform.get_dataset(dataset().urn) == dataset()
+
+
+CASES = {"embedded": (TestEmbeddedOnSqlite, TestEmbeddedOnPostgres)}
+
+
+def test_every_registered_platform_has_a_contract_case() -> None:
+    assert set(PlatformFactory.names()) == set(CASES)

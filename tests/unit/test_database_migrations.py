@@ -1,0 +1,178 @@
+"""The schema of the state database moves up and down whole, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.script import ScriptDirectory
+
+from lumos.core.errors import StateError, StateReadOnlyError
+from lumos.core.store.database import StateDatabase, engine_for
+from lumos.core.store.schema_version import HEAD, MIGRATIONS, REVISIONS, downgrade, upgrade
+from state_databases import ENGINES, folder_for_everyone, url_for, without_permission_to_write
+
+TAG = "INSERT INTO entities (kind, name, document, updated_at) VALUES ('tag', 'a', '{}', '')"
+OPEN = "import sys; from lumos.core.store.database import StateDatabase as S; S.open(sys.argv[1])"
+DIE_IN_MIGRATION = """
+import os, signal, sys
+import sqlalchemy
+written = 0
+
+@sqlalchemy.event.listens_for(sqlalchemy.Engine, "after_cursor_execute")
+def die(connection, cursor, statement, *rest):
+    global written
+    written += statement.lstrip().startswith(("CREATE", "INSERT", "UPDATE"))
+    if written == int(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+from lumos.core.store.database import StateDatabase
+StateDatabase.open(sys.argv[1])
+"""
+
+
+@pytest.fixture(params=ENGINES)
+def url(request: pytest.FixtureRequest) -> str:
+    return url_for(request.param, request)
+
+
+def schema_of(url: str) -> dict[str, object]:
+    """Describe all tables, columns, keys and indexes as the database itself tells them."""
+    import sqlalchemy
+
+    engine = engine_for(url).migration_engine()
+    inspector = sqlalchemy.inspect(engine)
+    described: dict[str, object] = {
+        table: (
+            sorted(
+                (column["name"], str(column["type"]), column["nullable"])
+                for column in inspector.get_columns(table)
+            ),
+            inspector.get_pk_constraint(table)["constrained_columns"],
+            sorted(str(index["column_names"]) for index in inspector.get_indexes(table)),
+            len(inspector.get_foreign_keys(table)),
+        )
+        for table in inspector.get_table_names()
+    }
+    engine.dispose()
+    return described
+
+
+def revision_of(url: str) -> str:
+    with StateDatabase.open(url) as database:
+        return database.query("SELECT version_num FROM alembic_version")[0].text("version_num")
+
+
+def test_the_known_revisions_are_those_of_the_files() -> None:
+    found = [script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()]
+
+    assert tuple(reversed(found)) == REVISIONS
+    assert ScriptDirectory(str(MIGRATIONS)).get_heads() == [HEAD]
+
+
+def test_every_step_up_has_a_step_down(url: str) -> None:
+    engine = engine_for(url)
+    seen: list[dict[str, object]] = []
+    for revision in REVISIONS:
+        upgrade(engine, to=revision)
+        seen.append(schema_of(url))
+    for index in range(len(REVISIONS) - 2, -1, -1):
+        downgrade(engine, to=REVISIONS[index])
+        assert schema_of(url) == seen[index]
+    downgrade(engine, to="base")
+    assert set(schema_of(url)) == {"alembic_version"}
+    upgrade(engine)
+
+    assert schema_of(url) == seen[-1]
+    assert len(seen[-1]) >= 10
+
+
+def test_an_older_database_is_brought_up_to_date_with_its_data(url: str) -> None:
+    upgrade(engine_for(url), to=REVISIONS[0])
+    older = engine_for(url).connect(read_only=False)
+    older.execute(TAG, {})
+    older.close()
+
+    with StateDatabase.open(url, read_only=True) as database:
+        assert len(database.query("SELECT * FROM entities")) == 1
+        assert database.query("SELECT * FROM versions") == []
+    assert revision_of(url) == HEAD
+
+
+def test_an_older_database_in_a_read_only_folder_is_not_read_wrongly() -> None:
+    with folder_for_everyone() as folder:
+        path = folder / "lumos.db"
+        upgrade(engine_for(path), to=REVISIONS[0])
+        with without_permission_to_write(folder), pytest.raises(StateReadOnlyError):
+            StateDatabase.open(path, read_only=True)
+
+
+def test_a_database_of_a_newer_lumos_is_refused_and_left_alone(url: str) -> None:
+    with StateDatabase.open(url) as database:
+        database.execute("UPDATE alembic_version SET version_num = '9999'")
+    for read_only in (True, False):
+        with pytest.raises(StateError, match="newer Lumos") as caught:
+            StateDatabase.open(url, read_only=read_only)
+        assert "upgrade" in str(caught.value.hint)
+
+    connection = engine_for(url).connect(read_only=True)
+    (row,) = connection.execute("SELECT version_num FROM alembic_version", {}).fetchall()
+    connection.close()
+    assert row == ("9999",)
+
+
+def test_processes_that_open_a_new_database_at_once_all_succeed(url: str) -> None:
+    processes = [
+        subprocess.Popen([sys.executable, "-c", OPEN, url], stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    errors = [process.communicate()[1].decode() for process in processes]
+
+    assert errors == [""] * 3
+    assert [process.returncode for process in processes] == [0] * 3
+    assert revision_of(url) == HEAD
+
+
+@pytest.mark.parametrize("statements", [1, 7, 14, 18])
+def test_a_migration_that_was_killed_is_completed_by_the_next_open(
+    url: str, statements: int, tmp_path: Path
+) -> None:
+    whole = tmp_path / "whole.db"
+    StateDatabase.open(whole).close()
+    killed = subprocess.run(
+        [sys.executable, "-c", DIE_IN_MIGRATION, url, str(statements)], check=False
+    )
+
+    assert killed.returncode == -signal.SIGKILL
+    with StateDatabase.open(url) as database:
+        database.execute(TAG)
+        assert len(database.query("SELECT * FROM entities")) == 1
+    assert revision_of(url) == HEAD
+    if not url.startswith("postgres"):
+        assert schema_of(url) == schema_of(str(whole))
+
+
+def test_a_step_that_fails_leaves_the_schema_as_it_was(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import alembic.op
+
+    upgrade(engine_for(url), to=REVISIONS[0])
+    before = schema_of(url)
+    create_table = alembic.op.create_table
+
+    def fail_at_runs(name: str, *columns: object, **options: object) -> object:
+        if name == "runs":
+            raise StateError("planted")
+        return create_table(name, *columns, **options)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(alembic.op, "create_table", fail_at_runs)
+        with pytest.raises(StateError, match="planted"):
+            StateDatabase.open(url)
+
+    assert schema_of(url) == before
+    assert revision_of(url) == HEAD
