@@ -18,6 +18,7 @@ from pydantic import (
     JsonValue,
     ValidationError,
 )
+from pydantic_core import PydanticCustomError
 
 from lumos.core.errors import InvalidModelError
 
@@ -25,8 +26,15 @@ _DIGIT_GROUPS = re.compile(r"(?<=\d)[,_](?=\d)")
 
 
 def canonical_json(value: object) -> bytes:
-    """Return the one JSON spelling of a value: sorted keys, UTF-8, no insignificant space."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    """Return the one JSON spelling of a value: sorted keys, UTF-8, no insignificant space.
+
+    Raises:
+        InvalidModelError: the value holds what JSON cannot carry, such as text that is no Unicode.
+    """
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError as error:
+        raise InvalidModelError(f"not expressible as JSON: {error}") from None
 
 
 def sha256_of(value: object) -> str:
@@ -93,9 +101,18 @@ def _sorted_unique(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(set(values)))
 
 
+def _expressible_as_json(properties: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+    """Refuse early what could be neither stored nor hashed later."""
+    try:
+        canonical_json(properties)
+    except InvalidModelError as error:
+        raise PydanticCustomError("json", "{reason}", {"reason": error.message}) from None
+    return properties
+
+
 Name = Annotated[str, Field(min_length=1)]
 UtcDatetime = Annotated[datetime, AfterValidator(_as_utc)]
 Count = Annotated[int, BeforeValidator(_without_digit_groups), Field(ge=0)]
 Percent = Annotated[float, BeforeValidator(_without_percent_sign)]
 NameSet = Annotated[tuple[Name, ...], AfterValidator(_sorted_unique)]
-Properties = Mapping[str, JsonValue]
+Properties = Annotated[Mapping[str, JsonValue], AfterValidator(_expressible_as_json)]

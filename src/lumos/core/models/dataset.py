@@ -114,49 +114,57 @@ with warnings.catch_warnings():
             lineage = document.pop("lineage", None)
             if isinstance(lineage, dict) and lineage.get("upstream"):
                 document["upstream"] = lineage["upstream"]
+            if not document.get("location"):
+                document.pop("location", None)
+            documentation = document.get("documentation")
+            if isinstance(documentation, dict):
+                document["documentation"] = _with_sorted(documentation, "links")
             schema = document.get("schema")
             if isinstance(schema, dict):
                 document["schema"] = _contract_of_schema(schema)
-            assertions = document.get("assertions")
-            if isinstance(assertions, list):
-                document["assertions"] = sorted(assertions, key=sha256_of)
-            return document
+            return _with_sorted(document, "assertions")
 
 
 def with_parts(dataset: LumosDataset, **parts: object) -> LumosDataset:
     """Return the dataset with some parts replaced, validated and hashed anew."""
-    return LumosDataset.model_validate({**dict(dataset), **parts})
+    # Iterating over the model would also yield its cached hash.
+    kept = {name: getattr(dataset, name) for name in LumosDataset.model_fields}
+    return LumosDataset.model_validate({**kept, **parts})
 
 
 def _contract_of_schema(schema: Json) -> Json:
     positional = bool(schema.get("positional"))
     contract = {**schema, "fields": _contract_of_fields(schema.get("fields"), positional)}
-    for name in ("unique_keys", "foreign_keys"):
-        keys = schema.get(name)
-        if isinstance(keys, list):
-            contract[name] = sorted(keys, key=sha256_of)
-    return contract
+    return _with_sorted(contract, "unique_keys", "foreign_keys")
+
+
+def _with_sorted(document: Json, *names: str) -> Json:
+    """Return the object with the lists of these names in an order of their own."""
+    ordered: Json = {
+        name: sorted(value, key=sha256_of)
+        for name in names
+        if isinstance(value := document.get(name), list)
+    }
+    return {**document, **ordered}
 
 
 def _contract_of_fields(fields: JsonValue, positional: bool) -> list[JsonValue]:
-    members = [_contract_of_type(field) for field in cast("list[Json]", fields or [])]
+    members = [contract_of_type(field) for field in cast("list[Json]", fields or [])]
     if not positional:
         members.sort(key=lambda field: str(field["name"]))
     return [*members]
 
 
-def _contract_of_type(node: Mapping[str, JsonValue]) -> Json:
-    """Leave out the source's spelling of a type, unless nothing else tells what it is."""
+def contract_of_type(node: Mapping[str, JsonValue]) -> Json:
+    """Return a field's or type's JSON without the source's spelling of types that are known."""
     contract = dict(node)
     if contract["type"] != "UNKNOWN":
         contract.pop("native_type", None)
     for name in ("items", "key", "value"):
         if name in contract:
-            contract[name] = _contract_of_type(cast("Json", contract[name]))
+            contract[name] = contract_of_type(cast("Json", contract[name]))
     if "branches" in contract:
-        branches = (
-            _contract_of_type(branch) for branch in cast("list[Json]", contract["branches"])
-        )
+        branches = (contract_of_type(branch) for branch in cast("list[Json]", contract["branches"]))
         contract["branches"] = sorted(branches, key=sha256_of)
     if "fields" in contract:
         contract["fields"] = _contract_of_fields(contract["fields"], positional=False)

@@ -8,9 +8,13 @@ from typing import cast
 from pydantic import JsonValue
 
 from lumos.core.errors import InvalidModelError, UnsupportedSnapshotVersionError
+from lumos.core.models.base import canonical_json
 from lumos.core.models.snapshot import SNAPSHOT_SCHEMA_VERSION, Snapshot
 
 Json = dict[str, JsonValue]
+
+# What is empty is left out, so a snapshot without datasets is known by its version alone.
+_MARKS = frozenset({"datasets", "snapshot_schema_version"})
 
 
 def load_snapshot(document: object) -> Snapshot:
@@ -20,12 +24,12 @@ def load_snapshot(document: object) -> Snapshot:
         InvalidModelError: the document is no snapshot.
         UnsupportedSnapshotVersionError: a newer Lumos wrote it.
     """
-    return Snapshot.from_json(migrated(document))
+    return Snapshot.from_json(migrated(document)).with_derived_parts()
 
 
 def migrated(document: object) -> Json:
     """Return the document brought to the current schema version, step by step."""
-    if not isinstance(document, dict) or "datasets" not in document:
+    if not isinstance(document, dict) or not _MARKS.intersection(document):
         raise InvalidModelError(
             "not a Lumos snapshot: there is no 'datasets' list",
             hint="a snapshot is what lumos export --output FILE writes",
@@ -47,14 +51,15 @@ def migrated(document: object) -> Json:
 def _from_0(document: Json) -> Json:
     """Version 0 named no version and kept lineage only as lists on the datasets."""
     known = {
-        (edge.get("upstream_urn"), edge.get("downstream_urn"))
+        canonical_json([edge.get("upstream_urn"), edge.get("downstream_urn")])
         for edge in _objects(document.get("lineage_edges"))
     }
     lifted: list[JsonValue] = []
     for dataset in _objects(document.get("datasets")):
         for upstream, downstream in _listed_edges(dataset):
-            if (upstream, downstream) not in known:
-                known.add((upstream, downstream))
+            key = canonical_json([upstream, downstream])
+            if key not in known:
+                known.add(key)
                 lifted.append({"upstream_urn": upstream, "downstream_urn": downstream})
     edges = [*cast("list[JsonValue]", document.get("lineage_edges") or []), *lifted]
     return {**document, "snapshot_schema_version": 1, "lineage_edges": edges}

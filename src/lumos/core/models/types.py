@@ -148,7 +148,9 @@ class FieldType(CanonicalModel):
                 return f"ENUM({', '.join(self.symbols)})"
             case _:
                 given = [getattr(self, name) for name in PARAMETERS.get(self.type, ())]
-                inner = ",".join(str(value) for value in given if value is not None)
+                while given and given[-1] is None:
+                    given.pop()
+                inner = ",".join("*" if value is None else str(value) for value in given)
                 return f"{self.type.value}({inner})" if inner else self.type.value
 
 

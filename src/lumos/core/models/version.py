@@ -12,7 +12,7 @@ from typing_extensions import override
 from lumos.core.errors import InvalidModelError
 from lumos.core.models.base import CanonicalModel, Name, Properties, UtcDatetime
 
-_SEMANTIC = re.compile(r"(\d+)\.(\d+)\.(\d+)\Z")
+_SEMANTIC = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)\Z")
 
 
 class SemanticVersion(NamedTuple):
@@ -40,7 +40,7 @@ class SemanticVersion(NamedTuple):
 
 
 FIRST_VERSION = SemanticVersion(1, 0, 0)
-VersionText = Annotated[str, StringConstraints(pattern=r"^\d+\.\d+\.\d+$")]
+VersionText = Annotated[str, StringConstraints(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
 
 
 class VersionCategory(StrEnum):

@@ -1,0 +1,33 @@
+"""The change engine: a pure diff, rules as data, a type lattice and version algebra."""
+
+from lumos.core.changes.diff import diff_datasets, severity_order
+from lumos.core.changes.rules import DEFAULT_PROFILE, RULES, RULES_BY_ID, Rule
+from lumos.core.changes.versions import (
+    DEFAULT_CLOUD_VERSION_PREFIX,
+    bump_of,
+    category_of,
+    change_details_of,
+    change_type_of,
+    change_type_of_rule,
+    is_backward_compatible,
+    next_cloud_version,
+    next_version,
+)
+
+__all__ = [
+    "DEFAULT_CLOUD_VERSION_PREFIX",
+    "DEFAULT_PROFILE",
+    "RULES",
+    "RULES_BY_ID",
+    "Rule",
+    "bump_of",
+    "category_of",
+    "change_details_of",
+    "change_type_of",
+    "change_type_of_rule",
+    "diff_datasets",
+    "is_backward_compatible",
+    "next_cloud_version",
+    "next_version",
+    "severity_order",
+]

@@ -1,0 +1,24 @@
+"""What a detector finds: which rule applies where, before the rule's row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from lumos.core.models import LumosDataset
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+
+class Finding(NamedTuple):
+    """One difference, by the id of the rule that classifies it."""
+
+    rule: str
+    path: str = ""
+    old: JsonValue = None
+    new: JsonValue = None
+    subject: str = ""
+
+
+Detector = Callable[[LumosDataset, LumosDataset], Iterator[Finding]]

@@ -1,0 +1,17 @@
+"""The rules as data: one table, one row for each kind of change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from lumos.core.changes.rules.dataset_rules import DATASET_RULES
+from lumos.core.changes.rules.field_rules import FIELD_RULES
+from lumos.core.changes.rules.metadata_rules import METADATA_RULES
+from lumos.core.changes.rules.rule import DEFAULT_PROFILE, Rule
+from lumos.core.changes.rules.type_rules import TYPE_RULES
+
+RULES: tuple[Rule, ...] = (*DATASET_RULES, *FIELD_RULES, *TYPE_RULES, *METADATA_RULES)
+RULES_BY_ID: Mapping[str, Rule] = MappingProxyType({rule.id: rule for rule in RULES})
+
+__all__ = ["DEFAULT_PROFILE", "RULES", "RULES_BY_ID", "Rule"]
