@@ -312,7 +312,7 @@ OBSERVATIONS: dict[str, st.SearchStrategy[object]] = {
 def datasets(*, urn: st.SearchStrategy[Urn] | None = None) -> st.SearchStrategy[LumosDataset]:
     """Datasets with any of their parts, or none."""
     required = {
-        "urn": urn or urns(),
+        "urn": urns() if urn is None else urn,
         "name": names,
         "platform": st.sampled_from(["s3", "postgres"]),
     }

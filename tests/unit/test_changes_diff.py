@@ -12,10 +12,14 @@ from typing_extensions import override
 
 from lumos.core.changes import RULES_BY_ID, diff_datasets
 from lumos.core.errors import InvalidModelError
-from lumos.core.models import Change, Field, LumosDataset, Schema, TypeName, with_parts
+from lumos.core.models import Change, Field, FieldType, LumosDataset, Schema, TypeName, with_parts
 from lumos.core.models.base import canonical_json
+from lumos.core.models.types import PARAMETERS
 from strategies import (
     CONTRACT,
+    FIELD,
+    NODE,
+    OBSERVATIONS,
     datasets,
     fields,
     json_values,
@@ -112,6 +116,13 @@ pairs = st.one_of(
     with_one_field_redrawn(),
     with_one_json_value_edited(),
 )
+
+
+def test_the_generated_datasets_vary_every_part_that_the_models_have() -> None:
+    assert {*CONTRACT, *OBSERVATIONS, "urn", "name", "platform"} == set(LumosDataset.model_fields)
+    parameters = {name for names in PARAMETERS.values() for name in names}
+    assert {*NODE, *parameters, "type"} == set(FieldType.model_fields)
+    assert {*FIELD, *parameters, "type", "name"} == set(Field.model_fields)
 
 
 @given(pairs)

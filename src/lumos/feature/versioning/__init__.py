@@ -1,0 +1,1 @@
+"""Versions of datasets, made from what changed."""
