@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 from typing_extensions import override
@@ -125,6 +125,7 @@ def test_the_generated_datasets_vary_every_part_that_the_models_have() -> None:
     assert {*FIELD, *parameters, "type", "name"} == set(Field.model_fields)
 
 
+@settings(max_examples=500)
 @given(pairs)
 def test_a_change_is_found_exactly_when_the_contracts_differ(
     pair: tuple[LumosDataset, LumosDataset],
