@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 # Another interpreter: make setup PYTHON=/path/to/python3.13
 PYTHON ?=
 
-.PHONY: help setup demo test test-fast services test-services test-full lint format docs bench lock lock-check clean
+.PHONY: help setup demo test test-fast services test-services test-full lint format generate docs bench lock lock-check clean
 
 help: ## Show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ lint: $(STAMP) ## Formatting, lint rules, types and import contracts
 format: $(STAMP) ## Rewrite the code to the house format and apply safe fixes
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
+
+generate: $(STAMP) ## Write the JSON Schemas and reference pages that come from the code
+	@$(BIN)/python tools/generate.py
 
 docs: $(STAMP) ## Build the documentation into docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky -b html docs docs/_build/html

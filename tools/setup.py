@@ -40,9 +40,12 @@ def main() -> None:
     uv = [str(ENVIRONMENT / "bin" / "uv"), "pip"]
     settings = {**uv_settings(_pip_settings(), dict(os.environ)), "VIRTUAL_ENV": str(ENVIRONMENT)}
     lock = str(ROOT / "requirements.lock")
-    _run([*uv, "sync", "--quiet", "--require-hashes", "--build-constraints", lock, lock], settings)
+    # Compiled here, since where PYTHONDONTWRITEBYTECODE is set every start would compile anew.
+    sync = ["sync", "--quiet", "--require-hashes", "--compile-bytecode"]
+    _run([*uv, *sync, "--build-constraints", lock, lock], settings)
     editable = ["install", "--quiet", "--no-deps", "--no-build-isolation", "-e", str(ROOT)]
     _run([*uv, *editable], settings)
+    _run([str(PYTHON), "-m", "compileall", "-q", str(ROOT / "src")])
     STAMP.touch()
 
 

@@ -226,3 +226,13 @@ def test_ordinary_values_of_the_settings_stay_readable(
     assert secrets.redact("source mongodb-host-db on host failed") == (
         "source mongodb-host-db on host failed"
     )
+
+
+def test_the_current_folder_is_no_secret_though_shells_call_it_pwd(tmp_path: Path) -> None:
+    secrets = SecretRegistry()
+    environment = {"PWD": str(tmp_path), "OLDPWD": "/somewhere/else", "SECRETS_DIR": "/run/secrets"}
+
+    load_settings(None, environment, working_directory=tmp_path, secrets=secrets)
+
+    text = f"cannot read {tmp_path}/a.json, /somewhere/else or /run/secrets"
+    assert secrets.redact(text) == text

@@ -31,6 +31,8 @@ ENVIRONMENT_KEYS: Final[Mapping[str, KeyPath]] = {
     "LUMOS_STATE_DIR": ("state_dir",),
     "DATAHUB_GMS_URL": ("platform_config", "datahub", "gms_server"),
 }
+# The current folder, as shells export it: not a password, whatever its name looks like.
+_SHELL_FOLDERS: Final = frozenset({"PWD", "OLDPWD"})
 # Spellings of global settings that are still in use: a platform's own settings at the top, and
 # the keys of the earlier framework.
 _OTHER_SPELLINGS: Final[Mapping[str, KeyPath]] = {
@@ -104,7 +106,8 @@ def _variables(
 
 
 def _register_variables(environment: Mapping[str, str], secrets: SecretRegistry) -> None:
-    secrets.add(*(value for name, value in environment.items() if looks_secret(name)))
+    named = {name: value for name, value in environment.items() if name not in _SHELL_FOLDERS}
+    secrets.add(*(value for name, value in named.items() if looks_secret(name)))
     for name in ENVIRONMENT_KEYS:
         secrets.add(*find_secrets(environment.get(name, "")))
 

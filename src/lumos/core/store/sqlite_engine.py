@@ -98,7 +98,11 @@ class SqliteEngine(Engine):
                     retryable=True,
                 )
             case sqlite3.SQLITE_IOERR:
-                return StateError(f"reading or writing {self.place} failed", retryable=True)
+                return StateError(
+                    f"reading or writing {self.place} failed",
+                    hint="check the disk: it may be full, over quota or failing",
+                    retryable=True,
+                )
             case _:
                 return StateError(
                     f"{self.place} could not carry out a statement ({type(error).__name__})"

@@ -1,0 +1,221 @@
+"""The only place that puts parts together: settings in, controllers out."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.catalog_controller import CatalogController
+    from lumos.core.controllers.chain_controller import ChainController
+    from lumos.core.controllers.import_controller import ImportController
+    from lumos.core.controllers.people_controller import PeopleController
+    from lumos.core.controllers.publishing import Publisher
+    from lumos.core.controllers.snapshot_controller import SnapshotController
+    from lumos.core.controllers.system_controller import SystemController
+    from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.settings import LumosSettings
+    from lumos.core.store.database import StateDatabase
+    from lumos.core.store.snapshot_store import SnapshotStore
+    from lumos.feature.versioning.version_service import VersionManager
+
+DATABASE_FILE = "lumos.db"
+LOCK_SECONDS = 10.0
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Application:
+    """Lumos put together for one project; each part is made when it is first asked for."""
+
+    def __init__(
+        self,
+        *,
+        config: Path | None = None,
+        state_dir: Path | None = None,
+        environment: Mapping[str, str],
+        clock: Callable[[], datetime] = _now,
+    ) -> None:
+        self._config = config
+        self._given_state_dir = state_dir
+        self._environment = environment
+        self._clock = clock
+        self._resources = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._resources.close()
+
+    @cached_property
+    def settings(self) -> LumosSettings:
+        from lumos.core.settings import load_settings
+
+        return load_settings(self._config, self._environment)
+
+    @property
+    def state_dir(self) -> Path:
+        return self._given_state_dir or self.settings.state_dir
+
+    @cached_property
+    def author(self) -> str:
+        """Who makes changes: the user of this machine."""
+        try:
+            return getpass.getuser()
+        except (OSError, KeyError):
+            return "unknown"
+
+    @cached_property
+    def system(self) -> SystemController:
+        from lumos.core.controllers.system_controller import SystemController
+
+        return SystemController(
+            environment=self._environment,
+            load_settings=self._describe_settings,
+            state_dir=lambda: self.state_dir,
+            open_state=lambda: self._writer.place,
+            reach_platform=self._describe_platform,
+        )
+
+    @cached_property
+    def catalog(self) -> CatalogController:
+        from lumos.core.controllers.catalog_controller import CatalogController
+
+        return CatalogController(self._platform(None, self._reader), self._versions(self._reader))
+
+    @cached_property
+    def snapshots(self) -> SnapshotController:
+        from lumos.core.controllers.snapshot_controller import SnapshotController
+        from lumos.core.platform.factory import PlatformFactory
+
+        return SnapshotController(
+            self._snapshot_store,
+            platform_of=lambda name: self._platform(name, self._reader),
+            platform_names=PlatformFactory.names(),
+            clock=self._clock,
+        )
+
+    @cached_property
+    def people(self) -> PeopleController:
+        from lumos.core.controllers.people_controller import PeopleController
+
+        platform = self._platform(None, self._writer)
+        return PeopleController(
+            platform, self._publisher(platform), write_lock=self._write_lock, clock=self._clock
+        )
+
+    @cached_property
+    def chains(self) -> ChainController:
+        from lumos.core.controllers.chain_controller import ChainController
+        from lumos.core.controllers.chain_operations import chain_operations
+
+        return ChainController(
+            chain_operations(
+                snapshots=lambda: self.snapshots,
+                importer=self.importer,
+                people=lambda: self.people,
+                clock=self._clock,
+            )
+        )
+
+    def importer(self, platform: str | None = None) -> ImportController:
+        """Return what imports snapshots into a platform, by default that of the settings."""
+        from lumos.core.controllers.import_controller import ImportController
+
+        target = self._platform(platform, self._writer)
+        return ImportController(
+            target,
+            self._publisher(target),
+            database=self._writer,
+            open_snapshot=lambda reference: self.snapshots.opened(reference).load(),
+            write_lock=self._write_lock,
+            clock=self._clock,
+        )
+
+    def _write_lock(self, purpose: str) -> AbstractContextManager[None]:
+        from lumos.core.store.state_lock import StateLock
+
+        return StateLock(self.state_dir).acquire(purpose, LOCK_SECONDS)
+
+    @cached_property
+    def _reader(self) -> StateDatabase:
+        return self._opened(read_only=True)
+
+    @cached_property
+    def _writer(self) -> StateDatabase:
+        return self._opened(read_only=False)
+
+    def _opened(self, *, read_only: bool) -> StateDatabase:
+        from lumos.core.store.database import StateDatabase
+
+        url = self.settings.database_url
+        place = url.get_secret_value() if url else self.state_dir / DATABASE_FILE
+        return self._resources.enter_context(StateDatabase.open(place, read_only=read_only))
+
+    @cached_property
+    def _snapshot_store(self) -> SnapshotStore:
+        from lumos.core.errors import ConfigurationError
+        from lumos.core.store.snapshot_store import SnapshotStore
+
+        if self.settings.snapshots.url is not None:
+            raise ConfigurationError(
+                "snapshots.url: this version keeps snapshots in a local folder",
+                hint="set snapshots.path, or leave it out for the state folder",
+            )
+        return SnapshotStore(self.settings.snapshots.path or self.state_dir / "snapshots")
+
+    def _platform(self, name: str | None, database: StateDatabase) -> MetadataPlatformInterface:
+        from lumos.core.errors import ConfigurationError
+        from lumos.core.platform.factory import EMBEDDED, PlatformFactory
+
+        chosen = name or self.settings.platform
+        given = self.settings.platform_settings(chosen)
+        if chosen != EMBEDDED:
+            return PlatformFactory.get_instance(chosen, given)
+        if given:
+            raise ConfigurationError(
+                "platform_config.embedded: the embedded catalog has no settings of its own",
+                hint="set database_url, or leave it out for the state folder",
+            )
+        return PlatformFactory.embedded_over(database)
+
+    def _versions(self, database: StateDatabase) -> VersionManager:
+        from lumos.core.store.history import HistoryRepository
+        from lumos.feature.versioning.version_service import VersionManager
+
+        prefix = self.settings.cloud_version_prefix
+        return VersionManager(HistoryRepository(database), cloud_version_prefix=prefix)
+
+    def _publisher(self, platform: MetadataPlatformInterface) -> Publisher:
+        from lumos.core.controllers.publishing import Publisher
+
+        return Publisher(
+            platform,
+            self._versions(self._writer),
+            database=self._writer,
+            clock=self._clock,
+            author=self.author,
+        )
+
+    def _describe_settings(self) -> str:
+        file = self.settings.file
+        return f"{file} is valid" if file else "no lumos.yaml here; the defaults are used"
+
+    def _describe_platform(self) -> str:
+        platform = self._platform(None, self._writer)
+        next(iter(platform.list(page_size=1)), None)
+        return f"{platform.name} answers"

@@ -1,0 +1,65 @@
+"""People, owners and documentation kept in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from lumos.core.run_report import RunRecorder, RunReport
+from lumos.core.settings import SettingsDocument, read_document
+from lumos.feature.enrichment import EnrichmentService
+from lumos.feature.ownership import OwnershipService
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.publishing import Clock, Publisher
+    from lumos.core.models import LumosDataset
+    from lumos.core.platform.interface import MetadataPlatformInterface
+
+
+class _Operation(Protocol):
+    def __call__(self, document: SettingsDocument, *, recorder: RunRecorder) -> None: ...
+
+
+class PeopleController:
+    """What `ownership` and `enrich` do; running a file again changes nothing."""
+
+    def __init__(
+        self,
+        platform: MetadataPlatformInterface,
+        publisher: Publisher,
+        *,
+        write_lock: Callable[[str], AbstractContextManager[None]],
+        clock: Clock,
+    ) -> None:
+        def publish(_: LumosDataset, new: LumosDataset) -> None:
+            publisher.publish(new)
+
+        self._ownership = OwnershipService(platform, publish=publish)
+        self._enrichment = EnrichmentService(platform, publish=publish)
+        self._write_lock = write_lock
+        self._clock = clock
+
+    def create_users(self, file: Path) -> RunReport:
+        """Create the users of a file, or bring them up to date."""
+        return self._run("create users", file, operation=self._ownership.create_users)
+
+    def create_groups(self, file: Path) -> RunReport:
+        """Create the groups of a file, or bring them up to date."""
+        return self._run("create groups", file, operation=self._ownership.create_groups)
+
+    def assign(self, file: Path) -> RunReport:
+        """Give datasets the owners that a file names."""
+        return self._run("assign ownership", file, operation=self._ownership.assign)
+
+    def enrich(self, file: Path) -> RunReport:
+        """Add the tags, documentation, properties and terms that a file names."""
+        return self._run("enrich", file, operation=self._enrichment.enrich)
+
+    def _run(self, name: str, file: Path, *, operation: _Operation) -> RunReport:
+        recorder = RunRecorder(name, started_at=self._clock())
+        document = read_document(file)
+        with self._write_lock(name):
+            operation(document, recorder=recorder)
+        return recorder.finish(at=self._clock())

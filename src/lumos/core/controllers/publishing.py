@@ -1,0 +1,78 @@
+"""Brings new states of datasets into the catalog together with their versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+from lumos.core.models import DatasetVersion, LumosDataset, Urn, with_parts
+
+if TYPE_CHECKING:
+    from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.feature.versioning.version_service import VersionManager
+
+Clock = Callable[[], datetime]
+
+
+class Transactional(Protocol):
+    """Something whose writes can be made all at once or not at all."""
+
+    def transaction(self) -> AbstractContextManager[None]: ...
+
+
+class Outcome(StrEnum):
+    """What publishing a dataset did."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+
+
+class Publisher:
+    """Writes a dataset and its version in one transaction.
+
+    The version is computed from what the catalog holds afterwards, compared with the last version
+    in the history: history and catalog cannot drift apart, and repeating a run adds nothing.
+    """
+
+    def __init__(
+        self,
+        platform: MetadataPlatformInterface,
+        versions: VersionManager,
+        *,
+        database: Transactional,
+        clock: Clock,
+        author: str,
+    ) -> None:
+        self._platform = platform
+        self._versions = versions
+        self._database = database
+        self._clock = clock
+        self._author = author
+
+    def publish(self, dataset: LumosDataset) -> Outcome:
+        """Create or update a dataset; equal content changes nothing."""
+        with self._database.transaction():
+            before = self._platform.find_dataset(dataset.urn)
+            kept = before.version if before else None
+            self._platform.emit_dataset(with_parts(dataset, version=kept))
+            after = self._platform.get_dataset(dataset.urn)
+            self._record(after)
+        if before is None:
+            return Outcome.CREATED
+        return Outcome.UNCHANGED if after == before else Outcome.UPDATED
+
+    def refresh(self, urn: Urn) -> DatasetVersion | None:
+        """Version a dataset whose surroundings, such as its lineage, changed in the catalog."""
+        with self._database.transaction():
+            dataset = self._platform.find_dataset(urn)
+            return self._record(dataset) if dataset else None
+
+    def _record(self, dataset: LumosDataset) -> DatasetVersion | None:
+        version = self._versions.record(None, dataset, at=self._clock(), author=self._author)
+        if version is not None:
+            self._platform.emit_dataset(with_parts(dataset, version=version.version))
+        return version

@@ -1,0 +1,200 @@
+"""What commands answer: the shapes behind `--json`, each with a published JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field, JsonValue
+
+from lumos.core.models import Change, LumosDataset, SchemaHistory, SnapshotStatistics, Urn
+from lumos.core.models.base import CanonicalModel
+from lumos.core.platform.interface import SearchPage
+from lumos.core.run_report import RunReport
+from lumos.core.store.manifest import SnapshotInfo, VerifyReport
+
+
+class _Result(BaseModel):
+    model_config = CanonicalModel.model_config
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """Return the object that `--json` prints, with every key."""
+        return self.model_dump(mode="json")
+
+
+class InitResult(_Result):
+    """What `lumos init` made."""
+
+    settings_file: str
+    settings_created: bool = Field(description="False where the file was there before.")
+    state: str = Field(description="Where the state database is.")
+
+
+class DoctorCheck(_Result):
+    """One thing that Lumos needs, and whether it is there."""
+
+    name: str
+    status: Literal["ok", "warn", "fail"]
+    detail: str
+    hint: str | None = None
+
+
+class DoctorReport(_Result):
+    """Everything that Lumos needs here."""
+
+    checks: tuple[DoctorCheck, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing failed; warnings are allowed."""
+        return all(check.status != "fail" for check in self.checks)
+
+
+class ReportedChange(_Result):
+    """A change as commands print it: the change itself and its fingerprint."""
+
+    dataset: Urn
+    path: str
+    rule: str
+    level: str
+    scope: str
+    bump: str
+    old: JsonValue
+    new: JsonValue
+    caution: bool
+    widening: bool
+    message: str
+    fingerprint: str
+
+    @classmethod
+    def of(cls, change: Change) -> ReportedChange:
+        """Report a change."""
+        return cls(**change.model_dump(mode="json"), fingerprint=change.fingerprint)
+
+
+class ComparisonResult(_Result):
+    """How two versions of a dataset differ."""
+
+    dataset: Urn
+    from_version: str
+    to_version: str
+    changes: tuple[ReportedChange, ...]
+
+
+class SnapshotListing(_Result):
+    """The snapshots in the store, oldest first."""
+
+    snapshots: tuple[SnapshotInfo, ...]
+
+
+class Verification(_Result):
+    """The checks of one or of all snapshots."""
+
+    reports: tuple[VerifyReport, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every byte is what was written."""
+        return not any(report.problems for report in self.reports)
+
+
+class ExportResult(_Result):
+    """What was written, and where to."""
+
+    output: str
+    source: str
+    statistics: SnapshotStatistics
+
+
+class ImportResult(_Result):
+    """What an import did, or would do."""
+
+    dry_run: bool
+    created: tuple[Urn, ...]
+    updated: tuple[Urn, ...]
+    unchanged: int
+    skipped: int
+    lineage_edges: int = Field(description="Edges written, or to be written.")
+    report: RunReport
+
+
+class ChainResult(_Result):
+    """What the steps of a chain did, in order."""
+
+    steps: tuple[RunReport, ...]
+
+
+class CheckResult(_Result):
+    """One check of a snapshot."""
+
+    check: str
+    status: Literal["ok", "warn", "fail"]
+    message: str
+    count: int
+    details: tuple[str, ...]
+
+
+class ValidationResult(_Result):
+    """All checks of a snapshot."""
+
+    name: str
+    status: Literal["ok", "warn", "fail"]
+    checks: tuple[CheckResult, ...]
+
+
+class DiffSummary(_Result):
+    """A diff in numbers."""
+
+    changes: int
+    levels: dict[str, int]
+    worst_level: str | None
+    datasets: dict[str, int]
+    sections: dict[str, dict[str, int]]
+
+
+class DiffResult(_Result):
+    """How two snapshots differ."""
+
+    source: str
+    target: str
+    changes: tuple[ReportedChange, ...]
+    added: tuple[Urn, ...]
+    removed: tuple[Urn, ...]
+    changed: tuple[Urn, ...]
+    unobserved: tuple[Urn, ...]
+    summary: DiffSummary
+
+
+class ErrorDetail(_Result):
+    """An error as `--json` prints it."""
+
+    code: str
+    message: str
+    hint: str | None = None
+    retryable: bool = False
+
+
+class ErrorResult(_Result):
+    """What is printed in place of an answer."""
+
+    error: ErrorDetail
+
+
+JSON_OUTPUTS: dict[str, type[BaseModel]] = {
+    "init": InitResult,
+    "doctor": DoctorReport,
+    "search": SearchPage,
+    "show": LumosDataset,
+    "history": SchemaHistory,
+    "compare": ComparisonResult,
+    "snapshot-create": SnapshotInfo,
+    "snapshot-list": SnapshotListing,
+    "snapshot-verify": Verification,
+    "export": ExportResult,
+    "validate": ValidationResult,
+    "import": ImportResult,
+    "diff": DiffResult,
+    "run-report": RunReport,
+    "run": ChainResult,
+    "error": ErrorResult,
+}
+"""The model behind each command's `--json`; `ownership` and `enrich` print a run report."""

@@ -1,0 +1,115 @@
+"""Starting a project and checking that everything it needs is there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from importlib.resources import files
+from pathlib import Path
+
+from lumos.core.controllers.results import DoctorCheck, DoctorReport, InitResult
+from lumos.core.errors import LumosError, StateReadOnlyError
+from lumos.core.settings import SETTINGS_FILE
+
+_LOW_DISK_BYTES = 1 << 30
+_MINIMUM_PYTHON = (3, 11)
+
+
+class SystemController:
+    """What `lumos init` and `lumos doctor` do."""
+
+    def __init__(
+        self,
+        *,
+        environment: Mapping[str, str],
+        load_settings: Callable[[], str],
+        state_dir: Callable[[], Path],
+        open_state: Callable[[], str],
+        reach_platform: Callable[[], str],
+    ) -> None:
+        """Take the parts as functions: each may fail, and doctor must then still check the rest."""
+        self._environment = environment
+        self._load_settings = load_settings
+        self._state_dir = state_dir
+        self._open_state = open_state
+        self._reach_platform = reach_platform
+
+    def init(self, folder: Path) -> InitResult:
+        """Write a commented `lumos.yaml` unless there is one, and make the state database.
+
+        Raises:
+            StateReadOnlyError: the folder cannot be written.
+        """
+        target = folder / SETTINGS_FILE
+        template = files("lumos").joinpath("templates", SETTINGS_FILE).read_text("utf-8")
+        try:
+            with target.open("x", encoding="utf-8") as stream:
+                stream.write(template)
+            created = True
+        except FileExistsError:
+            created = False
+        except OSError as error:
+            raise StateReadOnlyError(
+                f"cannot write {target}: {os.strerror(error.errno or 0)}",
+                hint="run lumos init in a folder that you may write to",
+            ) from None
+        self._load_settings()
+        return InitResult(
+            settings_file=str(target), settings_created=created, state=self._open_state()
+        )
+
+    def doctor(self) -> DoctorReport:
+        """Run every check; one that fails does not stop the others."""
+        checks = (
+            ("python", self._python),
+            ("java", self._java),
+            ("spark", self._spark),
+            ("settings", self._load_settings),
+            ("state database", self._open_state),
+            ("disk", self._disk),
+            ("catalog", self._reach_platform),
+        )
+        return DoctorReport(checks=tuple(_checked(name, check) for name, check in checks))
+
+    def _python(self) -> str:
+        version = ".".join(map(str, sys.version_info[:3]))
+        if sys.version_info < _MINIMUM_PYTHON:
+            raise LumosError(f"Python {version} is too old", hint="use Python 3.11 or newer")
+        return f"Python {version}"
+
+    def _java(self) -> str:
+        from lumos.spark.java import find_java
+
+        runtime = find_java(self._environment)
+        return f"Java {runtime.version} from {runtime.origin}"
+
+    def _spark(self) -> str:
+        try:
+            return f"PySpark {metadata.version('pyspark')}"
+        except metadata.PackageNotFoundError:
+            raise LumosError("PySpark is not installed", hint="pip install pyspark") from None
+
+    def _disk(self) -> str:
+        folder = self._state_dir()
+        while not folder.exists():
+            folder = folder.parent
+        free = shutil.disk_usage(folder).free
+        if free < _LOW_DISK_BYTES:
+            raise _Warning(f"{free / (1 << 20):.0f} MiB free for the state folder")
+        return f"{free / (1 << 30):.0f} GiB free"
+
+
+class _Warning(Exception):  # noqa: N818 - not an error: it carries a finding out of a check
+    pass
+
+
+def _checked(name: str, check: Callable[[], str]) -> DoctorCheck:
+    try:
+        return DoctorCheck(name=name, status="ok", detail=check())
+    except _Warning as finding:
+        return DoctorCheck(name=name, status="warn", detail=str(finding))
+    except LumosError as error:
+        return DoctorCheck(name=name, status="fail", detail=error.message, hint=error.hint)

@@ -1,0 +1,1 @@
+"""The ways into Lumos; each turns its own input into one controller call."""

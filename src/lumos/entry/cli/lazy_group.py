@@ -1,0 +1,75 @@
+"""A command group that imports a command only when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command as typer_command
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    from typer._click.core import Command, Context
+    from typer._click.formatting import HelpFormatter
+
+
+class LazyCommand(NamedTuple):
+    """Where a command is found, and what the list of commands says of it."""
+
+    name: str
+    panel: str
+    summary: str
+    target: str
+    """`module:function`, or `module:app` for a group of commands."""
+
+
+class LazyGroup(TyperGroup):
+    """A group over a table of `LazyCommand`s."""
+
+    table: Sequence[LazyCommand] = ()
+
+    @override
+    def list_commands(self, ctx: Context) -> list[str]:
+        return [entry.name for entry in self.table]
+
+    @override
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        entry = next((entry for entry in self.table if entry.name == cmd_name), None)
+        return _load(entry) if entry else None
+
+    @override
+    def resolve_command(
+        self, ctx: Context, args: list[str]
+    ) -> tuple[str | None, Command | None, list[str]]:
+        # The base class suggests names from `commands`, which a lazy group does not fill.
+        self.commands = dict.fromkeys(self.list_commands(ctx), cast("Command", None))
+        return super().resolve_command(ctx, args)
+
+    @override
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        width = max(len(entry.name) for entry in self.table)
+        for panel in dict.fromkeys(entry.panel for entry in self.table):
+            with formatter.section(panel):
+                formatter.write_dl(
+                    [
+                        (entry.name.ljust(width), entry.summary)
+                        for entry in self.table
+                        if entry.panel == panel
+                    ]
+                )
+
+
+def _load(entry: LazyCommand) -> Command:
+    module, _, attribute = entry.target.partition(":")
+    target = getattr(import_module(module), attribute)
+    if isinstance(target, typer.Typer):
+        command = typer_command(target)
+    else:
+        app = typer.Typer(add_completion=False, rich_markup_mode=None)
+        app.command(entry.name)(target)
+        command = typer_command(app)
+    command.name = entry.name
+    return command

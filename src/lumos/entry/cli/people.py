@@ -1,0 +1,77 @@
+"""`lumos ownership users`, `groups` and `assign`, and `lumos enrich`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lumos.bootstrap import Application
+from lumos.core.errors import EXIT_GATE_FAILED
+from lumos.entry.cli.output import AsJson, print_json, print_report
+
+if TYPE_CHECKING:
+    from lumos.core.run_report import RunReport
+
+app = typer.Typer(
+    help="Users, groups and owners by file.", no_args_is_help=True, rich_markup_mode=None
+)
+File = Annotated[Path, typer.Argument(help="A YAML or JSON file.")]
+Strict = Annotated[bool, typer.Option("--strict", help="End with 1 if an item failed.")]
+
+
+@app.command()
+def users(
+    context: typer.Context, file: File, strict: Strict = False, as_json: AsJson = False
+) -> None:
+    """Create the users of a file.
+
+    Example: lumos ownership users users.yaml
+    """
+    application: Application = context.obj
+    _print(application.people.create_users(file), strict=strict, as_json=as_json)
+
+
+@app.command()
+def groups(
+    context: typer.Context, file: File, strict: Strict = False, as_json: AsJson = False
+) -> None:
+    """Create the groups of a file.
+
+    Example: lumos ownership groups groups.yaml
+    """
+    application: Application = context.obj
+    _print(application.people.create_groups(file), strict=strict, as_json=as_json)
+
+
+@app.command()
+def assign(
+    context: typer.Context, file: File, strict: Strict = False, as_json: AsJson = False
+) -> None:
+    """Give datasets their owners.
+
+    Example: lumos ownership assign owners.yaml
+    """
+    application: Application = context.obj
+    _print(application.people.assign(file), strict=strict, as_json=as_json)
+
+
+def enrich(
+    context: typer.Context, file: File, strict: Strict = False, as_json: AsJson = False
+) -> None:
+    """Add tags, documentation, properties and glossary terms.
+
+    Example: lumos enrich docs.yaml
+    """
+    application: Application = context.obj
+    _print(application.people.enrich(file), strict=strict, as_json=as_json)
+
+
+def _print(report: RunReport, *, strict: bool, as_json: bool) -> None:
+    if as_json:
+        print_json(report.as_json())
+    else:
+        print_report(report)
+    if strict and report.failed:
+        raise typer.Exit(EXIT_GATE_FAILED)

@@ -1,0 +1,194 @@
+"""`lumos export`, `validate`, `import` and `diff`: metadata that moves."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lumos.bootstrap import Application
+from lumos.core.errors import EXIT_GATE_FAILED, UsageError
+from lumos.entry.cli.output import (
+    AsJson,
+    print_badge,
+    print_changes,
+    print_json,
+    print_line,
+    print_report,
+)
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.results import DiffResult
+
+_STDOUT = "-"
+
+
+class FailOn(StrEnum):
+    """The mildest finding that makes `diff` fail."""
+
+    BREAKING = "breaking"
+    CAUTION = "caution"
+    ANY = "any"
+    NEVER = "never"
+
+
+def export(
+    context: typer.Context,
+    output: Annotated[str, typer.Option("--output", "-o", help="The file to write; - for stdout.")],
+    platform: Annotated[
+        str | None, typer.Option(help="The catalog to export; else that of the settings.")
+    ] = None,
+    snapshot: Annotated[
+        str | None, typer.Option(help="A stored snapshot instead: an id or `latest`.")
+    ] = None,
+    compact: Annotated[bool, typer.Option(help="Without line breaks.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a catalog or a stored snapshot as one portable file.
+
+    Example: lumos export --output backup.json
+    """
+    application: Application = context.obj
+    if platform and snapshot:
+        raise UsageError("give either --platform or --snapshot, not both")
+    if output == _STDOUT:
+        with tempfile.TemporaryDirectory() as folder:
+            for chunk in application.snapshots.export_chunks(
+                Path(folder), platform=platform, snapshot=snapshot, pretty=not compact
+            ):
+                sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+        return
+    result = application.snapshots.export(
+        Path(output), platform=platform, snapshot=snapshot, pretty=not compact
+    )
+    if as_json:
+        print_json(result.as_json())
+    else:
+        counts = result.statistics
+        print_line(
+            f"wrote {counts.datasets:,} datasets and {counts.lineage_edges:,} lineage edges "
+            f"to {result.output}"
+        )
+
+
+def validate(
+    context: typer.Context,
+    input_: Annotated[
+        str, typer.Option("--input", "-i", help="A file, a snapshot folder, an id or `latest`.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Check a snapshot: shape, references, counts and checksums. Ends with 1 when a check fails.
+
+    Example: lumos validate --input backup.json
+    """
+    application: Application = context.obj
+    result = application.snapshots.validate(input_)
+    if as_json:
+        print_json(result.as_json())
+    else:
+        for check in result.checks:
+            print_badge(check.status, check.message)
+    if result.status == "fail":
+        raise typer.Exit(EXIT_GATE_FAILED)
+
+
+def import_(
+    context: typer.Context,
+    input_: Annotated[
+        str, typer.Option("--input", "-i", help="A file, a snapshot folder, an id or `latest`.")
+    ],
+    platform: Annotated[
+        str | None, typer.Option(help="The catalog to fill; else that of the settings.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")] = False,
+    skip_existing: Annotated[
+        bool, typer.Option("--skip-existing", help="Leave datasets that are there as they are.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Give existing datasets the new state (default).")
+    ] = False,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="Add to existing datasets what is new.")
+    ] = False,
+    batch_size: Annotated[int, typer.Option(min=1, help="Datasets in one transaction.")] = 500,
+    strict: Annotated[bool, typer.Option("--strict", help="End with 1 if an item failed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read a snapshot into a catalog. Nothing that the snapshot lacks is removed.
+
+    Example: lumos import --input backup.json --dry-run
+    """
+    from lumos.feature.snapshot.import_plan import ImportMode
+
+    if sum((skip_existing, overwrite, merge)) > 1:
+        raise UsageError("give one of --skip-existing, --overwrite and --merge")
+    mode = ImportMode.OVERWRITE
+    if skip_existing or merge:
+        mode = ImportMode.SKIP_EXISTING if skip_existing else ImportMode.MERGE
+    application: Application = context.obj
+    result = application.importer(platform).run(
+        input_, mode=mode, dry_run=dry_run, batch_size=batch_size
+    )
+    if as_json:
+        print_json(result.as_json())
+    else:
+        verb = "would import" if dry_run else "imported"
+        print_line(
+            f"{verb}: {len(result.created):,} new, {len(result.updated):,} changed, "
+            f"{result.unchanged:,} unchanged, {result.skipped:,} skipped datasets; "
+            f"{result.lineage_edges:,} lineage edges"
+        )
+        if result.report.failed:
+            print_report(result.report)
+    if strict and result.report.failed:
+        raise typer.Exit(EXIT_GATE_FAILED)
+
+
+def diff(
+    context: typer.Context,
+    source: Annotated[
+        str, typer.Option(help="The older side: a file, folder, id, `latest` or a catalog.")
+    ],
+    target: Annotated[str, typer.Option(help="The newer side, named likewise.")],
+    fail_on: Annotated[
+        FailOn, typer.Option(help="End with 1 if there is such a change.")
+    ] = FailOn.NEVER,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two snapshots or catalogs and classify every change.
+
+    Example: lumos diff --source january.json --target february.json --fail-on breaking
+    """
+    application: Application = context.obj
+    result = application.snapshots.diff(source, target)
+    if as_json:
+        print_json(result.as_json())
+    else:
+        print_changes(result.changes)
+        levels = ", ".join(
+            f"{count:,} {name.lower().replace('_', '-')}"
+            for name, count in result.summary.levels.items()
+        )
+        print_line(f"{result.summary.changes:,} changes: {levels}")
+        if result.unobserved:
+            print_line(f"{len(result.unobserved):,} datasets were not observed, so not removed")
+    if _fails(result, fail_on):
+        raise typer.Exit(EXIT_GATE_FAILED)
+
+
+def _fails(result: DiffResult, fail_on: FailOn) -> bool:
+    match fail_on:
+        case FailOn.NEVER:
+            return False
+        case FailOn.ANY:
+            return bool(result.changes)
+        case FailOn.CAUTION:
+            return any(change.caution or change.level == "BREAKING" for change in result.changes)
+        case FailOn.BREAKING:
+            return any(change.level == "BREAKING" for change in result.changes)

@@ -1,0 +1,104 @@
+"""The `lumos` command: global options, the table of commands, the error boundary."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lumos import __version__
+from lumos.entry.cli.lazy_group import LazyCommand, LazyGroup
+
+_START, _LOOK, _SNAPSHOTS, _PEOPLE, _CHAINS = (
+    "Start",
+    "Look",
+    "Snapshots and changes",
+    "People and docs",
+    "Chains",
+)
+_CLI = "lumos.entry.cli"
+
+COMMANDS = (
+    LazyCommand(
+        "init", _START, "Write a first lumos.yaml and make the state.", f"{_CLI}.start:init"
+    ),
+    LazyCommand("doctor", _START, "Check what Lumos needs here.", f"{_CLI}.start:doctor"),
+    LazyCommand("search", _LOOK, "Find datasets by words.", f"{_CLI}.look:search"),
+    LazyCommand("show", _LOOK, "Show all that is known of a dataset.", f"{_CLI}.look:show"),
+    LazyCommand("history", _LOOK, "List the versions of a dataset.", f"{_CLI}.look:history"),
+    LazyCommand("compare", _LOOK, "Compare two versions of a dataset.", f"{_CLI}.look:compare"),
+    LazyCommand(
+        "snapshot", _SNAPSHOTS, "Create, list and verify snapshots.", f"{_CLI}.snapshot:app"
+    ),
+    LazyCommand("export", _SNAPSHOTS, "Write a catalog to one file.", f"{_CLI}.portable:export"),
+    LazyCommand("validate", _SNAPSHOTS, "Check a snapshot.", f"{_CLI}.portable:validate"),
+    LazyCommand(
+        "import", _SNAPSHOTS, "Read a snapshot into a catalog.", f"{_CLI}.portable:import_"
+    ),
+    LazyCommand("diff", _SNAPSHOTS, "Compare two snapshots or catalogs.", f"{_CLI}.portable:diff"),
+    LazyCommand("ownership", _PEOPLE, "Users, groups and owners by file.", f"{_CLI}.people:app"),
+    LazyCommand(
+        "enrich", _PEOPLE, "Add tags, docs and properties by file.", f"{_CLI}.people:enrich"
+    ),
+    LazyCommand("run", _CHAINS, "Run several operations in a row.", f"{_CLI}.chains:run"),
+)
+
+
+class LumosGroup(LazyGroup):
+    """The top level of `lumos`."""
+
+    table = COMMANDS
+
+
+app = typer.Typer(
+    cls=LumosGroup,
+    name="lumos",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help costs a third of the start-up time of rich help
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"lumos {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def lumos(
+    context: typer.Context,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", "-c", help="Settings file; lumos.yaml of this folder if not given."
+        ),
+    ] = None,
+    state_dir: Annotated[
+        Path | None, typer.Option("--state-dir", help="State folder; .lumos if not given.")
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """The layer between your data and your catalog: find it, version it, keep it current."""
+    from lumos.bootstrap import Application
+
+    context.obj = context.with_resource(
+        Application(config=config, state_dir=state_dir, environment=os.environ)
+    )
+
+
+def main() -> None:
+    """Run the command line and end the process with the documented exit code."""
+    from lumos.entry.cli.error_boundary import run_within_boundary
+
+    sys.exit(run_within_boundary(app, sys.argv[1:]))

@@ -1,0 +1,71 @@
+"""Running `lumos` in tests, in this process or as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+ROOT = Path(__file__).resolve().parent.parent
+SHOP = ROOT / "examples" / "shop"
+JANUARY = str(SHOP / "january.json")
+FEBRUARY = str(SHOP / "february.json")
+ORDERS = "lumos://postgres/shop/public/orders"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left behind."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    def json(self) -> Any:
+        return json.loads(self.stdout)
+
+    @property
+    def error_line(self) -> str:
+        """The one line that an error is."""
+        lines = self.stderr.strip().splitlines()
+        assert len(lines) == 1, self.stderr
+        return lines[0]
+
+
+class Lumos(Protocol):
+    """Runs `lumos` in the project folder of the test."""
+
+    def __call__(self, *arguments: str) -> Result: ...
+
+
+def run_here(*arguments: str) -> int:
+    """Run `lumos` in this process, through the boundary that the installed command has."""
+    from lumos.entry.cli.error_boundary import run_within_boundary
+    from lumos.framework_cli import app
+
+    return run_within_boundary(app, arguments)
+
+
+def run_in_child(
+    *arguments: str,
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    before: Callable[[], None] | None = None,
+) -> Result:
+    """Run `lumos` as a process of its own; `before` runs in it first."""
+    done = subprocess.run(
+        [sys.executable, "-m", "lumos", *arguments],
+        cwd=folder,
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        preexec_fn=before,
+    )
+    return Result(done.returncode, done.stdout, done.stderr)
