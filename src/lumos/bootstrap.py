@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.controllers.system_controller import SystemController
     from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.run_report import RunReport
     from lumos.core.settings import LumosSettings
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.snapshot_store import SnapshotStore
@@ -115,7 +116,11 @@ class Application:
 
         platform = self._platform(None, self._writer)
         return PeopleController(
-            platform, self._publisher(platform), write_lock=self._write_lock, clock=self._clock
+            platform,
+            self._publisher(platform),
+            write_lock=self._write_lock,
+            keep_report=self._keep_report,
+            clock=self._clock,
         )
 
     @cached_property
@@ -143,6 +148,7 @@ class Application:
             database=self._writer,
             open_snapshot=lambda reference: self.snapshots.opened(reference).load(),
             write_lock=self._write_lock,
+            keep_report=self._keep_report,
             clock=self._clock,
         )
 
@@ -150,6 +156,17 @@ class Application:
         from lumos.core.store.state_lock import StateLock
 
         return StateLock(self.state_dir).acquire(purpose, LOCK_SECONDS)
+
+    def _keep_report(self, report: RunReport) -> None:
+        from lumos.core.store.runs import RunRepository
+
+        RunRepository(self._writer).save(
+            f"{report.started_at:%Y%m%dT%H%M%S%fZ} {report.operation}",
+            report.as_json(),
+            operation=report.operation,
+            started_at=report.started_at,
+            finished_at=report.finished_at,
+        )
 
     @cached_property
     def _reader(self) -> StateDatabase:
@@ -203,9 +220,10 @@ class Application:
     def _publisher(self, platform: MetadataPlatformInterface) -> Publisher:
         from lumos.core.controllers.publishing import Publisher
 
+        tracked = self.settings.features.schema_tracking
         return Publisher(
             platform,
-            self._versions(self._writer),
+            self._versions(self._writer) if tracked else None,
             database=self._writer,
             clock=self._clock,
             author=self.author,

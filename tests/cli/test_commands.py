@@ -217,6 +217,35 @@ def test_snapshots_are_made_listed_and_verified(shop: Lumos) -> None:
     assert shop("diff", "--source", "latest", "--target", "embedded").exit_code == 0
 
 
+def test_reports_of_runs_are_kept(shop: Lumos, project: Path) -> None:
+    from lumos.core.store.database import StateDatabase
+    from lumos.core.store.runs import RunRepository
+
+    with StateDatabase.open(project / ".lumos" / "lumos.db", read_only=True) as database:
+        (run,) = RunRepository(database).recent()
+
+    assert run.operation == "import"
+    assert run.report["counts"] == {"done": 5, "skipped": 0, "failed": 0}
+
+
+def test_without_schema_tracking_no_history_is_kept(lumos: Lumos, project: Path) -> None:
+    (project / "lumos.yaml").write_text("features: {schema_tracking: false}\n")
+    lumos("import", "--input", JANUARY)
+    lumos("import", "--input", FEBRUARY)
+
+    assert lumos("history", "orders", "--json").json()["schema_history"] == []
+    assert len(lumos("search", "--json").json()["hits"]) == 6
+
+
+def test_cloud_versions_begin_with_the_prefix_of_the_settings(lumos: Lumos, project: Path) -> None:
+    (project / "lumos.yaml").write_text("cloud_version_prefix: R-\n")
+    lumos("import", "--input", JANUARY)
+    lumos("import", "--input", FEBRUARY)
+
+    history = lumos("history", "orders", "--json").json()["schema_history"]
+    assert [version["cloud_version"] for version in history] == ["R-1", "R-2"]
+
+
 def test_a_chain_runs_its_steps_in_order(lumos: Lumos) -> None:
     result = checked(
         lumos("run", f"validate:{JANUARY}", f"import:{JANUARY}", "snapshot", "--json"), "run"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from lumos.core.controllers.results import ImportResult
 from lumos.core.errors import InvalidModelError, PlatformError
 from lumos.core.platform.interface import Capability, Entity, MetadataPlatformInterface
-from lumos.core.run_report import RunRecorder
+from lumos.core.run_report import RunRecorder, RunReport
 from lumos.feature.snapshot.import_plan import ImportMode, ImportPlan, plan_import
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ class ImportController:
         database: Transactional,
         open_snapshot: Callable[[str], Snapshot],
         write_lock: Callable[[str], AbstractContextManager[None]],
+        keep_report: Callable[[RunReport], None],
         clock: Clock,
     ) -> None:
         self._platform = platform
@@ -43,6 +44,7 @@ class ImportController:
         self._database = database
         self._open_snapshot = open_snapshot
         self._write_lock = write_lock
+        self._keep_report = keep_report
         self._clock = clock
 
     def run(
@@ -56,15 +58,16 @@ class ImportController:
         """Bring the catalog up to what a snapshot says; what it does not name stays."""
         recorder = RunRecorder("import", started_at=self._clock())
         snapshot = self._open_snapshot(reference)
-        if not dry_run:
+        if dry_run:
+            plan = self._plan(snapshot, mode)
+            recorder.done_many(len(plan.datasets_to_write))
+            report = self._finished(plan, recorder)
+        else:
             with self._write_lock("import"):
                 plan = self._plan(snapshot, mode)
                 self._apply(snapshot, plan, recorder=recorder, batch_size=batch_size)
-        else:
-            plan = self._plan(snapshot, mode)
-            recorder.done_many(len(plan.datasets_to_write))
-        for urn in plan.skipped:
-            recorder.skipped(urn, reason="the catalog has it already")
+                report = self._finished(plan, recorder)
+                self._keep_report(report)
         return ImportResult(
             dry_run=dry_run,
             created=tuple(dataset.urn for dataset in plan.created),
@@ -72,8 +75,13 @@ class ImportController:
             unchanged=len(plan.unchanged),
             skipped=len(plan.skipped),
             lineage_edges=len(plan.edges_to_write),
-            report=recorder.finish(at=self._clock()),
+            report=report,
         )
+
+    def _finished(self, plan: ImportPlan, recorder: RunRecorder) -> RunReport:
+        for urn in plan.skipped:
+            recorder.skipped(urn, reason="the catalog has it already")
+        return recorder.finish(at=self._clock())
 
     def _plan(self, snapshot: Snapshot, mode: ImportMode) -> ImportPlan:
         found = (self._platform.find_dataset(dataset.urn) for dataset in snapshot.datasets)

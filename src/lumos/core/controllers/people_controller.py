@@ -31,6 +31,7 @@ class PeopleController:
         publisher: Publisher,
         *,
         write_lock: Callable[[str], AbstractContextManager[None]],
+        keep_report: Callable[[RunReport], None],
         clock: Clock,
     ) -> None:
         def publish(_: LumosDataset, new: LumosDataset) -> None:
@@ -39,6 +40,7 @@ class PeopleController:
         self._ownership = OwnershipService(platform, publish=publish)
         self._enrichment = EnrichmentService(platform, publish=publish)
         self._write_lock = write_lock
+        self._keep_report = keep_report
         self._clock = clock
 
     def create_users(self, file: Path) -> RunReport:
@@ -62,4 +64,6 @@ class PeopleController:
         document = read_document(file)
         with self._write_lock(name):
             operation(document, recorder=recorder)
-        return recorder.finish(at=self._clock())
+            report = recorder.finish(at=self._clock())
+            self._keep_report(report)
+        return report

@@ -41,12 +41,13 @@ class Publisher:
     def __init__(
         self,
         platform: MetadataPlatformInterface,
-        versions: VersionManager,
+        versions: VersionManager | None,
         *,
         database: Transactional,
         clock: Clock,
         author: str,
     ) -> None:
+        """Publish to a platform; without `versions`, no history is kept."""
         self._platform = platform
         self._versions = versions
         self._database = database
@@ -72,6 +73,8 @@ class Publisher:
             return self._record(dataset) if dataset else None
 
     def _record(self, dataset: LumosDataset) -> DatasetVersion | None:
+        if self._versions is None:
+            return None
         version = self._versions.record(None, dataset, at=self._clock(), author=self._author)
         if version is not None:
             self._platform.emit_dataset(with_parts(dataset, version=version.version))
