@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+import psycopg
 import pytest
 
 from lumos.core.errors import (
@@ -230,6 +231,31 @@ def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         StateDatabase.open("postgresql://h/d")
 
     assert "lumos[postgres]" in str(caught.value.hint)
+
+
+def test_a_connection_that_breaks_in_a_transaction_leaves_nothing_and_comes_back(
+    postgres_database_url: str,
+) -> None:
+    with (
+        StateDatabase.open(postgres_database_url) as database,
+        psycopg.connect(postgres_database_url, autocommit=True) as other,
+    ):
+
+        def lose_the_connection() -> None:
+            database.execute(TAG, {"name": "a", "text": "{}"})
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            database.execute(TAG, {"name": "b", "text": "{}"})
+
+        with pytest.raises(StateError) as caught, database.transaction():
+            lose_the_connection()
+
+        assert caught.value.retryable
+        assert names(database) == []
+        database.execute(TAG, {"name": "c", "text": "{}"})
+        assert names(database) == ["c"]
 
 
 def test_a_value_that_cannot_be_stored_is_a_lumos_error(

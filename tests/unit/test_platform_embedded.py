@@ -260,6 +260,29 @@ def test_processes_can_emit_the_same_datasets_at_once(url: str, catalog: Embedde
     assert found == 60
 
 
+def test_owners_that_two_processes_add_at_once_are_all_kept(
+    url: str, catalog: EmbeddedHandler
+) -> None:
+    catalog.emit_dataset(dataset())
+    script = (
+        "import sys\n"
+        "from lumos.core.platform.impl.embedded_handler import EmbeddedHandler as E\n"
+        "catalog = E.from_config({'database_url': sys.argv[1]})\n"
+        "for number in range(80):\n"
+        "    catalog.emit_ownership(sys.argv[2], f'{sys.argv[3]}-{number}')\n"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, url, dataset().urn, name], stderr=subprocess.PIPE
+        )
+        for name in ("one", "two")
+    ]
+    errors = [process.communicate()[1].decode() for process in processes]
+
+    assert errors == [""] * 2
+    assert len(catalog.get_dataset(dataset().urn).ownership.owners) == 160
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(query=st.text(max_size=40))
 def test_any_query_is_answered(catalog: EmbeddedHandler, query: str) -> None:

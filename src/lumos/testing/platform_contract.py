@@ -45,7 +45,11 @@ from lumos.testing.platform_search_contract import SearchContract, requires
 from lumos.testing.strategies import datasets
 
 _one_catalog_for_all_examples = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.differing_executors,  # one test function, a subclass for each adapter
+        HealthCheck.too_slow,
+    ],
     deadline=None,
 )
 

@@ -90,6 +90,10 @@ class CatalogTables:
             self._put_search(whole)
         return True
 
+    def hold_dataset(self, urn: str) -> None:
+        """Keep all others from changing a dataset until the caller's transaction ends."""
+        self._database.execute("UPDATE datasets SET urn = urn WHERE urn = :urn", {"urn": urn})
+
     def dataset(self, urn: str) -> LumosDataset | None:
         """Return one dataset, or nothing."""
         rows = self._database.query(_SELECT_DATASETS + "WHERE d.urn = :urn", {"urn": urn})

@@ -152,10 +152,14 @@ class PostgresEngine(Engine):
             )
         except self._psycopg.Error as error:
             raise self._cannot_connect(error) from None
-        for statement in SESSION:
-            connection.execute(statement)
-        if not autocommit:
-            connection.commit()
+        try:
+            for statement in SESSION:
+                connection.execute(statement)
+            if not autocommit:
+                connection.commit()
+        except self._psycopg.Error as error:
+            connection.close()
+            raise self.translated(error) from None
         return cast("psycopg.Connection", connection)
 
     def _cannot_connect(self, error: Exception) -> StateError:

@@ -103,6 +103,11 @@ class SqliteEngine(Engine):
                     hint="check the disk: it may be full, over quota or failing",
                     retryable=True,
                 )
+            case _ if "no such module: fts5" in str(error):
+                return StateError(
+                    "the SQLite of this Python has no full-text search (FTS5)",
+                    hint="use a Python whose SQLite has it, or PostgreSQL by LUMOS_DATABASE_URL",
+                )
             case _:
                 return StateError(
                     f"{self.place} could not carry out a statement ({type(error).__name__})"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self, cast
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from typing_extensions import override
 
 from lumos.core.errors import (
@@ -68,8 +68,8 @@ def _now() -> datetime:
 class EmbeddedSettings(CanonicalModel):
     """Settings of the embedded catalog."""
 
-    database_url: str = Field(
-        default=".lumos/lumos.db",
+    database_url: SecretStr = Field(
+        default=SecretStr(".lumos/lumos.db"),
         description="A file path, sqlite:///PATH or postgresql://USER:PASSWORD@HOST/DATABASE.",
     )
     read_only: bool = Field(default=False, description="Refuse every write.")
@@ -94,7 +94,8 @@ class EmbeddedHandler(MetadataPlatformInterface):
             settings = EmbeddedSettings.from_json(dict(config))
         except InvalidModelError as error:
             raise ConfigurationError(f"platform_config.embedded is {error.message}") from None
-        return cls(StateDatabase.open(settings.database_url, read_only=settings.read_only))
+        url = settings.database_url.get_secret_value()
+        return cls(StateDatabase.open(url, read_only=settings.read_only))
 
     @override
     def emit_dataset(self, dataset: LumosDataset) -> None:
@@ -139,6 +140,7 @@ class EmbeddedHandler(MetadataPlatformInterface):
     ) -> None:
         added = Owner.from_json({category: owner, "type": owner_type})
         with self._database.transaction():
+            self._tables.hold_dataset(Urn(dataset_urn))
             dataset = self.get_dataset(dataset_urn)
             owners = Ownership(owners=(*dataset.ownership.owners, added))
             self.emit_dataset(with_parts(dataset, ownership=owners))
