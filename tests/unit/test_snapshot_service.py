@@ -14,6 +14,7 @@ from lumos.core.errors import (
     InputUnreadableError,
     InvalidModelError,
     SnapshotNotFoundError,
+    StateError,
 )
 from lumos.core.models import (
     Bump,
@@ -41,6 +42,8 @@ def simple_diff(old: LumosDataset | None, new: LumosDataset | None) -> tuple[Cha
     """One change per pair, which tells what the pair was."""
     dataset = new or old
     assert dataset is not None
+    if old and new and old.contract_hash == new.contract_hash:
+        return ()
     rule, level = (
         ("added", ChangeLevel.NON_BREAKING)
         if old is None
@@ -151,6 +154,23 @@ class TestExport:
 
         assert open_source(str(target), store=store).load() == empty
 
+    def test_a_link_is_written_through(self, tmp_path: Path) -> None:
+        link = tmp_path / "link.json"
+        link.symlink_to(tmp_path / "real.json")
+
+        export_document(LoadedSource(sample_snapshot(2), "sample"), link)
+
+        assert link.is_symlink()
+        assert (tmp_path / "real.json").is_file()
+
+    def test_a_missing_folder_is_named_by_the_file_asked_for(self, tmp_path: Path) -> None:
+        target = tmp_path / "none" / "backup.json"
+
+        with pytest.raises(StateError) as caught:
+            export_document(LoadedSource(sample_snapshot(2), "sample"), target)
+
+        assert f"{target}: No such file" in caught.value.message
+
     def test_a_pipe_is_written_to_and_not_replaced(self, tmp_path: Path) -> None:
         target = Path("/dev/null")
 
@@ -177,6 +197,11 @@ class TestOpen:
     def test_a_missing_file_is_named(self, store: SnapshotStore) -> None:
         with pytest.raises(InputUnreadableError, match=r"nowhere\.json"):
             open_source("nowhere.json", store=store)
+
+    @pytest.mark.parametrize("name", ["a\0b", "x" * 5_000])
+    def test_a_name_that_no_file_can_have_is_refused(self, store: SnapshotStore, name: str) -> None:
+        with pytest.raises(InputUnreadableError):
+            open_source(name, store=store)
 
     def test_an_unknown_id_is_named(self, store: SnapshotStore) -> None:
         with pytest.raises(SnapshotNotFoundError, match="20200101T000000Z-00000000"):

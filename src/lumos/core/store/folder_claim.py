@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from contextlib import suppress
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from lumos.core.store.snapshot_files import DurableFiles
 
 CLAIM_NAME = ".writer.lock"
+_ATTEMPTS = 1_000
 
 
 class FolderClaim:
@@ -26,14 +28,14 @@ class FolderClaim:
     @classmethod
     def create(cls, folder: Path, *, files: DurableFiles) -> Self:
         """Make the folder where it is missing, and wait until the claim on it is ours."""
-        while True:
+        for _ in range(_ATTEMPTS):
             files.make_folder(folder)
-            try:
+            # A collector may remove the folder before we have locked it: then we begin again.
+            with suppress(FileNotFoundError):
                 claim = cls._take(folder, files=files, wait=True)
-            except FileNotFoundError:  # a collector removed the folder before we had locked it
-                continue
-            if claim is not None:
-                return claim
+                if claim is not None:
+                    return claim
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
 
     @classmethod
     def try_existing(cls, folder: Path, *, files: DurableFiles) -> Self | None:

@@ -12,7 +12,6 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import orjson
 import zstandard
@@ -104,17 +103,17 @@ def dataset_line(dataset: LumosDataset) -> bytes:
 
 
 def urn_of(line: bytes) -> bytes:
-    return line[_URN_START : line.index(b'"', _URN_START)]
+    return line[_URN_START : _urn_end(line)]
 
 
 def hash_of(line: bytes) -> bytes:
-    start = line.index(b'"', _URN_START) + _URN_TO_HASH
+    start = _urn_end(line) + _URN_TO_HASH
     return line[start : start + _HASH_LENGTH]
 
 
 def dataset_json_of(line: bytes) -> bytes:
     """Slice the dataset's own JSON out of its line."""
-    return line[line.index(b'"', _URN_START) + _URN_TO_DATASET : -1]
+    return line[_urn_end(line) + _URN_TO_DATASET : -1]
 
 
 def dataset_of(line: bytes) -> LumosDataset:
@@ -123,11 +122,7 @@ def dataset_of(line: bytes) -> LumosDataset:
     Raises:
         InvalidModelError: the line holds no valid dataset.
     """
-    try:
-        document = orjson.loads(dataset_json_of(line))
-    except ValueError:
-        raise InvalidModelError("a line of the snapshot is not a dataset's") from None
-    return LumosDataset.from_json(document)
+    return LumosDataset.from_json(item_of(dataset_json_of(line)))
 
 
 def item_line(item: Json) -> bytes:
@@ -136,7 +131,25 @@ def item_line(item: Json) -> bytes:
 
 
 def item_of(line: bytes) -> dict[str, JsonValue]:
-    return cast("dict[str, JsonValue]", orjson.loads(line))
+    """Parse a line, or the dataset's part of one.
+
+    Raises:
+        InvalidModelError: it is not a JSON object.
+    """
+    try:
+        item = orjson.loads(line)
+    except ValueError:
+        item = None
+    if not isinstance(item, dict):
+        raise InvalidModelError("a line of the snapshot is not a JSON object")
+    return item
+
+
+def _urn_end(line: bytes) -> int:
+    try:
+        return line.index(b'"', _URN_START)
+    except ValueError:
+        raise InvalidModelError("a line of the snapshot does not begin with a URN") from None
 
 
 def key_of_line(section: str, line: bytes) -> bytes:

@@ -115,7 +115,8 @@ def reading(path: Path) -> Iterator[None]:
 
 def storing_error(error: OSError, path: Path) -> StateError:
     """Say why something could not be stored, naming where."""
-    where = error.filename or path
+    named = str(error.filename or "")
+    where = path if not named or TEMP_PREFIX in named else named
     reason = error.strerror or "input/output error"
     if error.errno in _FULL:
         return StorageFullError(

@@ -193,7 +193,8 @@ class SnapshotStore:
             return [path for path in entries if is_snapshot_id(path.name) and path.is_dir()]
 
     def _names(self) -> builtins.list[str]:
-        return [folder.name for folder in self._folders() if (folder / MANIFEST_NAME).exists()]
+        with reading(self.root):
+            return [folder.name for folder in self._folders() if (folder / MANIFEST_NAME).exists()]
 
     def _opened(self, name: str) -> StoredSnapshot | None:
         try:

@@ -39,6 +39,7 @@ class StoredSnapshot:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self.manifest = manifest
+        self._parts = {section: manifest.parts_of(section) for section in SECTIONS}
 
     @classmethod
     def open(cls, folder: Path, *, expected_id: str | None = None) -> StoredSnapshot:
@@ -74,7 +75,7 @@ class StoredSnapshot:
 
     def bucket_digest(self, bucket: int, *, section: str = "datasets") -> str:
         """Return what stays equal while a bucket's content does; empty for an empty bucket."""
-        part = self.manifest.parts_of(section).get(bucket)
+        part = self._parts[section].get(bucket)
         return part.sha256 if part else ""
 
     def bucket_lines(self, bucket: int, *, section: str = "datasets") -> list[bytes]:
@@ -83,12 +84,12 @@ class StoredSnapshot:
         Raises:
             CorruptSnapshotError: the part is damaged or missing.
         """
-        part = self.manifest.parts_of(section).get(bucket)
+        part = self._parts[section].get(bucket)
         return self._lines(part) if part else []
 
     def iter_lines(self, section: str = "datasets") -> Iterator[bytes]:
         """Yield a section's lines bucket after bucket, sorted by key within each."""
-        for _, part in sorted(self.manifest.parts_of(section).items()):
+        for _, part in sorted(self._parts[section].items()):
             yield from self._lines(part)
 
     def datasets(self) -> Iterator[LumosDataset]:
@@ -122,8 +123,8 @@ class StoredSnapshot:
                 **header,
                 **sections,
                 "datasets": datasets,
-                "identity_map": {str(item["urn"]): item["ids"] for item in identity},
-                "extensions": {str(item["name"]): item["value"] for item in extensions},
+                "identity_map": {str(item.get("urn")): item.get("ids") for item in identity},
+                "extensions": {str(item.get("name")): item.get("value") for item in extensions},
             }
         )
 
@@ -153,8 +154,8 @@ class StoredSnapshot:
             hasher.add(part.section, line)
         try:
             keys = [key_of_line(part.section, line) for line in lines]
-        except (ValueError, InvalidModelError):
-            raise corrupt(self.manifest.id, part.name, reason="a line is not JSON") from None
+        except InvalidModelError as error:
+            raise corrupt(self.manifest.id, part.name, reason=error.message) from None
         buckets = self.bucket_count(part.section)
         if lines_out_of_place(lines, keys, bucket=part.bucket, buckets=buckets):
             raise corrupt(self.manifest.id, part.name, reason="its lines are out of order")

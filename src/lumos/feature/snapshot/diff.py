@@ -143,15 +143,15 @@ class _DatasetPairs:
             return
         old = dataset_of(old_line) if old_line is not None else None
         new = dataset_of(new_line) if new_line is not None else None
+        changes = self._diff_datasets(old, new)
+        self.changes.extend(changes)
         if old is None and new is not None:
             self.added.append(new.urn)
         elif old is not None and new is None:
             self.removed.append(old.urn)
-        elif old is not None and new is not None:
-            if old.contract_hash == new.contract_hash:  # the stored hashes are of another formula
-                return
+        # Without changes the stored hashes may only be of another formula; it costs to know.
+        elif old and new and (changes or old.contract_hash != new.contract_hash):
             self.changed.append(new.urn)
-        self.changes.extend(self._diff_datasets(old, new))
 
 
 def _diff_section(old: SnapshotSource, new: SnapshotSource, *, section: str) -> SectionDiff:

@@ -41,6 +41,7 @@ def export_document(
         StateReadOnlyError: the file may not be written.
     """
     files = files or DurableFiles()
+    target = Path(os.path.realpath(target))  # a link is written through, not replaced
     chunks = document_chunks(
         source, target.parent, pretty=pretty, files=files, memory_bytes=memory_bytes
     )

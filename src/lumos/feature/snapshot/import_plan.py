@@ -8,7 +8,14 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from lumos.core.models import LineageEdge, LumosDataset, Snapshot, Urn
+from lumos.core.models import (
+    DatasetLineage,
+    LineageEdge,
+    LumosDataset,
+    Snapshot,
+    Urn,
+    with_parts,
+)
 from lumos.core.models.base import CanonicalModel
 
 _UNITED = frozenset({"tags"})
@@ -95,6 +102,7 @@ def plan_import(
             skipped.append(dataset.urn)
         else:
             wanted = merged(present, dataset) if mode is ImportMode.MERGE else dataset
+            wanted = _kept_here(present, wanted)
             if wanted == present:
                 unchanged.append(dataset.urn)
             else:
@@ -108,6 +116,15 @@ def plan_import(
             "skipped": tuple(skipped),
         }
     )
+
+
+def _kept_here(present: LumosDataset, wanted: LumosDataset) -> LumosDataset:
+    """Keep what an import never changes: the version counted here, and edges that are known."""
+    lineage = DatasetLineage(
+        upstream=(*present.lineage.upstream, *wanted.lineage.upstream),
+        downstream=(*present.lineage.downstream, *wanted.lineage.downstream),
+    )
+    return with_parts(wanted, version=present.version, lineage=lineage)
 
 
 def _plan_edges(

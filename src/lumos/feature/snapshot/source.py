@@ -176,7 +176,7 @@ def open_source(reference: str, *, store: SnapshotStore) -> SnapshotSource:
     path = Path(reference)
     if path.name == MANIFEST_NAME:
         path = path.parent
-    if path.is_dir():
+    if is_folder(path):
         return StoredSource(opened_folder(path))
     return LoadedSource(load_snapshot(read_document(path)), reference)
 
@@ -190,10 +190,8 @@ def read_document(path: Path) -> JsonValue:
             f"there is no snapshot {path}",
             hint="give a file, a snapshot folder, an id from lumos snapshot list, or latest",
         ) from None
-    except OSError as error:
-        raise InputUnreadableError(
-            f"cannot read {path}: {error.strerror}", hint="check that you may read it"
-        ) from error
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        raise _unreadable(path, error) from error
     try:
         document: JsonValue = orjson.loads(content)
     except orjson.JSONDecodeError as error:
@@ -202,6 +200,18 @@ def read_document(path: Path) -> JsonValue:
             hint="a snapshot is what lumos export --output FILE writes",
         ) from None
     return document
+
+
+def is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> InputUnreadableError:
+    reason = getattr(error, "strerror", None) or "it is no file name"
+    return InputUnreadableError(f"cannot read {path}: {reason}", hint="check that you may read it")
 
 
 def opened_folder(path: Path) -> StoredSnapshot:

@@ -29,7 +29,7 @@ from lumos.core.store.manifest import MANIFEST_NAME, StatisticsCounter, is_snaps
 from lumos.core.store.part_format import KEY_OF, dataset_json_of, hash_of, item_of
 from lumos.core.store.snapshot_store import LATEST, SnapshotStore
 from lumos.feature.snapshot.references import References
-from lumos.feature.snapshot.source import opened_folder, read_document
+from lumos.feature.snapshot.source import is_folder, opened_folder, read_document
 
 if TYPE_CHECKING:
     from lumos.core.store.stored_snapshot import StoredSnapshot
@@ -124,7 +124,7 @@ def validate(reference: str, *, store: SnapshotStore) -> ValidationReport:
             return validate_stored(store.open(reference))
         if path.name == MANIFEST_NAME:
             path = path.parent
-        if path.is_dir():
+        if is_folder(path):
             return validate_stored(opened_folder(path))
     except CorruptSnapshotError as error:
         return ValidationReport(name=reference, checks=(_failed("checksums", error.message),))
@@ -209,7 +209,12 @@ class _Checker:
         self._problems.setdefault(section, []).append(problem)
 
     def add_line(self, section: str, line: bytes, *, place: int) -> None:
-        item = item_of(dataset_json_of(line) if section == "datasets" else line)
+        try:
+            item = item_of(dataset_json_of(line) if section == "datasets" else line)
+        except InvalidModelError as error:
+            self._seen[section] += 1
+            self.add_problem(section, f"item {place}: {error.message}")
+            return
         model = self.add(section, item, place=place)
         if isinstance(model, LumosDataset) and model.contract_hash.encode() != hash_of(line):
             self.add_problem(section, f"{model.urn}: the stored hash is not that of the dataset")
