@@ -55,21 +55,7 @@ class HistoryRepository:
                     "dataset": as_text(dataset.to_json()),
                 },
             )
-            self._database.execute_many(
-                "INSERT INTO changes (urn, sequence, position, rule, level, document) "
-                "VALUES (:urn, :sequence, :position, :rule, :level, :document)",
-                (
-                    {
-                        "urn": urn,
-                        "sequence": sequence,
-                        "position": position,
-                        "rule": storable(change.rule),
-                        "level": change.level.value,
-                        "document": as_text(change.to_json()),
-                    }
-                    for position, change in enumerate(changes)
-                ),
-            )
+            self._append_changes(urn, sequence, changes=changes)
 
     def versions(self, urn: str) -> tuple[DatasetVersion, ...]:
         """Return all versions of a dataset, newest last."""
@@ -118,6 +104,23 @@ class HistoryRepository:
             {"urn": urn, "sequence": sequences[0].integer("sequence")},
         )
         return tuple(as_model(Change, row.text("document")) for row in rows)
+
+    def _append_changes(self, urn: str, sequence: int, *, changes: Sequence[Change]) -> None:
+        self._database.execute_many(
+            "INSERT INTO changes (urn, sequence, position, rule, level, document) "
+            "VALUES (:urn, :sequence, :position, :rule, :level, :document)",
+            (
+                {
+                    "urn": urn,
+                    "sequence": sequence,
+                    "position": position,
+                    "rule": storable(change.rule),
+                    "level": change.level.value,
+                    "document": as_text(change.to_json()),
+                }
+                for position, change in enumerate(changes)
+            ),
+        )
 
     def _known(self, urn: str) -> list[str]:
         rows = self._database.query(

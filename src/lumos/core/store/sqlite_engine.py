@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from typing_extensions import override
 
@@ -22,6 +22,53 @@ _PRIMARY_CODE = 0xFF
 _NO_SIDE_FILES = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 _WAL_ATTEMPTS = 100
 _WAL_PAUSE = 0.05
+
+
+class _Meaning(NamedTuple):
+    """What a result code of SQLite means to the user."""
+
+    error: type[StateError]
+    message: str
+    hint: str
+    retryable: bool
+
+
+_IN_USE = _Meaning(
+    StateLockedError,
+    "{place} is in use by another Lumos process",
+    hint="wait until it has finished, then try again",
+    retryable=True,
+)
+_DAMAGED = _Meaning(
+    StateError,
+    "{place} is damaged or no Lumos database",
+    hint="move it away, run lumos init, and import the latest snapshot",
+    retryable=False,
+)
+_MEANINGS = {
+    sqlite3.SQLITE_BUSY: _IN_USE,
+    sqlite3.SQLITE_LOCKED: _IN_USE,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_FULL: _Meaning(
+        StorageFullError,
+        "no space left to write {place}",
+        hint="free some space, then try again",
+        retryable=True,
+    ),
+    sqlite3.SQLITE_CONSTRAINT: _Meaning(
+        StateError,
+        "{place} refused a write that conflicts with what it holds",
+        hint="another process may have been faster; try again",
+        retryable=True,
+    ),
+    sqlite3.SQLITE_IOERR: _Meaning(
+        StateError,
+        "reading or writing {place} failed",
+        hint="check the disk: it may be full, over quota or failing",
+        retryable=True,
+    ),
+}
 
 
 class SqliteEngine(Engine):
@@ -72,46 +119,22 @@ class SqliteEngine(Engine):
         if isinstance(error, UnicodeError | OverflowError):
             return StateError(f"{self.place} cannot hold a value that was to be written")
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY_CODE
-        match code:
-            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                return StateLockedError(
-                    f"{self.place} is in use by another Lumos process",
-                    hint="wait until it has finished, then try again",
-                )
-            case sqlite3.SQLITE_FULL:
-                return StorageFullError(
-                    f"no space left to write {self.place}", hint="free some space, then try again"
-                )
-            case sqlite3.SQLITE_READONLY:
-                return self._read_only_error()
-            case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-                return self._cannot_open()
-            case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
-                return StateError(
-                    f"{self.place} is damaged or no Lumos database",
-                    hint="move it away, run lumos init, and import the latest snapshot",
-                )
-            case sqlite3.SQLITE_CONSTRAINT:
-                return StateError(
-                    f"{self.place} refused a write that conflicts with what it holds",
-                    hint="another process may have been faster; try again",
-                    retryable=True,
-                )
-            case sqlite3.SQLITE_IOERR:
-                return StateError(
-                    f"reading or writing {self.place} failed",
-                    hint="check the disk: it may be full, over quota or failing",
-                    retryable=True,
-                )
-            case _ if "no such module: fts5" in str(error):
-                return StateError(
-                    "the SQLite of this Python has no full-text search (FTS5)",
-                    hint="use a Python whose SQLite has it, or PostgreSQL by LUMOS_DATABASE_URL",
-                )
-            case _:
-                return StateError(
-                    f"{self.place} could not carry out a statement ({type(error).__name__})"
-                )
+        if code == sqlite3.SQLITE_READONLY:
+            return self._read_only_error()
+        if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            return self._cannot_open()
+        if "no such module: fts5" in str(error):
+            return StateError(
+                "the SQLite of this Python has no full-text search (FTS5)",
+                hint="use a Python whose SQLite has it, or PostgreSQL by LUMOS_DATABASE_URL",
+            )
+        meaning = _MEANINGS.get(code)
+        if meaning is None:
+            kind = type(error).__name__
+            return StateError(f"{self.place} could not carry out a statement ({kind})")
+        return meaning.error(
+            meaning.message.format(place=self.place), hint=meaning.hint, retryable=meaning.retryable
+        )
 
     @override
     def migration_engine(self) -> sqlalchemy.Engine:
