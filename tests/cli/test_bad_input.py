@@ -220,9 +220,8 @@ def test_a_full_disk_is_one_line_and_loses_nothing(shop: Lumos, project: Path) -
     # What is there is below the limit, what is to be written is not.
     before = with_files_up_to(400_000)
     imported = run_in_child("import", "--input", "large.json", folder=project, before=before)
-    exported = run_in_child(
-        "export", "--output", "out.json", folder=project, before=with_files_up_to(1_000)
-    )
+    export = ("export", "--snapshot", "latest", "--output", "out.json")
+    exported = run_in_child(*export, folder=project, before=with_files_up_to(1_000))
 
     assert_one_line(imported, code=UNREADABLE, says="disk")
     assert_one_line(exported, code=UNREADABLE, says="out.json")

@@ -168,6 +168,22 @@ def test_export_and_import_move_everything(shop: Lumos, project: Path) -> None:
     assert moved.json()["summary"]["sections"] == result["summary"]["sections"]
 
 
+def test_what_lumos_does_not_model_travels_along(lumos: Lumos, project: Path) -> None:
+    document = json.loads(Path(JANUARY).read_text())
+    document["extensions"] = {"datahub": {"structuredProperties": [{"retention": 30}]}}
+    document["identity_map"] = {ORDERS: {"datahub": "urn:li:dataset:(x,orders,PROD)"}}
+    document["datasets"][0]["extensions"] = {"datahub": {"siblings": ["a"]}}
+    (project / "rich.json").write_text(json.dumps(document))
+
+    lumos("import", "--input", "rich.json")
+    lumos("export", "--output", "out.json")
+
+    exported = json.loads((project / "out.json").read_text())
+    assert exported["extensions"] == document["extensions"]
+    assert exported["identity_map"] == document["identity_map"]
+    assert exported["datasets"][0]["extensions"] == document["datasets"][0]["extensions"]
+
+
 def test_export_to_stdout_prints_the_document_alone(shop: Lumos) -> None:
     result = shop("export", "--output", "-")
 

@@ -431,6 +431,9 @@ class ExportContract:
         if Capability.IDENTITY_MAP in can:
             for _ in range(2):
                 platform.emit_identity(one.urn, "datahub", external_id="urn:li:dataset:'1'")
+        if Capability.EXTENSIONS in can:
+            platform.emit_extension("datahub 'x'", "early")
+            platform.emit_extension("datahub 'x'", {"nested": ["late", None]})
         if Capability.LINEAGE in can:
             platform.emit_edge(edge(one, two, provenance="sql"))
 
@@ -452,6 +455,8 @@ class ExportContract:
                 assert len(getattr(exported, section)) == 1, section
         if Capability.IDENTITY_MAP in can:
             assert exported.identity_map == {one.urn: {"datahub": "urn:li:dataset:'1'"}}
+        if Capability.EXTENSIONS in can:
+            assert exported.extensions == {"datahub 'x'": {"nested": ["late", None]}}
 
 
 class PlatformContract(

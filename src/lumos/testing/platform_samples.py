@@ -118,6 +118,8 @@ def optional_calls(platform: MetadataPlatformInterface) -> dict[str, Callable[[]
         "list_entities": lambda: consumed(platform.list_entities("tag")),
         "emit_identity": lambda: platform.emit_identity(dataset().urn, "other", external_id="x"),
         "identity_map": platform.identity_map,
+        "emit_extension": lambda: platform.emit_extension("other", {"x": 1}),
+        "extensions": platform.extensions,
         "search": lambda: platform.search("customers"),
         "delete": lambda: platform.delete(dataset().urn),
         "export_all": lambda: platform.export_all(at=AT),

@@ -110,6 +110,13 @@ class ImportController:
                     for edge in edges_into[urn]:
                         self._platform.emit_edge(edge)
                     self._publisher.refresh(urn)
+        if self._can(Capability.EXTENSIONS):
+            with self._database.transaction():
+                for name, value in snapshot.extensions.items():
+                    self._platform.emit_extension(name, value)
+        elif snapshot.extensions:
+            names = ", ".join(sorted(snapshot.extensions))
+            recorder.warning(f"{self._platform.name} cannot keep extensions: {names}")
         if self._can(Capability.IDENTITY_MAP):
             with self._database.transaction():
                 for urn, ids in snapshot.identity_map.items():

@@ -77,6 +77,8 @@ class Capability(StrEnum):
     """It keeps people, groups, tags, terms, domains and jobs: `emit_entity`, `list_entities`."""
     IDENTITY_MAP = "IDENTITY_MAP"
     """It keeps what other catalogs call a dataset: `emit_identity`, `identity_map`."""
+    EXTENSIONS = "EXTENSIONS"
+    """It keeps verbatim what Lumos does not model: `emit_extension`, `extensions`."""
     SEARCH = "SEARCH"
     """Datasets can be found by words and filters: `search`."""
     DELETE = "DELETE"
@@ -94,6 +96,8 @@ NEEDS: Mapping[str, Capability] = {
     "list_entities": Capability.ENTITIES,
     "emit_identity": Capability.IDENTITY_MAP,
     "identity_map": Capability.IDENTITY_MAP,
+    "emit_extension": Capability.EXTENSIONS,
+    "extensions": Capability.EXTENSIONS,
     "search": Capability.SEARCH,
     "delete": Capability.DELETE,
     "export_all": Capability.EXPORT,
@@ -227,6 +231,14 @@ class MetadataPlatformInterface(ABC):
         """Return what other catalogs call each dataset."""
         raise self._cannot(Capability.IDENTITY_MAP)
 
+    def emit_extension(self, name: str, value: JsonValue) -> None:
+        """Keep something that Lumos does not model, under a name that says whose it is."""
+        raise self._cannot(Capability.EXTENSIONS)
+
+    def extensions(self) -> dict[str, JsonValue]:
+        """Return everything kept that Lumos does not model."""
+        raise self._cannot(Capability.EXTENSIONS)
+
     def search(
         self,
         query: str,
@@ -262,6 +274,8 @@ class MetadataPlatformInterface(ABC):
                 parts[section] = tuple(self.list_entities(kind))
         if Capability.IDENTITY_MAP in self.capabilities:
             parts["identity_map"] = self.identity_map()
+        if Capability.EXTENSIONS in self.capabilities:
+            parts["extensions"] = self.extensions()
         snapshot = Snapshot.from_json(
             {
                 "snapshot_schema_version": SNAPSHOT_SCHEMA_VERSION,

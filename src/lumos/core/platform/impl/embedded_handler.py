@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from lumos.core.store.engine import Row
 
 MOST_EXCLUDED_NAMED = 10
+_EXTENSION = "extension"
 _MODELS: Mapping[EntityKind, type[Entity]] = {
     "user": User,
     "group": Group,
@@ -167,6 +168,16 @@ class EmbeddedHandler(MetadataPlatformInterface):
         return self._tables.identity_map()
 
     @override
+    def emit_extension(self, name: str, value: JsonValue) -> None:
+        document = {"name": name, "value": value}
+        self._tables.put_entity(_EXTENSION, name, document=document, at=self._clock())
+
+    @override
+    def extensions(self) -> dict[str, JsonValue]:
+        documents = (as_object(document) for _, document in self._rows(_EXTENSION))
+        return {str(document["name"]): document["value"] for document in documents}
+
+    @override
     def search(
         self,
         query: str,
@@ -214,10 +225,12 @@ class EmbeddedHandler(MetadataPlatformInterface):
             after = page[-1].urn
 
     def _entities(self, kind: EntityKind, model: type[Entity]) -> Iterator[Entity]:
+        return (as_model(model, document) for _, document in self._rows(kind))
+
+    def _rows(self, kind: str) -> Iterator[tuple[str, str]]:
         after = ""
         while page := self._tables.entities_after(kind, after, limit=DEFAULT_PAGE):
-            for _, document in page:
-                yield as_model(model, document)
+            yield from page
             after = page[-1][0]
 
 
