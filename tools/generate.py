@@ -9,19 +9,40 @@ import argparse
 import json
 import pkgutil
 import sys
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args, get_origin
+
+from pydantic import BaseModel, SecretStr
+from pydantic_core import PydanticUndefined
 
 import lumos
 from lumos.core import errors
+from lumos.core.changes import RULES
 from lumos.core.controllers.results import JSON_OUTPUTS
-from lumos.core.models import Snapshot
-from lumos.core.settings import settings_json_schema
+from lumos.core.models import ChangeScope, Snapshot
+from lumos.core.settings import LumosSettings, SourceEntry, settings_json_schema
+from lumos.core.settings.loader import ENVIRONMENT_KEYS
+from lumos.core.settings.raw import RawSettings
+from lumos.feature.ingestion.handlers.factory import BUILT_IN, HandlerFactory
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "src" / "lumos" / "schemas"
 REFERENCE = ROOT / "docs" / "reference"
 NOT_IMPORTED = ("lumos.__main__", "lumos.testing", "lumos.core.store.migrations")
+ACTED_ON = (
+    "platform",
+    "platform_config",
+    "features.schema_tracking",
+    "cloud_version_prefix",
+    "database_url",
+    "state_dir",
+    "snapshots.path",
+)
 EXIT_CODES = {
     0: "done; items that could not be read are named in the report",
     1: "a gate failed, or `--strict`, `--fail-on` or a check asked for failure",
@@ -44,7 +65,12 @@ def generated() -> dict[Path, str]:
         SCHEMAS / f"{name}.schema.json": json.dumps(schema, indent=2, sort_keys=True) + "\n"
         for name, schema in schemas.items()
     }
-    return {**files, REFERENCE / "errors.md": errors_page()}
+    return {
+        **files,
+        REFERENCE / "errors.md": errors_page(),
+        REFERENCE / "rules.md": rules_page(),
+        REFERENCE / "settings.md": settings_page(),
+    }
 
 
 def errors_page() -> str:
@@ -67,6 +93,140 @@ def errors_page() -> str:
         retry = "yes" if kind.retryable else "no"
         lines.append(f"| {kind.code} | {kind.exit_code} | {retry} | {meaning} |")
     return "\n".join(lines) + "\n"
+
+
+def rules_page() -> str:
+    """Return the page that lists every rule by which changes are judged."""
+    lines = [
+        "# Change rules",
+        "",
+        f"Each difference between two states of a dataset is judged by one of {len(RULES)} rules.",
+        "The worst change of a run decides the next version: `MAJOR`, `MINOR` or `PATCH`.",
+        "",
+        "- `BREAKING`: someone who reads or writes the dataset may fail.",
+        "- `NON_BREAKING`: everyone can go on as before.",
+        "- `INFORMATIONAL`: worth a line in the report and no more.",
+        "",
+        "*caution* marks a change that is allowed but worth a second look;",
+        "`lumos diff --fail-on caution` stops at it.",
+        "*widening* marks a type that still holds every old value.",
+    ]
+    for scope in ChangeScope:
+        lines += ["", f"## {scope.capitalize()}", ""]
+        lines += [
+            "| rule | level | version | change and reason | example |",
+            "|---|---|---|---|---|",
+        ]
+        for rule in (rule for rule in RULES if rule.scope is scope):
+            marks = [name for name in ("caution", "widening") if getattr(rule, name)]
+            level = ", ".join([f"`{rule.level}`", *(f"*{mark}*" for mark in marks)])
+            told = f"**{rule.title}.** {_as_text(rule.rationale)}"
+            example = _as_text(rule.example)
+            lines.append(f"| `{rule.id}` | {level} | `{rule.bump}` | {told} | {example} |")
+    return "\n".join(lines) + "\n"
+
+
+def settings_page() -> str:
+    """Return the page that lists every key of `lumos.yaml`."""
+    variables = [
+        f"`{name}`: `{'.'.join(map(str, path))}`" for name, path in ENVIRONMENT_KEYS.items()
+    ]
+    lines = [
+        "# Settings",
+        "",
+        "Lumos reads `lumos.yaml` in the current folder, or the file given with `--config`.",
+        "Every key is optional. A key that is not known is an error that names the nearest one.",
+        "",
+        "`${NAME}` and `${NAME:-default}` are filled from the environment or from a `.env` file",
+        "beside the settings file; the environment wins. `$${` is a plain `${`.",
+        "",
+        "These variables win over the file. " + ", ".join(variables) + ".",
+        "",
+        f"This version acts on {_listed(ACTED_ON)}.",
+        "The other keys are read and checked, for parts of Lumos that are still to come.",
+        "",
+        "Editors can check the file by its",
+        "[JSON Schema](../../src/lumos/schemas/settings.schema.json).",
+    ]
+    for heading, model in _settings_models(LumosSettings, "Top level"):
+        lines += ["", f"## {heading}", "", *_keys_of(model)]
+    lines += ["", "## Keys of each source type"]
+    for kind in BUILT_IN:
+        lines += ["", f"### `type: {kind}`", "", *_keys_of(_settings_of_source(kind))]
+    return "\n".join(lines) + "\n"
+
+
+def _settings_models(
+    model: type[BaseModel], heading: str, path: str = ""
+) -> Iterator[tuple[str, type[BaseModel]]]:
+    yield heading, model
+    for name, field in model.model_fields.items():
+        for place, inner in _models_in(field.annotation, path + name):
+            kind = inner.model_fields.get("type")
+            choices = get_args(kind.annotation) if kind else ()
+            heading = f"`{place}`" + (f" of type `{choices[0]}`" if choices else "")
+            yield from _settings_models(inner, heading, f"{place}.")
+
+
+def _settings_of_source(kind: str) -> type[BaseModel]:
+    return HandlerFactory.get_handler({"type": kind, "name": kind, "path": "."}).settings_model
+
+
+def _keys_of(model: type[BaseModel]) -> list[str]:
+    lines = ["| key | default | meaning |", "|---|---|---|"]
+    if model is SourceEntry:
+        return [
+            *lines,
+            "| `type` | required | The kind of source; `source_type` means the same. |",
+            "| `name` | from type and place | How runs and reports call this source. |",
+            "| others | | Those of the type, here or below `config`. |",
+        ]
+    for name, field in model.model_fields.items():
+        choices = ", ".join(f"`{choice}`" for choice in _choices_of(field.annotation))
+        told = " ".join(filter(None, [field.description, f"One of {choices}." if choices else ""]))
+        lines.append(f"| `{name}` | {_default_of(field)} | {told} |")
+    return lines
+
+
+def _models_in(annotation: object, place: str) -> Iterator[tuple[str, type[BaseModel]]]:
+    """Yield the models within a type; a list adds `[]` to the place, a mapping `.NAME`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield place, annotation
+        return
+    origin = get_origin(annotation)
+    if origin is tuple:
+        place += "[]"
+    elif isinstance(origin, type) and issubclass(origin, Mapping):
+        place += ".NAME"
+    for argument in get_args(annotation):
+        yield from _models_in(argument, place)
+
+
+def _default_of(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    default = field.get_default(call_default_factory=True, validated_data={})
+    if default is PydanticUndefined or default is None or isinstance(default, BaseModel):
+        return ""
+    if isinstance(default, SecretStr | RawSettings) or default in ((), {}, ""):
+        return ""
+    if isinstance(default, tuple):
+        return ", ".join(f"`{item}`" for item in default)
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
+
+
+def _choices_of(annotation: object) -> tuple[str, ...]:
+    return get_args(annotation) if get_origin(annotation) is Literal else ()
+
+
+def _as_text(text: str) -> str:
+    """Return text that Markdown shows as it stands."""
+    return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|" else char for char in text)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    *most, last = (f"`{name}`" for name in names)
+    return f"{', '.join(most)} and {last}"
 
 
 def _family(kind: type[errors.LumosError]) -> set[type[errors.LumosError]]:

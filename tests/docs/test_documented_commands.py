@@ -1,94 +1,171 @@
 """Every `lumos` command in the docs runs and prints what the docs say.
 
-In a ```console block, a line that begins with `$ lumos` is a command and the lines below it are
-its output. `…` stands for any text within a line; a line of `...` stands for any lines. The blocks
-of one page run one after the other in one folder, which has the `examples` beside it.
+The blocks of one page run one after the other in one folder, which has the `examples` beside it.
+What a block may hold is said in `documented_console.py`.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from command_line import ROOT, run_here
+from documented_console import NOT_RUN, Shown, blocks_in, differs, show_file, shown_in
 
 PAGES = sorted(
     path
-    for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"))
+    for path in (
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "examples").rglob("*.md"),
+        *(ROOT / "changes").glob("*.md"),
+    )
     if "_build" not in path.parts
 )
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-ALLOWED_ELSEWHERE = ("make ", "pip ", "git ", "cd ", "#", "export ", ".venv/")
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)\s]*)?\)")
+LONE_COMMAND = re.compile(r"^\s*(\$ )?lumos [a-z-]", re.MULTILINE)
 
 
-class Shown(NamedTuple):
-    """A command in the docs and the output that they show."""
-
-    command: str
-    output: tuple[str, ...]
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
 
 
-def shown_in(page: Path) -> Iterator[Shown]:
-    for language, body in BLOCK.findall(page.read_text("utf-8")):
-        if language != "console":
-            continue
-        command: str | None = None
-        output: list[str] = []
-        for line in body.splitlines():
-            if line.startswith("$ "):
-                if command is not None:
-                    yield Shown(command, tuple(output))
-                command, output = line.removeprefix("$ "), []
-            else:
-                output.append(line)
-        if command is not None:
-            yield Shown(command, tuple(output))
-
-
-def test_there_are_commands_to_check() -> None:
-    assert sum(1 for page in PAGES for _ in shown_in(page)) > 20
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_commands_of_a_page_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
-    for shown in shown_in(page):
-        if not shown.command.startswith("lumos "):
-            assert shown.command.startswith(ALLOWED_ELSEWHERE), shown.command
-            continue
-        words = shlex.split(shown.command, comments=True)
-        capfd.readouterr()
-        code = run_here(*words[1:])
-        printed = capfd.readouterr()
-        expected = re.search(r"# exit code (\d)", shown.command)
-        assert code == int(expected[1] if expected else 0), (shown.command, printed)
-        assert_shows(shown, printed.out + printed.err)
-
-
-def assert_shows(shown: Shown, printed: str) -> None:
-    if not any(line.strip() for line in shown.output):
-        return
-    pattern = "".join(map(_pattern_of, shown.output)).rstrip("\n")
-    assert re.fullmatch(pattern + r"\s*", printed), f"{shown.command} printed:\n{printed}"
-
-
-def _pattern_of(line: str) -> str:
-    if line.strip() == "...":
-        return r"(?:.*\n)*?"
-    return ".*?".join(map(re.escape, line.split("…"))) + "\n"
+    for variable in ("LUMOS_PLATFORM", "LUMOS_DATABASE_URL", "LUMOS_STATE_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    for shown in shown_in(page.read_text("utf-8")):
+        if shown.command.startswith("cat "):
+            show_file(shown)
+        elif not shown.command.startswith("lumos "):
+            assert shown.command.startswith(NOT_RUN), shown.command
+        else:
+            capfd.readouterr()
+            code = run_here(*shown.words[1:])
+            printed = capfd.readouterr()
+            assert code == shown.exit_code, (shown.command, printed)
+            text = printed.out + printed.err
+            assert not differs(shown, text), f"{shown.command} printed:\n{text}"
 
 
 def test_no_page_shows_lumos_commands_that_are_not_checked() -> None:
-    for page in PAGES:
-        for language, body in BLOCK.findall(page.read_text("utf-8")):
-            if language in {"bash", "sh", "shell"}:
-                assert not re.search(r"^\s*(\$ )?lumos ", body, re.MULTILINE), page
+    unchecked = [
+        (name_of(page), block.body)
+        for page in PAGES
+        for block in blocks_in(page.read_text("utf-8"))
+        if block.language not in {"console", "yaml", "python", "text"}
+        and LONE_COMMAND.search(block.body)
+    ]
+    assert unchecked == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_links_of_a_page_lead_to_files(page: Path) -> None:
+    links = LINK.findall(page.read_text("utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_command_is_shown_somewhere() -> None:
+    from lumos.framework_cli import COMMANDS
+
+    shown = {
+        each.words[1]
+        for page in PAGES
+        for each in shown_in(page.read_text("utf-8"))
+        if each.command.startswith("lumos ")
+    }
+    assert {command.name for command in COMMANDS} <= shown
+
+
+PAGE = """
+```{toctree}
+one
+```
+
+```console
+$ lumos diff --source a \\
+>   --target b  # exit code 1
+took … s
+...
+2 changes
+$ lumos search
+```
+"""
+
+
+def test_a_page_is_read_block_by_block() -> None:
+    first, second = shown_in(PAGE)
+
+    assert first.words == ["lumos", "diff", "--source", "a", "--target", "b"]
+    assert first.exit_code == 1
+    assert second == Shown("lumos search", ())
+
+
+@pytest.mark.parametrize(
+    ("printed", "as_shown"),
+    [
+        ("took 3 s\n2 changes\n", True),
+        ("took 3 s\none\ntwo\n2 changes\n", True),
+        ("took 3 s\n3 changes\n", False),
+        ("took 3 s\n2 changes\nand more\n", False),
+        ("took 3\ns\n2 changes\n", False),
+        ("", False),
+    ],
+)
+def test_what_a_command_prints_is_held_against_the_page(printed: str, as_shown: bool) -> None:
+    first, second = shown_in(PAGE)
+
+    assert differs(first, printed) is not as_shown
+    assert not differs(second, printed), "a command may stand without its output"
+
+
+@pytest.mark.parametrize(
+    ("line", "printed", "as_shown"),
+    [
+        (
+            "  1.0.0    2026-02-01 09:30  FIRST  by ada",
+            "  1.0.0    2031-12-24 00:01  FIRST  by x",
+            True,
+        ),
+        (
+            "  1.0.0    2026-02-01 09:30  FIRST  by ada",
+            "  1.1.0    2026-02-01 09:30  FIRST  by ada",
+            False,
+        ),
+        ("Last updated: 2026-01-31 23:58 UTC", "Last updated: 2026-01-31 23:59 UTC", False),
+        ("enrich: 2 done in 0.1 s", "enrich: 2 done in 12.3 s", True),
+        ("enrich: 2 done in 0.1 s", "enrich: 3 done in 0.1 s", False),
+        (
+            "20260228T180000Z-d8f5c049: 6 parts, 2 bytes",
+            "20270101T000000Z-00000000: 6 parts, 1,234 bytes",
+            True,
+        ),
+        ("20260228T180000Z-d8f5c049: 6 parts, 2 bytes", "latest: 6 parts, 2 bytes", False),
+    ],
+)
+def test_values_that_differ_from_run_to_run_need_only_look_alike(
+    line: str, printed: str, as_shown: bool
+) -> None:
+    assert differs(Shown("lumos", (line,)), printed + "\n") is not as_shown
+
+
+def test_a_file_that_a_page_shows_is_written_or_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = Shown("cat users.yaml", ("users:", "  - username: ada"))
+    show_file(shown)
+    show_file(shown)
+
+    assert Path("users.yaml").read_text("utf-8") == "users:\n  - username: ada\n"
+    Path("users.yaml").write_text("users: []\n")
+    with pytest.raises(AssertionError, match="something else"):
+        show_file(shown)
