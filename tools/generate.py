@@ -129,7 +129,7 @@ def rules_page() -> str:
 def settings_page() -> str:
     """Return the page that lists every key of `lumos.yaml`."""
     variables = [
-        f"`{name}`: `{'.'.join(map(str, path))}`" for name, path in ENVIRONMENT_KEYS.items()
+        f"| `{name}` | `{'.'.join(map(str, path))}` |" for name, path in ENVIRONMENT_KEYS.items()
     ]
     lines = [
         "# Settings",
@@ -140,7 +140,11 @@ def settings_page() -> str:
         "`${NAME}` and `${NAME:-default}` are filled from the environment or from a `.env` file",
         "beside the settings file; the environment wins. `$${` is a plain `${`.",
         "",
-        "These variables win over the file. " + ", ".join(variables) + ".",
+        "Some keys can be set by a variable alone, which wins over the file:",
+        "",
+        "| variable | key |",
+        "|---|---|",
+        *variables,
         "",
         f"This version acts on {_listed(ACTED_ON)}.",
         "The other keys are read and checked, for parts of Lumos that are still to come.",

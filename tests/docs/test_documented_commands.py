@@ -38,10 +38,29 @@ def name_of(page: Path) -> str:
 def test_the_commands_of_a_page_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    monkeypatch.chdir(tmp_path)
     for variable in ("LUMOS_PLATFORM", "LUMOS_DATABASE_URL", "LUMOS_STATE_DIR"):
         monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    run_commands_of(page, capfd)
+
+
+@pytest.mark.parametrize("name", ["move-metadata.md", "owners-and-docs.md"])
+def test_the_commands_of_a_page_do_the_same_on_postgresql(
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    postgres_database_url: str,
+) -> None:
+    monkeypatch.setenv("LUMOS_DATABASE_URL", postgres_database_url)
+    monkeypatch.chdir(tmp_path)
+    run_commands_of(ROOT / "docs" / "how-to" / name, capfd)
+
+    assert not list(tmp_path.rglob("*.db"))
+
+
+def run_commands_of(page: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(ROOT / "examples", "examples")
     for shown in shown_in(page.read_text("utf-8")):
         if shown.command.startswith("cat "):
             show_file(shown)
