@@ -139,14 +139,23 @@ class Application:
 
     def importer(self, platform: str | None = None) -> ImportController:
         """Return what imports snapshots into a platform, by default that of the settings."""
-        from lumos.core.controllers.import_controller import ImportController
+        from lumos.core.controllers.import_controller import ImportController, ImportTarget
+        from lumos.core.errors import NoCatalogError
 
-        target = self._platform(platform, self._writer)
+        def look() -> MetadataPlatformInterface | None:
+            try:
+                return self._platform(platform, self._reader)
+            except NoCatalogError:
+                return None
+
+        def target() -> ImportTarget:
+            adapter = self._platform(platform, self._writer)
+            return ImportTarget(adapter, self._publisher(adapter), self._writer)
+
         return ImportController(
-            target,
-            self._publisher(target),
-            database=self._writer,
             open_snapshot=lambda reference: self.snapshots.opened(reference).load(),
+            look=look,
+            target=target,
             write_lock=self._write_lock,
             keep_report=self._keep_report,
             clock=self._clock,

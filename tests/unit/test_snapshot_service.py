@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import orjson
@@ -23,12 +22,10 @@ from lumos.core.models import (
     ChangeScope,
     LumosDataset,
     Snapshot,
-    with_parts,
 )
 from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.diff import SnapshotDiff, diff_snapshots
 from lumos.feature.snapshot.export import document_chunks, export_document
-from lumos.feature.snapshot.import_plan import ImportMode, merged, plan_import
 from lumos.feature.snapshot.source import LoadedSource, SnapshotSource, open_source
 from snapshot_samples import AT, sample_dataset, sample_snapshot
 
@@ -364,91 +361,3 @@ class TestDiff:
         assert (lineage.old, lineage.new) == (39, 38)
         tags = found.sections["tags"]
         assert (tags.old, tags.new, tags.changed) == (1, 1, 0)
-
-
-class TestImportPlan:
-    def plan(
-        self, mode: ImportMode, change: Callable[[LumosDataset], LumosDataset] = lambda same: same
-    ) -> tuple[list[str], list[str], list[str], list[str]]:
-        snapshot = snapshot_of({1: "", 2: "edited", 3: ""})
-        existing = {
-            dataset.urn: change(dataset) for dataset in snapshot_of({1: "", 2: ""}).datasets
-        }
-        plan = plan_import(snapshot, existing, mode=mode)
-        return (
-            [dataset.urn.name for dataset in plan.created],
-            [dataset.urn.name for dataset in plan.updated],
-            [urn.name for urn in plan.unchanged],
-            [urn.name for urn in plan.skipped],
-        )
-
-    def test_overwriting_updates_what_differs(self) -> None:
-        assert self.plan(ImportMode.OVERWRITE) == (
-            ["table_00003"],
-            ["table_00002"],
-            ["table_00001"],
-            [],
-        )
-
-    def test_skipping_leaves_all_that_exists(self) -> None:
-        assert self.plan(ImportMode.SKIP_EXISTING) == (
-            ["table_00003"],
-            [],
-            [],
-            ["table_00001", "table_00002"],
-        )
-
-    def test_merging_keeps_what_only_the_catalog_has(self) -> None:
-        created, updated, unchanged, skipped = self.plan(
-            ImportMode.MERGE, lambda dataset: with_parts(dataset, tags=("raw", "gold"))
-        )
-
-        assert (created, skipped) == (["table_00003"], [])
-        assert unchanged == ["table_00001"]
-        assert updated == ["table_00002"]
-
-    def test_a_merge_unites_and_the_incoming_wins(self) -> None:
-        present = with_parts(
-            sample_dataset(1),
-            tags=("gold",),
-            documentation={"description": "old", "sla": "24h"},
-            properties={"a": 1, "b": 1},
-            ownership={"owners": [{"user": "bo"}]},
-        )
-        incoming = with_parts(
-            sample_dataset(1),
-            tags=("raw",),
-            documentation={"description": "new"},
-            properties={"b": 2, "c": 3},
-            schema={},
-            ownership={"owners": [{"user": "ana"}]},
-        )
-
-        result = merged(present, incoming)
-
-        assert result.tags == ("gold", "raw")
-        assert result.documentation.description == "new"
-        assert result.documentation.sla == "24h"
-        assert dict(result.properties) == {"a": 1, "b": 2, "c": 3}
-        assert result.schema == present.schema
-        assert [owner.name for owner in result.ownership.owners] == ["ana", "bo"]
-        assert merged(result, incoming) == result
-
-    def test_edges_are_planned_too(self) -> None:
-        snapshot = sample_snapshot(4)
-        same, differing, _ = snapshot.lineage_edges
-        present = [same, differing.model_copy(update={"provenance": "manual"})]
-
-        plan = plan_import(snapshot, {}, existing_edges=present)
-        skipping = plan_import(snapshot, {}, mode=ImportMode.SKIP_EXISTING, existing_edges=present)
-
-        assert len(plan.created_edges) == len(plan.updated_edges) == plan.unchanged_edges == 1
-        assert (len(skipping.edges_to_write), skipping.skipped_edges) == (1, 2)
-
-    def test_the_json_form_counts_what_would_happen(self) -> None:
-        plan = plan_import(sample_snapshot(4), {})
-
-        summary = plan.as_json()["summary"]
-
-        assert isinstance(summary, dict)
-        assert summary["datasets"] == {"created": 4, "updated": 0, "unchanged": 0, "skipped": 0}

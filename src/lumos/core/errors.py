@@ -151,6 +151,12 @@ class StorageFullError(StateError):
     retryable = True
 
 
+class NoCatalogError(StateError):
+    """There is no state database yet."""
+
+    code = "LUM-304"
+
+
 class SnapshotNotFoundError(StateError):
     """No snapshot of that name exists in the store."""
 

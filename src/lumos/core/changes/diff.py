@@ -12,7 +12,7 @@ from lumos.core.models import Change, LumosDataset, Urn
 from lumos.core.models.base import canonical_json
 
 _RANK_OF_RULE = {rule.id: rank for rank, rule in enumerate(RULES)}
-_STILL_FITS = "; every old value still fits"
+_STILL_FITS = "; old values fit, readers of the old type may not cope"
 
 
 def diff_datasets(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lumos.core.controllers.results import ComparisonResult, ReportedChange
-from lumos.core.errors import DatasetNotFoundError, UsageError
 from lumos.core.models import LumosDataset, SchemaHistory, Urn
+from lumos.core.platform.dataset_reference import DatasetFinder, DatasetReference
+from lumos.core.platform.interface import Capability
 
 if TYPE_CHECKING:
     from lumos.core.platform.interface import MetadataPlatformInterface, SearchFilters, SearchPage
     from lumos.feature.versioning.version_service import VersionManager
 
-_SHOWN = 3
 _LOOKED_AT = 50
 
 
@@ -55,13 +55,10 @@ class CatalogController:
     def _urn_of(self, reference: str) -> Urn:
         if "://" in reference:
             return Urn(reference)
-        hits = self._platform.search(reference, limit=_LOOKED_AT).hits
-        named = [hit.urn for hit in hits if hit.name.lower() == reference.lower()]
-        if not named:
-            raise DatasetNotFoundError(reference, platform=self._platform.name)
-        if len(named) > 1:
-            listed = ", ".join(named[:_SHOWN]) + (" …" if len(named) > _SHOWN else "")
-            raise UsageError(
-                f"{len(named)} datasets are named {reference}", hint=f"give the URN: {listed}"
-            )
-        return named[0]
+        if Capability.SEARCH in self._platform.capabilities:
+            hits = self._platform.search(reference, limit=_LOOKED_AT).hits
+            named = [hit.urn for hit in hits if hit.name == reference]
+            if len(named) == 1:
+                return named[0]
+        finder = DatasetFinder(self._platform)
+        return finder.find(DatasetReference.from_json(reference)).urn

@@ -58,8 +58,9 @@ class Publisher:
         """Create or update a dataset; equal content changes nothing."""
         with self._database.transaction():
             before = self._platform.find_dataset(dataset.urn)
-            kept = before.version if before else None
-            self._platform.emit_dataset(with_parts(dataset, version=kept))
+            # A dataset that comes with a version, from elsewhere or from a backup, goes on from it.
+            version = before.version if before else dataset.version
+            self._platform.emit_dataset(with_parts(dataset, version=version))
             after = self._platform.get_dataset(dataset.urn)
             self._record(after)
         if before is None:
@@ -75,7 +76,9 @@ class Publisher:
     def _record(self, dataset: LumosDataset) -> DatasetVersion | None:
         if self._versions is None:
             return None
-        version = self._versions.record(None, dataset, at=self._clock(), author=self._author)
+        version = self._versions.record(
+            None, dataset, at=self._clock(), author=self._author, first=dataset.version
+        )
         if version is not None:
             self._platform.emit_dataset(with_parts(dataset, version=version.version))
         return version

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from lumos.core.errors import ConfigurationError, StateError
+from lumos.core.errors import ConfigurationError, NoCatalogError, StateError
 from lumos.core.store.engine import Connection, Cursor, Dialect, Engine, Parameters, Row
 from lumos.core.store.schema_version import is_current, upgrade
 from lumos.core.store.sqlite_engine import SqliteEngine
@@ -234,8 +234,8 @@ def engine_for(url_or_path: str | Path) -> Engine:
     return SqliteEngine(Path(text))
 
 
-def _no_catalog(engine: Engine) -> StateError:
-    return StateError(
+def _no_catalog(engine: Engine) -> NoCatalogError:
+    return NoCatalogError(
         f"there is no catalog yet at {engine.place}",
-        hint="make one with lumos init, then fill it with lumos ingest or lumos import",
+        hint="make one with lumos init, then fill it with lumos import",
     )

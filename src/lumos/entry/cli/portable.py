@@ -19,12 +19,14 @@ from lumos.entry.cli.output import (
     print_json,
     print_line,
     print_report,
+    writing_output,
 )
 
 if TYPE_CHECKING:
     from lumos.core.controllers.results import DiffResult
 
-_STDOUT = "-"
+_STANDARD_STREAM = "-"
+_LARGEST_BATCH = 100_000
 
 
 class FailOn(StrEnum):
@@ -55,13 +57,15 @@ def export(
     application: Application = context.obj
     if platform and snapshot:
         raise UsageError("give either --platform or --snapshot, not both")
-    if output == _STDOUT:
+    if output == _STANDARD_STREAM:
         with tempfile.TemporaryDirectory() as folder:
             for chunk in application.snapshots.export_chunks(
                 Path(folder), platform=platform, snapshot=snapshot, pretty=not compact
             ):
-                sys.stdout.buffer.write(chunk)
-        sys.stdout.buffer.flush()
+                with writing_output():
+                    sys.stdout.buffer.write(chunk)
+        with writing_output():
+            sys.stdout.buffer.flush()
         return
     result = application.snapshots.export(
         Path(output), platform=platform, snapshot=snapshot, pretty=not compact
@@ -108,19 +112,24 @@ def import_(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")] = False,
     skip_existing: Annotated[
-        bool, typer.Option("--skip-existing", help="Leave datasets that are there as they are.")
+        bool, typer.Option("--skip-existing", help="Leave what exists as it is.")
     ] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Give existing datasets the new state (default).")
+        bool, typer.Option("--overwrite", help="Give what exists the snapshot's state alone.")
     ] = False,
     merge: Annotated[
-        bool, typer.Option("--merge", help="Add to existing datasets what is new.")
+        bool, typer.Option("--merge", help="Keep all that exists, columns too; add what is new.")
     ] = False,
-    batch_size: Annotated[int, typer.Option(min=1, help="Datasets in one transaction.")] = 500,
+    batch_size: Annotated[
+        int, typer.Option(min=1, max=_LARGEST_BATCH, help="Datasets in one transaction.")
+    ] = 500,
     strict: Annotated[bool, typer.Option("--strict", help="End with 1 if an item failed.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read a snapshot into a catalog. Nothing that the snapshot lacks is removed.
+    """Read a snapshot into a catalog. Datasets that the snapshot lacks stay.
+
+    Existing datasets get the snapshot's technical state; owners, tags, documentation and
+    properties that people added stay, unless --overwrite.
 
     Example: lumos import --input backup.json --dry-run
     """
@@ -128,9 +137,12 @@ def import_(
 
     if sum((skip_existing, overwrite, merge)) > 1:
         raise UsageError("give one of --skip-existing, --overwrite and --merge")
-    mode = ImportMode.OVERWRITE
-    if skip_existing or merge:
-        mode = ImportMode.SKIP_EXISTING if skip_existing else ImportMode.MERGE
+    chosen = {
+        ImportMode.SKIP_EXISTING: skip_existing,
+        ImportMode.OVERWRITE: overwrite,
+        ImportMode.MERGE: merge,
+    }
+    mode = next((mode for mode, asked in chosen.items() if asked), ImportMode.UPDATE)
     application: Application = context.obj
     result = application.importer(platform).run(
         input_, mode=mode, dry_run=dry_run, batch_size=batch_size

@@ -1,121 +1,87 @@
-"""What an import would do, before anything is done."""
+"""What an import does to what a catalog has, before anything is done."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
-from pydantic import JsonValue
+from lumos.core.models import DatasetLineage, LumosDataset, with_parts
 
-from lumos.core.models import (
-    DatasetLineage,
-    LineageEdge,
-    LumosDataset,
-    Snapshot,
-    Urn,
-    with_parts,
-)
-from lumos.core.models.base import CanonicalModel
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
-_UNITED = frozenset({"tags"})
-_MERGED_INSIDE = frozenset(
-    {"ownership", "governance", "documentation", "properties", "extensions", "lineage"}
-)
+    from lumos.core.models.base import CanonicalModel
+
+    ModelT = TypeVar("ModelT", bound=CanonicalModel)
+    Json = dict[str, JsonValue]
 
 
 class ImportMode(StrEnum):
-    """What happens to a dataset that the catalog already has."""
+    """What happens to something that the catalog already has."""
 
+    UPDATE = "update"
+    """It gets the snapshot's technical state; what people added to it stays."""
     OVERWRITE = "overwrite"
-    SKIP_EXISTING = "skip-existing"
+    """It becomes what the snapshot says, and nothing else."""
     MERGE = "merge"
+    """It keeps all it has, columns too, and gets what is new."""
+    SKIP_EXISTING = "skip-existing"
+    """It stays as it is."""
 
 
-class ImportPlan(CanonicalModel):
-    """The datasets and edges to write, and those to leave alone."""
+class PlannedDataset(NamedTuple):
+    """A dataset as the import wants it, and what that means to the catalog."""
 
-    mode: ImportMode
-    created: tuple[LumosDataset, ...] = ()
-    updated: tuple[LumosDataset, ...] = ()
-    unchanged: tuple[Urn, ...] = ()
-    skipped: tuple[Urn, ...] = ()
-    created_edges: tuple[LineageEdge, ...] = ()
-    updated_edges: tuple[LineageEdge, ...] = ()
-    unchanged_edges: int = 0
-    skipped_edges: int = 0
-
-    @property
-    def datasets_to_write(self) -> tuple[LumosDataset, ...]:
-        return (*self.created, *self.updated)
-
-    @property
-    def edges_to_write(self) -> tuple[LineageEdge, ...]:
-        return (*self.created_edges, *self.updated_edges)
-
-    def as_json(self) -> dict[str, JsonValue]:
-        """Return the object that `lumos import --dry-run --json` prints."""
-        return {
-            "mode": self.mode.value,
-            "created": [dataset.urn for dataset in self.created],
-            "updated": [dataset.urn for dataset in self.updated],
-            "unchanged": [*self.unchanged],
-            "skipped": [*self.skipped],
-            "summary": {
-                "datasets": {
-                    "created": len(self.created),
-                    "updated": len(self.updated),
-                    "unchanged": len(self.unchanged),
-                    "skipped": len(self.skipped),
-                },
-                "lineage_edges": {
-                    "created": len(self.created_edges),
-                    "updated": len(self.updated_edges),
-                    "unchanged": self.unchanged_edges,
-                    "skipped": self.skipped_edges,
-                },
-            },
-        }
+    dataset: LumosDataset
+    action: PlannedAction
 
 
-def plan_import(
-    snapshot: Snapshot,
-    existing: Mapping[Urn, LumosDataset],
-    *,
-    mode: ImportMode = ImportMode.OVERWRITE,
-    existing_edges: Collection[LineageEdge] = (),
-) -> ImportPlan:
-    """Say what an import of the snapshot would create, update and leave alone.
+class PlannedAction(StrEnum):
+    """What an import does with one dataset."""
 
-    Nothing that the snapshot lacks is ever removed. `overwrite` gives an existing dataset the
-    snapshot's state, `merge` adds what the snapshot knows to it, `skip-existing` leaves it.
-    """
-    created: list[LumosDataset] = []
-    updated: list[LumosDataset] = []
-    unchanged: list[Urn] = []
-    skipped: list[Urn] = []
-    for dataset in snapshot.datasets:
-        present = existing.get(dataset.urn)
-        if present is None:
-            created.append(dataset)
-        elif mode is ImportMode.SKIP_EXISTING:
-            skipped.append(dataset.urn)
-        else:
-            wanted = merged(present, dataset) if mode is ImportMode.MERGE else dataset
-            wanted = _kept_here(present, wanted)
-            if wanted == present:
-                unchanged.append(dataset.urn)
-            else:
-                updated.append(wanted)
-    edges = _plan_edges(snapshot.lineage_edges, existing_edges, mode=mode)
-    return edges.model_copy(
-        update={
-            "created": tuple(created),
-            "updated": tuple(updated),
-            "unchanged": tuple(unchanged),
-            "skipped": tuple(skipped),
-        }
-    )
+    CREATE = "create"
+    UPDATE = "update"
+    KEEP = "keep"
+    SKIP = "skip"
+
+
+_PEOPLES_PARTS = frozenset(
+    {"ownership", "governance", "documentation", "properties", "extensions", "tags"}
+)
+_PEOPLES_FIELD_PARTS = ("description", "pii", "tags", "glossary_terms", "properties")
+_NAMED_LISTS = frozenset({"fields", "assertions", "checks"})
+
+
+def plan_dataset(
+    present: LumosDataset | None, incoming: LumosDataset, *, mode: ImportMode
+) -> PlannedDataset:
+    """Say what an import makes of a dataset that the catalog has, or does not have yet."""
+    if present is None:
+        return PlannedDataset(incoming, PlannedAction.CREATE)
+    if mode is ImportMode.SKIP_EXISTING:
+        return PlannedDataset(present, PlannedAction.SKIP)
+    wanted = incoming if mode is ImportMode.OVERWRITE else combined(present, incoming, mode=mode)
+    wanted = _kept_here(present, wanted)
+    return PlannedDataset(wanted, PlannedAction.KEEP if wanted == present else PlannedAction.UPDATE)
+
+
+def combined(present: LumosDataset, incoming: LumosDataset, *, mode: ImportMode) -> LumosDataset:
+    """Bring two states of a dataset together; where both say something, the incoming one wins."""
+    base, extra = present.to_json(), incoming.to_json()
+    result = {**base, **extra}
+    if mode is ImportMode.MERGE:
+        result = cast("Json", _merged(base, extra))
+    else:
+        for name in _PEOPLES_PARTS & base.keys() & extra.keys():
+            result[name] = _merged(base[name], extra[name])
+        result["schema"] = _with_peoples_words(base.get("schema"), extra.get("schema")) or {}
+    return LumosDataset.from_json(result)
+
+
+def combined_entity(present: ModelT, incoming: ModelT) -> ModelT:
+    """Bring two states of a user, group, tag, term, domain or job together."""
+    return type(present).from_json(_merged(present.to_json(), incoming.to_json()))
 
 
 def _kept_here(present: LumosDataset, wanted: LumosDataset) -> LumosDataset:
@@ -127,51 +93,48 @@ def _kept_here(present: LumosDataset, wanted: LumosDataset) -> LumosDataset:
     return with_parts(wanted, version=present.version, lineage=lineage)
 
 
-def _plan_edges(
-    edges: tuple[LineageEdge, ...], existing: Collection[LineageEdge], *, mode: ImportMode
-) -> ImportPlan:
-    present = {edge.key: edge for edge in existing}
-    known = [edge for edge in edges if edge.key in present]
-    differing = tuple(edge for edge in known if edge != present[edge.key])
-    skip = mode is ImportMode.SKIP_EXISTING
-    return ImportPlan(
-        mode=mode,
-        created_edges=tuple(edge for edge in edges if edge.key not in present),
-        updated_edges=() if skip else differing,
-        unchanged_edges=0 if skip else len(known) - len(differing),
-        skipped_edges=len(known) if skip else 0,
-    )
-
-
-def merged(present: LumosDataset, incoming: LumosDataset) -> LumosDataset:
-    """Add what the incoming state knows to the present one; where both know, the incoming wins.
-
-    Tags, owners, domains, terms and properties of both are kept.
-    """
-    base, extra = present.to_json(), incoming.to_json()
-    combined = {**base, **extra}
-    for name in _MERGED_INSIDE:
-        if name in base and name in extra:
-            combined[name] = _merged_inside(base[name], extra[name])
-    for name in _UNITED:
-        if name in base and name in extra:
-            combined[name] = _united(base[name], extra[name])
-    schema = cast("dict[str, JsonValue]", extra.get("schema") or {})
-    if not schema.get("fields") and "schema" in base:
-        combined["schema"] = base["schema"]
-    return LumosDataset.from_json(combined)
-
-
-def _merged_inside(base: JsonValue, extra: JsonValue) -> JsonValue:
+def _merged(base: JsonValue, extra: JsonValue, *, name: str = "") -> JsonValue:
     if isinstance(base, dict) and isinstance(extra, dict):
         both = base.keys() & extra.keys()
-        return {**base, **extra, **{name: _merged_inside(base[name], extra[name]) for name in both}}
+        inside = {key: _merged(base[key], extra[key], name=key) for key in both}
+        return {**base, **extra, **inside}
     if isinstance(base, list) and isinstance(extra, list):
-        return _united(base, extra)
+        first, second = _named(base), _named(extra)
+        if name in _NAMED_LISTS and len(first) == len(base) and len(second) == len(extra):
+            return [*_merged_by_name(first, second).values()]
+        return [*base, *(item for item in extra if item not in base)]
     return extra
 
 
-def _united(base: JsonValue, extra: JsonValue) -> JsonValue:
-    if not isinstance(base, list) or not isinstance(extra, list):
-        return extra
-    return [*base, *(item for item in extra if item not in base)]
+def _merged_by_name(base: Mapping[str, Json], extra: Mapping[str, Json]) -> dict[str, JsonValue]:
+    both = base.keys() & extra.keys()
+    inside = {name: _merged(base[name], extra[name]) for name in both}
+    return {**base, **extra, **inside}
+
+
+def _named(items: Iterable[JsonValue]) -> dict[str, Json]:
+    return {str(item["name"]): item for item in items if isinstance(item, dict) and "name" in item}
+
+
+def _with_peoples_words(base: JsonValue, extra: JsonValue) -> JsonValue:
+    """Return the incoming schema, its columns still described as people described them here."""
+    if not isinstance(extra, dict) or not extra.get("fields"):
+        return base
+    known = _named(_list(base.get("fields"))) if isinstance(base, dict) else {}
+    return {**extra, "fields": [_field(known, field) for field in _list(extra["fields"])]}
+
+
+def _field(known: Mapping[str, Json], field: JsonValue) -> JsonValue:
+    if not isinstance(field, dict) or str(field["name"]) not in known:
+        return field
+    before = known[str(field["name"])]
+    words = {name: before[name] for name in _PEOPLES_FIELD_PARTS if name in before}
+    result: Json = {**words, **field}
+    if "fields" in field and "fields" in before:
+        inner = _named(_list(before["fields"]))
+        result["fields"] = [_field(inner, member) for member in _list(field["fields"])]
+    return result
+
+
+def _list(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []

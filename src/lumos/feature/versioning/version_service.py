@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 from lumos.core.changes import (
@@ -17,7 +18,7 @@ from lumos.core.changes import (
     next_cloud_version,
     next_version,
 )
-from lumos.core.errors import VersionNotFoundError
+from lumos.core.errors import InvalidModelError, VersionNotFoundError
 from lumos.core.models import (
     Bump,
     Change,
@@ -74,17 +75,20 @@ class VersionManager:
         *,
         at: datetime,
         author: str | None = None,
+        first: str | None = None,
     ) -> DatasetVersion | None:
         """Add a version for the new state; none is added, or returned, when nothing changed.
 
-        A dataset without history begins at 1.0.0: with `old` where that is known and differs, so
-        that the change to `new` is kept, and else with `new`.
+        A dataset without history begins at 1.0.0, or at `first` where that is a semantic version:
+        with `old` where that is known and differs, so that the change to `new` is kept, and else
+        with `new`.
         """
         current = self._history.current(new.urn)
-        if current is None and old is not None and diff_datasets(old, new):
-            current = self._begin(old, urn=new.urn, at=at, author=author)
         if current is None:
-            return self._begin(new, urn=new.urn, at=at, author=author)
+            begin = partial(self._begin, urn=new.urn, at=at, author=author, first=first)
+            if old is None or not diff_datasets(old, new):
+                return begin(new)
+            current = begin(old)
         changes = diff_datasets(self._history.dataset_at(new.urn, current.version), new)
         if not changes:
             return None
@@ -160,10 +164,16 @@ class VersionManager:
         return diff_datasets(before, self._history.dataset_at(dataset_urn, v2))
 
     def _begin(
-        self, dataset: LumosDataset, *, urn: str, at: datetime, author: str | None
+        self,
+        dataset: LumosDataset,
+        *,
+        urn: str,
+        at: datetime,
+        author: str | None,
+        first: str | None,
     ) -> DatasetVersion:
         version = DatasetVersion(
-            version=str(next_version(None, Bump.NONE)),
+            version=_semantic(first) or str(next_version(None, Bump.NONE)),
             timestamp=at,
             author=author,
             cloud_version=next_cloud_version(None, prefix=self._prefix),
@@ -171,6 +181,13 @@ class VersionManager:
         )
         self._history.append(urn, version, dataset=dataset, changes=diff_datasets(None, dataset))
         return version
+
+
+def _semantic(text: str | None) -> str | None:
+    try:
+        return str(SemanticVersion.parse(text or ""))
+    except InvalidModelError:
+        return None
 
 
 def _after(current: DatasetVersion, bump: Bump) -> str:

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from lumos.core.models import LumosDataset, User
+from lumos.feature.snapshot.import_plan import (
+    ImportMode,
+    PlannedAction,
+    combined_entity,
+    plan_dataset,
+)
+from strategies import datasets
+
+HERE = LumosDataset.from_json(
+    {
+        "urn": "lumos://s3/lake/orders",
+        "name": "orders",
+        "platform": "s3",
+        "version": "1.4.0",
+        "location": {"path": "/lake/orders", "partitioning": "day={dd}"},
+        "schema": {
+            "fields": [
+                {"name": "id", "type": "INT64", "description": "Written by a person."},
+                {"name": "gone", "type": "STRING"},
+                {
+                    "name": "page",
+                    "type": "STRUCT",
+                    "fields": [{"name": "url", "type": "STRING", "pii": True}],
+                },
+            ]
+        },
+        "ownership": {"owners": [{"user": "ada"}]},
+        "tags": ["tier-1"],
+        "documentation": {"description": "Ours.", "business_context": "Board report."},
+        "properties": {"team": "sales", "sla": {"hours": 4}},
+        "assertions": [{"name": "unique id"}],
+        "statistics": {"row_count": 10},
+        "lineage": {"upstream": ["lumos://s3/lake/raw"]},
+    }
+)
+THERE = LumosDataset.from_json(
+    {
+        "urn": "lumos://s3/lake/orders",
+        "name": "orders",
+        "platform": "s3",
+        "version": "9.9.9",
+        "schema": {
+            "fields": [
+                {"name": "id", "type": "STRING"},
+                {"name": "new", "type": "STRING"},
+                {
+                    "name": "page",
+                    "type": "STRUCT",
+                    "fields": [{"name": "url", "type": "STRING"}, {"name": "to", "type": "STRING"}],
+                },
+            ]
+        },
+        "ownership": {"owners": [{"user": "grace"}]},
+        "documentation": {"description": "Theirs."},
+        "properties": {"sla": {"days": 1}},
+        "assertions": [{"name": "fresh"}],
+    }
+)
+
+
+def planned(mode: ImportMode) -> LumosDataset:
+    result = plan_dataset(HERE, THERE, mode=mode)
+    assert result.action is PlannedAction.UPDATE
+    return result.dataset
+
+
+def columns(dataset: LumosDataset) -> list[str]:
+    return [field.name for field in dataset.schema.fields]
+
+
+def owners(dataset: LumosDataset) -> list[str]:
+    return [owner.name for owner in dataset.ownership.owners]
+
+
+def test_an_update_takes_the_columns_and_keeps_what_people_added() -> None:
+    result = planned(ImportMode.UPDATE)
+
+    assert columns(result) == ["id", "new", "page"]
+    assert result.schema.fields[0].type == "STRING"
+    assert result.schema.fields[0].description == "Written by a person."
+    assert [(field.name, field.pii) for field in result.schema.fields[2].fields] == [
+        ("url", True),
+        ("to", False),
+    ]
+    assert owners(result) == ["ada", "grace"]
+    assert result.tags == ("tier-1",)
+    assert result.documentation.description == "Theirs."
+    assert result.documentation.business_context == "Board report."
+    assert result.properties == {"team": "sales", "sla": {"hours": 4, "days": 1}}
+    assert result.location == HERE.location
+    assert [assertion.name for assertion in result.assertions] == ["fresh"]
+
+
+def test_a_merge_loses_no_column_assertion_or_fact() -> None:
+    result = planned(ImportMode.MERGE)
+
+    assert columns(result) == ["id", "gone", "page", "new"]
+    assert [assertion.name for assertion in result.assertions] == ["unique id", "fresh"]
+    assert result.statistics == HERE.statistics
+    assert result.location == HERE.location
+    assert owners(result) == ["ada", "grace"]
+
+
+def test_overwriting_leaves_the_snapshots_state_alone() -> None:
+    result = planned(ImportMode.OVERWRITE)
+
+    assert columns(result) == ["id", "new", "page"]
+    assert owners(result) == ["grace"]
+    assert result.tags == ()
+    assert result.location is None
+
+
+def test_skipping_leaves_what_exists() -> None:
+    result = plan_dataset(HERE, THERE, mode=ImportMode.SKIP_EXISTING)
+
+    assert result == (HERE, PlannedAction.SKIP)
+
+
+@pytest.mark.parametrize("mode", ImportMode)
+def test_the_version_counted_here_and_known_edges_stay(mode: ImportMode) -> None:
+    result = plan_dataset(HERE, THERE, mode=mode).dataset
+
+    assert result.version == "1.4.0"
+    assert result.lineage.upstream == HERE.lineage.upstream
+
+
+@given(dataset=datasets())
+def test_a_dataset_that_is_there_already_is_kept(dataset: LumosDataset) -> None:
+    for mode in (ImportMode.UPDATE, ImportMode.OVERWRITE, ImportMode.MERGE):
+        assert plan_dataset(dataset, dataset, mode=mode).action is PlannedAction.KEEP
+    created = plan_dataset(None, dataset, mode=ImportMode.UPDATE)
+    assert created == (dataset, PlannedAction.CREATE)
+
+
+@given(here=datasets(), there=datasets())
+def test_planning_again_after_an_import_finds_nothing_to_do(
+    here: LumosDataset, there: LumosDataset
+) -> None:
+    for mode in (ImportMode.UPDATE, ImportMode.OVERWRITE, ImportMode.MERGE):
+        once = plan_dataset(here, there, mode=mode).dataset
+        assert plan_dataset(once, there, mode=mode).action is PlannedAction.KEEP
+
+
+def test_a_user_keeps_what_the_snapshot_does_not_say() -> None:
+    here = User(username="ada", email="ada@shop.example", teams=("sales",))
+    there = User(username="ada", title="Steward", teams=("finance",))
+
+    assert combined_entity(here, there) == User(
+        username="ada", email="ada@shop.example", title="Steward", teams=("finance", "sales")
+    )
