@@ -69,3 +69,18 @@ def run_in_child(
         preexec_fn=before,
     )
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+def run_in_shell(script: str, *, folder: Path) -> Result:
+    """Run a line of shell in which `lumos` is the command, for its redirections and pipes."""
+    lumos = f'lumos() {{ "{sys.executable}" -m lumos "$@"; }}'
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {lumos}; {script}"],
+        cwd=folder,
+        env={**os.environ, "PYTHONUNBUFFERED": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    return Result(done.returncode, done.stdout, done.stderr)

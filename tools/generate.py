@@ -49,6 +49,7 @@ EXIT_CODES = {
     2: "usage or configuration",
     3: "input, state or catalog cannot be read or written",
     4: "internal error",
+    130: "interrupted",
 }
 
 
@@ -80,7 +81,8 @@ def errors_page() -> str:
     lines += [
         "",
         "Every error is one line that says what failed, where, and what to do.",
-        '`--json` prints it as `{"error": {"code", "message", "hint", "retryable"}}` as well.',
+        '`--json` prints it as `{"error": {"code", "message", "hint", "retryable"}}` as well;',
+        "where the settings are wrong, `problems` has all that is.",
         "",
         "| code | exit | retry may help | meaning |",
         "|---|---|---|---|",

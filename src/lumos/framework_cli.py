@@ -91,7 +91,14 @@ def lumos(
 ) -> None:
     """The layer between your data and your catalog: find it, version it, keep it current."""
     from lumos.bootstrap import Application
+    from lumos.core.errors import InputUnreadableError
 
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise InputUnreadableError(
+            "the current folder no longer exists", hint="change to one that does"
+        ) from None
     context.obj = context.with_resource(
         Application(config=config, state_dir=state_dir, environment=os.environ)
     )

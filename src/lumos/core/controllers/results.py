@@ -171,6 +171,9 @@ class ErrorDetail(_Result):
     message: str
     hint: str | None = None
     retryable: bool = False
+    problems: tuple[str, ...] = Field(
+        default=(), description="Every problem with its file and line, where there are several."
+    )
 
 
 class ErrorResult(_Result):

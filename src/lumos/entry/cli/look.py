@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
@@ -16,19 +17,34 @@ if TYPE_CHECKING:
     from lumos.core.platform.interface import SearchHit
 
 Dataset = Annotated[str, typer.Argument(help="A URN, or a name that only one dataset has.")]
+_LAST_OFFSET = 1_000_000_000
+
+
+def _is_a_number(value: float | None) -> float | None:
+    if value is not None and math.isnan(value):
+        raise typer.BadParameter("nan is not a number")
+    return value
 
 
 def search(
     context: typer.Context,
     text: Annotated[str, typer.Argument(help="Words, or beginnings of words.")] = "",
     min_quality: Annotated[
-        float | None, typer.Option(help="Only datasets with at least this quality, in percent.")
+        float | None,
+        typer.Option(
+            min=0,
+            max=100,
+            callback=_is_a_number,
+            help="Only datasets with at least this quality, in percent.",
+        ),
     ] = None,
     platform: Annotated[str | None, typer.Option(help="Only this platform, such as s3.")] = None,
     owner: Annotated[str | None, typer.Option(help="Only datasets of this user or group.")] = None,
     tag: Annotated[str | None, typer.Option(help="Only datasets with this tag.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many to show.")] = 20,
-    offset: Annotated[int, typer.Option(min=0, help="How many to pass over.")] = 0,
+    offset: Annotated[
+        int, typer.Option(min=0, max=_LAST_OFFSET, help="How many to pass over.")
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Find datasets by words in names, columns, descriptions, tags and owners.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
+
+from lumos.core.errors import EXIT_UNREADABLE, LumosError
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -27,24 +30,72 @@ _COLOURS = {
 }
 
 
+class OutputError(LumosError):
+    """Standard output cannot be written."""
+
+    code = "LUM-211"
+    exit_code = EXIT_UNREADABLE
+
+    @classmethod
+    def of(cls, error: OSError) -> Self:
+        """Say why standard output cannot be written."""
+        reason = error.strerror or type(error).__name__
+        return cls(
+            f"cannot write to standard output: {reason}",
+            hint="check where the output goes: the disk may be full",
+        )
+
+
+class StoppedError(Exception):
+    """A command ended early and has part of its answer; `reason` says why."""
+
+    def __init__(self, reason: BaseException, *, answer: dict[str, JsonValue]) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+        self.answer = answer
+
+
+@contextmanager
+def writing_output() -> Iterator[None]:
+    """Tell a standard output that is full from other things that cannot be written."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError.of(error) from error
+
+
 def print_json(document: JsonValue) -> None:
-    """Print one JSON document."""
+    """Print one JSON document, in UTF-8 whatever the terminal's encoding is."""
     import orjson
 
-    typer.echo(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+    try:
+        content = orjson.dumps(document, option=orjson.OPT_INDENT_2)
+    except TypeError:  # a name that is no Unicode, which the operating system allows
+        import json
+
+        content = json.dumps(document, indent=2).encode()
+    with writing_output():
+        typer.echo(content)
 
 
 def print_line(text: str = "") -> None:
     """Print text for people; what would steer their terminal is spelt out."""
-    typer.echo(_printable(text))
+    _echo(printable(text))
 
 
-def print_badge(badge: str, text: str) -> None:
+def print_badge(badge: str, text: str, *, indent: str = "") -> None:
     """Print a line behind a status or level such as `[ok]`, coloured on a terminal."""
     mark = f"[{badge}]"
     if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
         mark = typer.style(mark, fg=_COLOURS.get(badge))
-    typer.echo(f"{mark} {_printable(text)}")
+    _echo(f"{indent}{mark} {printable(text)}")
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a number and what it counts: `1 dataset`, `2,000 datasets`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def print_changes(changes: Iterable[ReportedChange]) -> None:
@@ -60,8 +111,7 @@ def print_changes(changes: Iterable[ReportedChange]) -> None:
             notes.append("caution")
         if change.widening:
             notes.append("widening")
-        typer.echo("  ", nl=False)
-        print_badge(change.level, f"{change.message} ({', '.join(notes)})")
+        print_badge(change.level, f"{change.message} ({', '.join(notes)})", indent="  ")
 
 
 def print_report(report: RunReport) -> None:
@@ -70,7 +120,15 @@ def print_report(report: RunReport) -> None:
         print_line(line)
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """Return text with everything spelt out that would steer a terminal or is no character."""
     return "".join(
-        char if char.isprintable() or char == "\n" else f"\\x{ord(char):02x}" for char in text
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
+        for char in text
     )
+
+
+def _echo(text: str) -> None:
+    encoding = sys.stdout.encoding or "utf-8"
+    with writing_output():
+        typer.echo(text.encode(encoding, "backslashreplace").decode(encoding))
