@@ -1,0 +1,154 @@
+"""What the name of a file says: format, codec, and the dataset name without its numbers and dates.
+
+Only the name is looked at, so every file is judged alone and always the same way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+FORMATS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "parquet": "parquet",
+        "parq": "parquet",
+        "pq": "parquet",
+        "csv": "csv",
+        "tsv": "csv",
+        "tab": "csv",
+        "psv": "csv",
+        "json": "json",
+        "jsonl": "json",
+        "ndjson": "json",
+        "jsonlines": "json",
+        "avro": "avro",
+        "orc": "orc",
+        "arrow": "arrow",
+        "feather": "arrow",
+        "ipc": "arrow",
+        "xml": "xml",
+        "xlsx": "excel",
+        "xls": "excel",
+        "txt": "text",
+        "text": "text",
+        "dat": "text",
+    }
+)
+"""The format that each extension stands for; only a hint, since the bytes decide."""
+
+CODECS: Final = frozenset(
+    {
+        "gz", "gzip", "bz2", "bzip2", "zst", "zstd", "snappy", "sz", "lz4", "lzo", "xz", "lzma",
+        "br", "brotli", "deflate", "z", "zlib", "zip",
+    }
+)  # fmt: skip
+UNKNOWN: Final = "unknown"
+"""Stands where a name needs a format that nobody knows."""
+
+# No dataset name ends like this, so that `.csv` can be appended to tell two datasets apart.
+_NEVER_LAST = frozenset({*FORMATS, *FORMATS.values(), "delta", "iceberg", "hudi", UNKNOWN})
+_SEPARATORS = "-_. +~"
+
+_YEAR = r"(?:19|20)\d\d"
+_MONTH = r"(?:0[1-9]|1[0-2])"
+_DAY = r"(?:0[1-9]|[12]\d|3[01])"
+_TIME = (
+    r"(?:[-_T .]?(?:[01]\d|2[0-3])(?:[-_:.h]?[0-5]\d){0,2}(?:[.,]\d{1,9})?(?:Z|[+-]\d{2}:?\d{2})?)?"
+)
+_DATE = (  # its first group is the separator
+    rf"(?:{_YEAR}([-_.]?){_MONTH}(?:\1{_DAY}{_TIME})?"
+    rf"|{_YEAR}[-_]?(?:Q[1-4]|W[0-5]\d)|{_YEAR})"
+)
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_LAST_DATE = re.compile(
+    rf"(?:^|[-_. +])(?:[A-Za-z]\w*=)?{_DATE}$|(?<=\D){_YEAR}{_MONTH}{_DAY}$", re.IGNORECASE
+)
+_FIRST_DATE = re.compile(rf"^{_DATE}[-_. +]+(?=\D)", re.IGNORECASE)
+_SHARD = re.compile(
+    rf"""(?:
+        (?:^|[-_.+ ]) \d+ [-_]of[-_] \d+                # x-00001-of-00010
+      | (?:^|[-_.+ ]) (?:part|chunk|shard|split) [-_.]? \d+
+      | \+\d+\+\d+                                      # topic+partition+offset
+      | (?:^|[-_.+]) {_UUID} (?:[-.]c\d+)?
+      | (?:^|[-_.+]) (?=[a-f]*\d)[0-9a-f]{{16,}}
+      | (?:^|[-_.+ ]) \d{{3,}}
+    )$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NAMELESS = re.compile(
+    rf"""(?:
+        (?:part|data|file|output|chunk|shard|split|segment|block|batch|partition)
+        (?:[-_. ]?\d+(?:[-_.]\d+)*)?
+      | part[-_](?:[mr][-_])?(?:\d+|{_UUID})(?:[-_.].*)?    # Hadoop, Spark, Flink
+      | run-\d+-part-.*                                 # Glue
+      | \d+(?:[-_.]\d+)*(?:_copy_\d+)?                  # Hive 000000_0, counters, times
+      | \d{{8}}_\d{{6}}_\d{{5}}_[a-z0-9]{{5}}.*         # Trino
+      | [0-9a-f]{{16}}-[0-9a-f]{{8}}_\d+_data\.\d+      # Impala
+      | bucket[-_]\d+(?:[-_]\d+)*
+      | [A-Za-z_]\w*=[^=]*                              # a partition that became a file
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+class FileName(NamedTuple):
+    """What one file name says."""
+
+    stem: str
+    """The dataset's name in it; empty where the file has no name of its own."""
+    format: str | None
+    compression: str | None
+    numbered: bool
+    """The name tells one file of several from the others."""
+    dated: bool
+
+
+@lru_cache(maxsize=8192)
+def read_file_name(name: str) -> FileName:
+    """Return what a file name says; any text is a file name."""
+    rest, format_, compression = without_extensions(name)
+    if _NAMELESS.fullmatch(rest):
+        return FileName("", format_, compression, numbered=True, dated=False)
+    stem, dated = _without_numbers(rest)
+    bare, inner_format, inner_codec = without_extensions(stem)  # train.csv-00001-of-00010
+    format_, compression = format_ or inner_format, compression or inner_codec
+    if stem == rest:
+        return FileName(rest, format_, compression, numbered=False, dated=False)
+    if not bare or _NAMELESS.fullmatch(bare):
+        return FileName("", format_, compression, numbered=True, dated=dated)
+    return FileName(bare, format_, compression, numbered=True, dated=dated)
+
+
+def without_extensions(name: str) -> tuple[str, str | None, str | None]:
+    """Return the name without what it says of format and codec, and those two."""
+    format_ = compression = None
+    while True:
+        stem, dot, extension = name.rpartition(".")
+        extension = extension.lower()
+        if not dot or not stem:
+            return name, format_, compression
+        if extension in CODECS:
+            compression = compression or extension
+        elif extension in _NEVER_LAST:
+            format_ = format_ or FORMATS.get(extension)
+        else:
+            return name, format_, compression
+        name = stem
+
+
+def _without_numbers(stem: str) -> tuple[str, bool]:
+    """Take dates, shard numbers and random ids off both ends, as often as there are any."""
+    dated = False
+    while True:
+        if match := _FIRST_DATE.search(stem):
+            stem, dated = stem[match.end() :], True
+        elif match := _LAST_DATE.search(stem):
+            stem, dated = stem[: match.start()], True
+        elif match := _SHARD.search(stem):
+            stem = stem[: match.start()]
+        else:
+            return stem, dated
+        stem = stem.strip(_SEPARATORS)
