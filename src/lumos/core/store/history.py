@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lumos.core.errors import StateError, VersionNotFoundError
@@ -71,6 +72,22 @@ class HistoryRepository:
             {"urn": urn},
         )
         return as_model(DatasetVersion, rows[0].text("document")) if rows else None
+
+    def since(
+        self, moment: datetime | None, *, limit: int
+    ) -> tuple[int, tuple[tuple[str, DatasetVersion], ...]]:
+        """Count the versions of all datasets made after a moment, and return the newest first."""
+        given = {"moment": as_moment(moment) if moment else ""}
+        count = self._database.query(
+            "SELECT count(*) AS n FROM versions WHERE timestamp > :moment", given
+        )
+        rows = self._database.query(
+            "SELECT urn, document FROM versions WHERE timestamp > :moment "
+            "ORDER BY timestamp DESC, urn, sequence DESC LIMIT :limit",
+            {**given, "limit": limit},
+        )
+        newest = ((row.text("urn"), as_model(DatasetVersion, row.text("document"))) for row in rows)
+        return count[0].integer("n"), tuple(newest)
 
     def dataset_at(self, urn: str, version: str) -> LumosDataset:
         """Return the dataset as it was in a version.

@@ -1,0 +1,179 @@
+"""The report on a catalog, put together from what is stored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+import lumos
+from lumos.core.changes import diff_datasets
+from lumos.core.errors import StateError, UsageError
+from lumos.core.models import Change, Urn
+from lumos.core.run_report import RunReport
+from lumos.core.store.snapshot_files import DurableFiles, storing, write_atomically
+from lumos.feature.extraction.catalog_report import (
+    CatalogReport,
+    ChangeSummary,
+    Listed,
+    NewVersion,
+    SnapshotRef,
+    UnreadableItem,
+)
+from lumos.feature.extraction.inventory import DEFAULT_LIMITS, Limits, inventory_of, listed
+from lumos.feature.snapshot.diff import diff_snapshots
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.publishing import Clock
+    from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.store.history import HistoryRepository
+    from lumos.core.store.manifest import SnapshotInfo
+    from lumos.core.store.runs import RunRepository, StoredRun
+    from lumos.feature.snapshot.source import SnapshotSource
+
+_RUNS_LOOKED_AT = 50
+
+
+class ReportController:
+    """What `lumos report` does."""
+
+    def __init__(
+        self,
+        platform: MetadataPlatformInterface,
+        *,
+        history: HistoryRepository,
+        runs: RunRepository,
+        list_snapshots: Callable[[], Sequence[SnapshotInfo]],
+        open_snapshot: Callable[[str], SnapshotSource],
+        clock: Clock,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._platform = platform
+        self._history = history
+        self._runs = runs
+        self._list_snapshots = list_snapshots
+        self._open_snapshot = open_snapshot
+        self._clock = clock
+        self._limits = limits
+
+    def build(self) -> CatalogReport:
+        """Return the state of the catalog now, and what changed between the newest snapshots."""
+        snapshots = self._list_snapshots()
+        changes = self._changes([info for info in snapshots if info.problem is None])
+        since = changes.previous.stored_at if changes else None
+        runs = self._newest_of_each_operation()
+        damaged = [f"snapshot {each.id}: {each.problem}" for each in snapshots if each.problem]
+        warnings = [*damaged, *(text for report in runs for text in report.warnings)]
+        return CatalogReport(
+            generated_at=self._clock(),
+            lumos_version=lumos.__version__,
+            catalog=self._platform.name,
+            inventory=inventory_of(self._platform.list(), self._limits),
+            changes=changes,
+            versions_since=since,
+            versions=self._versions(since),
+            unreadable=listed(
+                (item for report in runs for item in _unreadable(report)), self._limits.findings
+            ),
+            warnings=listed(dict.fromkeys(warnings), self._limits.findings),
+        )
+
+    def write(self, output: Path) -> CatalogReport:
+        """Write the report as one HTML page, which is replaced only when the new one is whole.
+
+        Raises:
+            UsageError: the path is that of something else than a file.
+            StorageFullError: the disk is full; an earlier file of that name is untouched.
+            StateReadOnlyError: the file may not be written.
+        """
+        from lumos.feature.extraction.report_page import report_page
+
+        target = Path(os.path.realpath(output))  # a link is written through, not replaced
+        if target.exists() and not target.is_file():
+            raise UsageError(f"{output} is not a file", hint="name a file, such as report.html")
+        report = self.build()
+        files = DurableFiles()
+        with storing(target):
+            write_atomically(target, [report_page(report).encode()], files=files)
+            files.sync_folder(target.parent)
+        return report
+
+    def _changes(self, snapshots: Sequence[SnapshotInfo]) -> ChangeSummary | None:
+        if len(snapshots) < 2:  # noqa: PLR2004 - a comparison takes two
+            return None
+        previous, latest = snapshots[-2:]
+        found = diff_snapshots(
+            self._open_snapshot(previous.id),
+            self._open_snapshot(latest.id),
+            diff_datasets=diff_datasets,
+        )
+        return ChangeSummary(
+            previous=_reference(previous),
+            latest=_reference(latest),
+            levels={level.value: count for level, count in found.counts_by_level.items()},
+            added=listed(found.added, self._limits.findings),
+            removed=listed(found.removed, self._limits.findings),
+            changed=len(found.changed),
+            unobserved=len(found.unobserved),
+            changes=listed(sorted(found.changes, key=_worst_first), self._limits.changes),
+        )
+
+    def _versions(self, since: datetime | None) -> Listed[NewVersion]:
+        total, newest = self._history.since(since, limit=self._limits.findings)
+        return Listed(
+            total=total,
+            items=tuple(
+                NewVersion(
+                    dataset=Urn(urn),
+                    version=version.version,
+                    previous_version=version.previous_version,
+                    timestamp=version.timestamp,
+                    change_type=version.change_type,
+                    backward_compatible=version.backward_compatible,
+                    author=version.author,
+                )
+                for urn, version in newest
+            ),
+        )
+
+    def _newest_of_each_operation(self) -> list[RunReport]:
+        newest: dict[str, StoredRun] = {}
+        for run in self._runs.recent(_RUNS_LOOKED_AT):
+            newest.setdefault(run.operation, run)
+        return [_report_of(run) for run in newest.values()]
+
+
+def _report_of(run: StoredRun) -> RunReport:
+    try:
+        return RunReport.model_validate(run.report)
+    except ValidationError:
+        raise StateError(
+            f"the report of the run {run.id} is not readable by this Lumos",
+            hint="upgrade Lumos, or run the operation again",
+        ) from None
+
+
+def _unreadable(report: RunReport) -> list[UnreadableItem]:
+    return [
+        UnreadableItem(
+            item=outcome.item,
+            reason=outcome.reason or "no reason given",
+            code=outcome.code,
+            hint=outcome.hint,
+            operation=report.operation,
+            at=report.finished_at,
+        )
+        for outcome in report.failed
+    ]
+
+
+def _reference(info: SnapshotInfo) -> SnapshotRef:
+    return SnapshotRef(id=info.id, stored_at=info.stored_at, complete=info.complete)
+
+
+def _worst_first(change: Change) -> tuple[int, bool, str, str, str]:
+    return (-change.level.rank, not change.caution, change.dataset, change.path, change.rule)

@@ -1,0 +1,1 @@
+"""Reports made from what the catalog, the snapshots and the runs say."""
