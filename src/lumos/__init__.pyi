@@ -1,0 +1,3 @@
+from lumos.entry.sdk import Lumos as Lumos
+
+__version__: str

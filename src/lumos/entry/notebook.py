@@ -1,0 +1,225 @@
+"""Answers of the SDK: the canonical models, with a short `repr` and a table in a notebook.
+
+Each class is the model it is named after and adds only how it is shown, so that an answer goes
+wherever that model goes. Everything that comes from outside is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import islice
+from typing import TypeVar
+
+from pydantic import BaseModel
+from typing_extensions import override
+
+from lumos.core.controllers.results import (
+    ComparisonResult,
+    DiffResult,
+    ExportResult,
+    ImportResult,
+    ReportedChange,
+)
+from lumos.core.models import LumosDataset, SchemaHistory
+from lumos.core.platform.interface import SearchPage
+from lumos.core.store.manifest import SnapshotInfo
+
+M = TypeVar("M", bound=BaseModel)
+ROWS_SHOWN = 100
+_STYLE = "text-align:left;vertical-align:top"
+_RANKS = ("BREAKING", "NON_BREAKING", "INFORMATIONAL")
+
+
+def table(title: str, headers: Sequence[str], *, rows: Iterable[Sequence[object]]) -> str:
+    """Return an HTML table of plain text; what is beyond the first rows is counted."""
+    iterator = iter(rows)
+    head = "".join(f'<th style="{_STYLE}">{escape(header)}</th>' for header in headers)
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{_STYLE}">{_cell(cell)}</td>' for cell in row) + "</tr>"
+        for row in islice(iterator, ROWS_SHOWN)
+    )
+    rest = sum(1 for _ in iterator)
+    more = f"<p>and {rest:,} more</p>" if rest else ""
+    return (
+        f'<table><caption style="text-align:left">{escape(title)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+    )
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else f"<bdi>{escape(str(value))}</bdi>"
+
+
+def answer(kind: type[M], model: BaseModel) -> M:
+    """Return a model as the answer that shows it, without validating it again."""
+    values = {name: getattr(model, name) for name in type(model).model_fields}
+    return kind.model_construct(_fields_set=set(model.model_fields_set), **values)
+
+
+class _Answer:
+    """What the answers share: they are summed up in one line."""
+
+    def in_short(self) -> str:
+        """Say in one line what this is."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(self.in_short())}</p>"
+
+    @override
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.in_short()}>"
+
+    @override
+    def __str__(self) -> str:
+        return self.in_short()
+
+
+class Dataset(_Answer, LumosDataset):
+    """A dataset of the catalog."""
+
+    @override
+    def in_short(self) -> str:
+        columns = len(self.schema.fields)
+        version = f", version {self.version}" if self.version else ""
+        return f"{self.urn}: {columns} columns{version}"
+
+    @override
+    def _repr_html_(self) -> str:
+        key = set(self.schema.primary_key)
+        rows = (
+            (
+                field.name,
+                field.signature(),
+                " ".join(
+                    mark
+                    for mark, given in (
+                        ("required", not field.nullable),
+                        ("key", field.name in key),
+                        ("pii", field.pii),
+                    )
+                    if given
+                ),
+                field.description,
+            )
+            for field in self.schema.fields
+        )
+        owners = ", ".join(owner.name for owner in self.ownership.owners) or "none"
+        about = self.documentation.description or "no description"
+        return (
+            f"<p><b>{_cell(self.name)}</b> {escape(self.version or '')}<br>{_cell(about)}<br>"
+            f"Owners: {_cell(owners)}</p>"
+            + table(self.urn, ("column", "type", "", "description"), rows=rows)
+        )
+
+
+class SearchResults(_Answer, SearchPage):
+    """What a search found."""
+
+    @override
+    def in_short(self) -> str:
+        return f"{len(self.hits):,} of {self.total:,} datasets"
+
+    @override
+    def _repr_html_(self) -> str:
+        rows = (
+            (hit.name, hit.platform, hit.format, ", ".join(hit.owners), hit.version, hit.urn)
+            for hit in self.hits
+        )
+        headers = ("name", "platform", "format", "owners", "version", "urn")
+        return table(self.in_short(), headers, rows=rows)
+
+
+class History(_Answer, SchemaHistory):
+    """The versions of a dataset, newest last."""
+
+    @override
+    def in_short(self) -> str:
+        newest = self.schema_history[-1].version if self.schema_history else "none"
+        return f"{self.dataset}: {len(self.schema_history):,} versions, newest {newest}"
+
+    @override
+    def _repr_html_(self) -> str:
+        rows = (
+            (
+                version.version,
+                f"{version.timestamp:%Y-%m-%d %H:%M} UTC",
+                version.change_type or "FIRST",
+                "BREAKING" if version.backward_compatible is False else "",
+                version.author,
+            )
+            for version in reversed(self.schema_history)
+        )
+        return table(self.in_short(), ("version", "when", "change", "", "author"), rows=rows)
+
+
+class Comparison(_Answer, ComparisonResult):
+    """How two versions of a dataset differ."""
+
+    @override
+    def in_short(self) -> str:
+        return (
+            f"{self.dataset}: {_counted(self.changes)} from {self.from_version} "
+            f"to {self.to_version}"
+        )
+
+    @override
+    def _repr_html_(self) -> str:
+        return _changes_table(self.in_short(), self.changes)
+
+
+class Diff(_Answer, DiffResult):
+    """How two snapshots or catalogs differ."""
+
+    @override
+    def in_short(self) -> str:
+        return (
+            f"{self.source} to {self.target}: {_counted(self.changes)}; datasets: "
+            f"{len(self.added):,} added, {len(self.removed):,} removed, "
+            f"{len(self.changed):,} changed"
+        )
+
+    @override
+    def _repr_html_(self) -> str:
+        return _changes_table(self.in_short(), self.changes)
+
+
+class StoredSnapshot(_Answer, SnapshotInfo):
+    """A snapshot in the store."""
+
+    @override
+    def in_short(self) -> str:
+        return f"{self.id}: {self.statistics.datasets:,} datasets"
+
+
+class Export(_Answer, ExportResult):
+    """What was written, and where to."""
+
+    @override
+    def in_short(self) -> str:
+        return f"{self.output}: {self.statistics.datasets:,} datasets of {self.source}"
+
+
+class Import(_Answer, ImportResult):
+    """What an import did, or would do."""
+
+    @override
+    def in_short(self) -> str:
+        verb = "would import" if self.dry_run else "imported"
+        return (
+            f"{verb}: {len(self.created):,} new, {len(self.updated):,} changed, "
+            f"{self.unchanged:,} unchanged, {self.skipped:,} skipped, "
+            f"{self.report.counts.failed:,} failed"
+        )
+
+
+def _counted(changes: Sequence[ReportedChange]) -> str:
+    breaking = sum(change.level == "BREAKING" for change in changes)
+    return f"{len(changes):,} changes, {breaking:,} breaking"
+
+
+def _changes_table(title: str, changes: Iterable[ReportedChange]) -> str:
+    worst_first = sorted(changes, key=lambda each: (_RANKS.index(each.level), each.dataset))
+    rows = ((each.level, each.dataset, each.message, each.rule) for each in worst_first)
+    return table(title, ("class", "dataset", "change", "rule"), rows=rows)

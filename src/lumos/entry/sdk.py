@@ -1,0 +1,170 @@
+"""Lumos in Python: the same controllers as the command line, for programs and notebooks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from typing_extensions import override
+
+from lumos.bootstrap import Application
+from lumos.core.platform.interface import SearchFilters
+from lumos.entry.notebook import (
+    Comparison,
+    Dataset,
+    Diff,
+    Export,
+    History,
+    Import,
+    SearchResults,
+    StoredSnapshot,
+    answer,
+)
+from lumos.feature.snapshot.import_plan import ImportMode
+
+if TYPE_CHECKING:
+    from lumos.feature.extraction.catalog_report import CatalogReport
+
+__all__ = [
+    "Comparison",
+    "Dataset",
+    "Diff",
+    "Export",
+    "History",
+    "Import",
+    "ImportMode",
+    "Lumos",
+    "SearchResults",
+    "StoredSnapshot",
+]
+
+
+class Lumos:
+    """One project of Lumos: its catalog, its snapshots and what can be done with them.
+
+    Nothing is read or opened before the first call. Every method raises a `LumosError` that says
+    what failed and what to do. A program closes it, or uses it in a `with` block.
+    """
+
+    def __init__(
+        self,
+        config: str | Path | None = None,
+        *,
+        state_dir: str | Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Open a project.
+
+        Args:
+            config: the settings file; `lumos.yaml` of this folder, if there is one, by default.
+            state_dir: the state folder, in place of that of the settings.
+            environment: the variables that settings may use; those of the process by default.
+        """
+        self._config = config
+        self._opened = ExitStack()
+        self._application = self._opened.enter_context(
+            Application(
+                config=None if config is None else Path(config),
+                state_dir=None if state_dir is None else Path(state_dir),
+                environment=os.environ if environment is None else environment,
+            )
+        )
+
+    def search(
+        self,
+        text: str = "",
+        *,
+        platform: str | None = None,
+        owner: str | None = None,
+        tag: str | None = None,
+        min_quality: float | None = None,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> SearchResults:
+        """Find datasets by words in names, columns, descriptions, tags and owners, best first."""
+        filters = SearchFilters(platform=platform, owner=owner, tag=tag, min_quality=min_quality)
+        page = self._application.catalog.search(text, filters, limit=limit, offset=offset)
+        return answer(SearchResults, page)
+
+    def dataset(self, urn_or_name: str) -> Dataset:
+        """Return the dataset of a URN, or of a name that only one dataset has.
+
+        Raises:
+            DatasetNotFoundError: the catalog does not hold the URN.
+            UnresolvedReferenceError: no dataset has the name, or several do.
+        """
+        return answer(Dataset, self._application.catalog.show(urn_or_name))
+
+    def history(self, urn_or_name: str) -> History:
+        """Return the versions of a dataset, newest last.
+
+        Raises:
+            DatasetNotFoundError: the catalog does not hold the URN.
+            UnresolvedReferenceError: no dataset has the name, or several do.
+        """
+        return answer(History, self._application.catalog.history(urn_or_name))
+
+    def compare(self, urn_or_name: str, first: str, *, second: str) -> Comparison:
+        """Return how the version `second` of a dataset differs from the version `first`.
+
+        Raises:
+            VersionNotFoundError: there is no such version; the known ones are named.
+        """
+        result = self._application.catalog.compare(urn_or_name, first, second=second)
+        return answer(Comparison, result)
+
+    def diff(self, source: str | Path, target: str | Path) -> Diff:
+        """Compare two snapshots, each a file, a folder, an id, `latest` or a catalog's name."""
+        return answer(Diff, self._application.snapshots.diff(str(source), str(target)))
+
+    def snapshot(self) -> StoredSnapshot:
+        """Store what the catalog holds now."""
+        return answer(StoredSnapshot, self._application.snapshots.create())
+
+    def export(
+        self, path: str | Path, *, platform: str | None = None, snapshot: str | None = None
+    ) -> Export:
+        """Write the catalog, or a stored snapshot, as one portable file."""
+        result = self._application.snapshots.export(
+            Path(path), platform=platform, snapshot=snapshot
+        )
+        return answer(Export, result)
+
+    def import_(
+        self,
+        path: str | Path,
+        *,
+        platform: str | None = None,
+        mode: ImportMode = ImportMode.UPDATE,
+        dry_run: bool = False,
+    ) -> Import:
+        """Read a snapshot into the catalog; nothing that it lacks is removed."""
+        importer = self._application.importer(platform)
+        return answer(Import, importer.run(str(path), mode=mode, dry_run=dry_run))
+
+    def report(self, path: str | Path) -> CatalogReport:
+        """Write one HTML page on the state of the catalog, and return what it says."""
+        return self._application.reports.write(Path(path))
+
+    def close(self) -> None:
+        """Let go of the state database; the object is of no use afterwards."""
+        self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @override
+    def __repr__(self) -> str:
+        return f"Lumos({str(self._config)!r})" if self._config else "Lumos()"
