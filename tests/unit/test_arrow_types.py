@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lumos.core.errors import UnreadableItemError
-from lumos.core.formats import arrow_types
+from lumos.core.formats import arrow_types, type_parts
 from lumos.core.formats.arrow_types import canonical_schema, canonical_type
 from lumos.core.models import FieldType, Schema, TypeName
 
@@ -212,18 +212,18 @@ def nested(depth: int) -> pa.DataType:
     return arrow_type
 
 
-def test_a_hundred_levels_of_nesting_are_read() -> None:
-    schema, _ = canonical_schema(pa.schema([("deep", nested(100))]))
-    assert schema.fields[0].signature().endswith("INT8" + ">" * 99)
+def test_sixty_four_levels_of_nesting_are_read() -> None:
+    schema, _ = canonical_schema(pa.schema([("deep", nested(64))]))
+    assert schema.fields[0].signature().endswith("INT8" + ">" * 63)
 
 
 def test_deeper_nesting_is_refused_with_the_name_of_the_column() -> None:
-    with pytest.raises(UnreadableItemError, match="nested deeper than 100 levels, in deep"):
-        canonical_schema(pa.schema([("fine", pa.int8()), ("deep", nested(101))]))
+    with pytest.raises(UnreadableItemError, match="nested deeper than 64 levels, in deep"):
+        canonical_schema(pa.schema([("fine", pa.int8()), ("deep", nested(65))]))
 
 
 def test_a_schema_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow_types, "MAX_NODES", 10)
+    monkeypatch.setattr(type_parts, "MAX_NODES", 10)
     with pytest.raises(UnreadableItemError, match="more than 10 fields"):
         canonical_schema(pa.schema([(f"c{i}", pa.int8()) for i in range(11)]))
 

@@ -194,7 +194,7 @@ def test_a_schema_nested_too_deeply_says_so() -> None:
     sink = io.BytesIO()
     with pq.ParquetWriter(sink, pa.schema([("deep", kind)])):
         pass
-    with pytest.raises(UnreadableItemError, match="nested deeper than 100 levels"):
+    with pytest.raises(UnreadableItemError, match="nested deeper than 64 levels"):
         facts_of(sink.getvalue())
 
 

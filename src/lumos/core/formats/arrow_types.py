@@ -7,12 +7,12 @@ the source said.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any
 
-from lumos.core.errors import UnreadableItemError
+from lumos.core.formats.names import unique_names
+from lumos.core.formats.type_parts import SchemaSize, TypeParts
 from lumos.core.models import Field, FieldType, Schema, TimeUnit, TypeName
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 _Arrow = Any
 """A type or field of Arrow, whose attributes depend on what it is."""
-
-MAX_DEPTH: Final = 100
-MAX_NODES: Final = 100_000
 
 _DESCRIPTION_KEYS = (b"description", b"comment", b"doc")
 _EXTENSION_NAME = b"ARROW:extension:name"
@@ -75,23 +72,6 @@ _EXTENSIONS: dict[str, TypeName] = {
 _GEOMETRY_PREFIX = "geoarrow."
 
 
-class TypeParts(TypedDict, total=False):
-    """The keywords of a canonical type, before it is a field, an item or a branch."""
-
-    type: TypeName
-    native_type: str
-    precision: int
-    scale: int
-    length: int
-    unit: TimeUnit
-    timezone: str
-    fields: tuple[Field, ...]
-    items: FieldType
-    key: FieldType
-    value: FieldType
-    branches: tuple[FieldType, ...]
-
-
 def canonical_schema(schema: pa.Schema) -> tuple[Schema, tuple[str, ...]]:
     """Return the canonical schema of an Arrow schema, and what had to be adapted.
 
@@ -113,7 +93,7 @@ class _Mapping:
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
-        self._nodes = 0
+        self._size = SchemaSize()
         self._nested: dict[str, Callable[..., TypeParts]] = {
             **dict.fromkeys(_LISTS, self._list_parts),
             **dict.fromkeys(_UNIONS, self._union_parts),
@@ -124,14 +104,15 @@ class _Mapping:
         }
 
     def fields(self, members: Sequence[_Arrow], *, path: str, depth: int) -> tuple[Field, ...]:
-        names = self._unique_names([member.name for member in members], path=path)
+        names, renamed = unique_names([member.name for member in members], within=path)
+        self.warnings.extend(renamed)
         return tuple(
             self._field(member, name, path=path, depth=depth)
             for member, name in zip(members, names, strict=True)
         )
 
     def parts(self, arrow_type: _Arrow, *, path: str, depth: int) -> TypeParts:
-        self._count(path, depth)
+        self._size.count(path, depth)
         kind = _kinds().get(arrow_type.id, "")
         if kind in _PLAIN:
             return _plain_parts(arrow_type, kind)
@@ -199,50 +180,6 @@ class _Mapping:
         if unregistered is None:
             return parts
         return _extended(parts, unregistered.decode("utf-8", "replace"))
-
-    def _unique_names(self, names: Sequence[str], *, path: str) -> list[str]:
-        """Give later fields of one name a number, and nameless ones their position.
-
-        The same schema always gets the same names, and no name that was unique changes.
-        """
-        counts = Counter(names)
-        if len(counts) == len(names) and "" not in counts:
-            return list(names)
-        taken = set(names)
-        times_seen: Counter[str] = Counter()
-        unique = []
-        for position, name in enumerate(names, start=1):
-            times_seen[name] += 1
-            if name and times_seen[name] == 1:
-                unique.append(name)
-                continue
-            new = f"{name}_{times_seen[name]}" if name else f"column_{position}"
-            while new in taken:
-                times_seen[name] += 1
-                new = f"{name or f'column_{position}'}_{times_seen[name]}"
-            taken.add(new)
-            unique.append(new)
-            self._warn_renamed(name, new, path=path)
-        return unique
-
-    def _warn_renamed(self, name: str, new: str, *, path: str) -> None:
-        within = f" in {path}" if path else ""
-        reason = f"column name '{name}' occurs again" if name else "a column has no name"
-        self.warnings.append(f"{reason}{within}; it is called '{new}' here")
-
-    def _count(self, path: str, depth: int) -> None:
-        self._nodes += 1
-        if depth > MAX_DEPTH:
-            column = path.split(".", 1)[0].split("[", 1)[0] or "the schema"
-            raise UnreadableItemError(
-                f"its schema is nested deeper than {MAX_DEPTH} levels, in {column}",
-                hint="flatten the column, or leave the file out with: exclude",
-            )
-        if self._nodes > MAX_NODES:
-            raise UnreadableItemError(
-                f"its schema has more than {MAX_NODES:,} fields",
-                hint="leave the file out with: exclude",
-            )
 
 
 @cache

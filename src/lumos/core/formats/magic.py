@@ -20,7 +20,12 @@ _MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
     (b"SQLite format 3\x00", "an SQLite database"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
     (b"%PDF-", "a PDF document"),
+    (b"\xd0\xcf\x11\xe0", "an old Office document"),
+    (b"\x89PNG", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"\x7fELF", "a program"),
 )
+_TEXTS: Final = {b"{": "JSON", b"[": "JSON", b"<": "XML or HTML"}
 
 
 def looks_like(head: bytes) -> str | None:
@@ -31,7 +36,7 @@ def looks_like(head: bytes) -> str | None:
     if not head.strip(b"\x00"):
         return "zero bytes" if head else None
     if _is_text(head):
-        return "JSON" if head.lstrip()[:1] in (b"{", b"[") else "text, such as CSV"
+        return _TEXTS.get(head.lstrip()[:1], "text, such as CSV")
     return None
 
 

@@ -14,6 +14,7 @@ from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.arrow_types import canonical_schema
 from lumos.core.formats.facts import FileFacts
 from lumos.core.formats.magic import HEAD_BYTES, looks_like
+from lumos.core.formats.type_parts import MAX_DEPTH
 from lumos.core.models import Field, FieldType, Schema, TypeName
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def _facts(file: pq.ParquetFile) -> FileFacts:
         format=FORMAT,
         schema=schema,
         rows=metadata.num_rows,
+        rows_estimate=metadata.num_rows,
         row_groups=metadata.num_row_groups,
         created_by=metadata.created_by or None,
         description=_description(entries),
@@ -199,7 +201,7 @@ def _reason(error: Exception) -> str:
     """Say why, without the library's own words, which may quote the file's content."""
     said = str(error)
     if "deeply nested" in said:
-        return "its schema is nested deeper than 100 levels"
+        return f"its schema is nested deeper than {MAX_DEPTH} levels"
     if isinstance(error, UnicodeDecodeError):
         return "its footer is damaged: a name in it is not UTF-8"
     return f"its footer is damaged or not supported ({type(error).__name__})"

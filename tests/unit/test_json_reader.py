@@ -1,0 +1,217 @@
+"""The JSON reader: lines, arrays, single and concatenated values, merged into one schema."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lumos.core.errors import UnreadableItemError
+from lumos.core.formats import json_schema_merge
+from lumos.core.formats.facts import FileFacts
+from lumos.core.formats.reader import read_file
+from lumos.core.models import Schema
+
+
+def facts_of(content: str | bytes, name: str = "a.json") -> FileFacts:
+    data = content.encode() if isinstance(content, str) else content
+    return read_file(io.BytesIO(data), size=len(data), name=name)
+
+
+def columns_of(content: str) -> list[tuple[str, str, bool]]:
+    fields = facts_of(content).schema.fields
+    return [(field.name, field.signature(), field.nullable) for field in fields]
+
+
+RECORDS = [{"id": 1, "name": "x"}, {"id": 2, "name": None}]
+LAYOUTS = {
+    "lines": "".join(json.dumps(record) + "\n" for record in RECORDS),
+    "array": json.dumps(RECORDS),
+    "values": "".join(json.dumps(record) for record in RECORDS),
+}
+PRETTY = {
+    "array": json.dumps(RECORDS, indent=2),
+    "lines": "\n".join(json.dumps(record, indent=2) for record in RECORDS),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_layout_gives_the_same_schema(layout: str) -> None:
+    assert columns_of(LAYOUTS[layout]) == [("id", "INT64", False), ("name", "STRING", True)]
+    assert facts_of(LAYOUTS[layout]).properties["layout"] == layout
+    assert facts_of(LAYOUTS[layout]).rows_estimate == 2
+
+
+@pytest.mark.parametrize("layout", PRETTY)
+def test_pretty_printed_records_are_read(layout: str) -> None:
+    assert columns_of(PRETTY[layout]) == [("id", "INT64", False), ("name", "STRING", True)]
+    assert facts_of(PRETTY[layout]).warnings == ()
+
+
+def test_a_single_object_is_one_record() -> None:
+    assert columns_of('{"a": {"b": [1, 2.5]}}') == [("a", "STRUCT<b: ARRAY<DOUBLE>>", False)]
+
+
+def test_marks_and_other_encodings_are_read() -> None:
+    for encoding in ("utf-8-sig", "utf-16"):
+        assert [f.name for f in facts_of('{"größe": 1}'.encode(encoding)).schema.fields] == [
+            "größe"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("values", "signature", "nullable"),
+    [
+        (["true", "false"], "BOOLEAN", False),
+        (["1", "2"], "INT64", False),
+        (["1", "2.5"], "DOUBLE", False),
+        (["1e3"], "DOUBLE", False),
+        (["NaN"], "DOUBLE", False),
+        (["9223372036854775807"], "INT64", False),
+        (["-9223372036854775808"], "INT64", False),
+        (["1", "9223372036854775808"], "DECIMAL(38,0)", False),
+        (["9223372036854775808", "1.5"], "DOUBLE", False),
+        (["1" * 5000], "DOUBLE", False),
+        (['"a"', "null"], "STRING", True),
+        (["null"], "UNKNOWN", True),
+        (["[]"], "ARRAY<UNKNOWN>", False),
+        (["[1]", "[null]"], "ARRAY<INT64>", False),
+        (["{}"], "STRUCT<>", False),
+        (['{"x": 1}', '{"y": "b"}'], "STRUCT<x: INT64, y: STRING>", False),
+        (['[{"x": 1}, {"x": 2.5, "y": true}]'], "ARRAY<STRUCT<x: DOUBLE, y: BOOLEAN>>", False),
+    ],
+)
+def test_types_widen_until_they_fit_all_records(
+    values: list[str], signature: str, nullable: bool
+) -> None:
+    content = "\n".join(f'{{"c": {value}}}' for value in values)
+    assert columns_of(content) == [("c", signature, nullable)]
+
+
+@pytest.mark.parametrize(
+    ("values", "held"),
+    [
+        (["1", '"a"'], "integer and string"),
+        (["{}", "[]", "true"], "array, boolean and object"),
+    ],
+)
+def test_values_that_fit_no_type_are_json_with_a_warning(values: list[str], held: str) -> None:
+    facts = facts_of("\n".join(f'{{"c": {{"d": {value}}}}}' for value in values))
+    assert facts.schema.fields[0].signature() == "STRUCT<d: JSON>"
+    assert facts.warnings == (f"c.d holds {held}; it is JSON here",)
+
+
+def test_a_field_missing_from_a_record_is_nullable_at_every_level() -> None:
+    facts = facts_of('{"a": {"x": 1}, "b": 1}\n{"a": {"x": 1, "y": 1}}\n')
+    a, b = facts.schema.fields
+    assert (a.nullable, b.nullable) == (False, True)
+    assert [inner.nullable for inner in a.fields] == [False, True]
+
+
+def test_fields_stand_in_the_order_in_which_they_were_first_seen() -> None:
+    assert [name for name, _, _ in columns_of('{"z": 1, "a": 1}\n{"m": 1, "a": 2, "z": 3}')] == [
+        "z",
+        "a",
+        "m",
+    ]
+
+
+def test_records_that_are_no_objects_are_one_column() -> None:
+    facts = facts_of("[1, 2.5, null]")
+    assert [(f.name, f.signature(), f.nullable) for f in facts.schema.fields] == [
+        ("value", "DOUBLE", True)
+    ]
+    assert facts.warnings == ("its records are no objects; they are column 'value'",)
+    assert columns_of('"a"\n"b"\n') == [("value", "STRING", False)]
+
+
+def test_an_empty_array_has_no_columns() -> None:
+    assert facts_of("[]").schema == Schema()
+
+
+def test_lines_that_are_no_json_are_counted_and_left_out() -> None:
+    facts = facts_of('{"a": 1}\n{"a": oops}\n{"a": 2}\n{"b": \n')
+    assert [field.name for field in facts.schema.fields] == ["a"]
+    assert facts.warnings == ("2 of 4 sampled records are no JSON",)
+
+
+def test_an_array_that_is_cut_off_is_read_as_far_as_it_goes() -> None:
+    facts = facts_of('[{"a": 1}, {"a": 2}, {"a":')
+    assert [field.name for field in facts.schema.fields] == ["a"]
+    assert facts.warnings == ("it is cut off or damaged after 2 records",)
+
+
+def test_the_cut_at_the_end_of_a_sample_is_no_damage() -> None:
+    for content in ('{"a": "xyz"}\n' * 50_000, "[" + '{"a": "xyz"},' * 50_000 + "{}]"):
+        assert facts_of(content).warnings == ()
+
+
+def test_a_record_larger_than_a_sample_is_read_with_a_larger_one() -> None:
+    content = '{"a": "' + "x" * 500_000 + '", "b": 1}'
+    assert [name for name, _, _ in columns_of(content)] == ["a", "b"]
+
+
+def test_a_record_larger_than_any_sample_says_so() -> None:
+    with pytest.raises(UnreadableItemError, match="first record is longer than 4 MB"):
+        facts_of('{"a": "' + "x" * 5_000_000 + '"}')
+
+
+def test_an_object_with_names_without_end_is_a_map_because_its_names_are_data() -> None:
+    users = {f"user-{i}": {"age": i} for i in range(json_schema_merge.MAX_MEMBERS + 1)}
+    facts = facts_of(json.dumps({"users": users}))
+    assert facts.schema.fields[0].signature() == "MAP<STRING, STRUCT<age: INT64>>"
+    assert "user-7" not in repr(facts)
+
+
+def test_records_with_names_without_end_are_one_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_schema_merge, "MAX_COLUMNS", 5)
+    monkeypatch.setattr(json_schema_merge, "MAX_MEMBERS", 5)
+    facts = facts_of(json.dumps({f"user-{i}": i for i in range(9)}))
+    assert [(f.name, f.signature()) for f in facts.schema.fields] == [
+        ("value", "MAP<STRING, INT64>")
+    ]
+    assert "user-7" not in repr(facts)
+
+
+def test_names_that_utf8_cannot_hold_are_replaced() -> None:
+    facts = facts_of('{"a\\ud800": 1, "": 2}')
+    assert [field.name for field in facts.schema.fields] == ["a?", "column_2"]
+    assert Schema.from_json(facts.schema.to_json()) == facts.schema
+
+
+def test_deep_nesting_is_refused() -> None:
+    assert facts_of('{"a":' + "[" * 60 + "]" * 60 + "}").schema.fields
+    for depth in (120, 50_000):
+        with pytest.raises(UnreadableItemError, match="nested"):
+            facts_of('{"a":' + "[" * depth + "]" * depth + "}")
+
+
+def test_text_that_only_begins_like_json_is_given_up() -> None:
+    with pytest.raises(UnreadableItemError, match="it is not valid JSON"):
+        facts_of("{\n" * 50_000)
+
+
+def test_a_csv_that_begins_with_a_bracket_is_a_csv() -> None:
+    assert facts_of("[id],[name]\n1,a\n2,b\n", "a.csv").format == "csv"
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+records = st.lists(st.dictionaries(st.text(max_size=4), values, max_size=4), min_size=1, max_size=6)
+
+
+@given(records)
+def test_every_layout_of_any_records_gives_one_schema(written: list[dict[str, object]]) -> None:
+    lines = facts_of("".join(json.dumps(record) + "\n" for record in written))
+    array = facts_of(json.dumps(written, indent=1))
+    assert lines.schema == array.schema
+    assert Schema.from_json(lines.schema.to_json()) == lines.schema
+    assert lines.rows_estimate == array.rows_estimate == len(written)
