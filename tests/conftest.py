@@ -25,7 +25,13 @@ settings.register_profile(
 settings.register_profile("full", parent=settings.get_profile("default"), max_examples=2_000)
 settings.load_profile("full" if FULL_SIZE else "default")
 
-MARKER_OF_FIXTURE = {"spark": "spark", "postgres_url": "postgres"}
+MARKER_OF_FIXTURE = {
+    "postgres_url": "postgres",
+    "spark": "spark",
+    "spark_archive": "spark",
+    "spark_cluster_url": "spark",
+    "spark_connect_url": "spark",
+}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -61,39 +67,35 @@ def postgres_database_url(postgres_url: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark() -> Iterator[SparkSession]:
     """The one Spark session of the run, on the Java runtime of the wheel.
 
     Neither JAVA_HOME nor PATH is looked at, so every machine tests on the same, locked Java.
+    Whatever a test runs through `spark_session` with a local master shares it.
     """
-    from lumos.spark.java import find_java, spark_environment
+    from lumos.core.settings import RawSettings, SparkSettings
+    from lumos.spark.session import spark_session
 
-    runtime = find_java({"HOME": os.environ.get("HOME", str(Path.home()))})
-    folder = tmp_path_factory.mktemp("spark")
+    home = Path(os.environ.get("HOME", str(Path.home())))
+    settings = SparkSettings(
+        master="local[2]",
+        app_name="lumos-tests",
+        driver_memory="1g",
+        conf=RawSettings({"spark.sql.shuffle.partitions": 2}),
+    )
+    # An archive that is there saves seconds, but a test run leaves no process behind to make one.
+    environment = {"HOME": str(home), "LUMOS_SPARK_ARCHIVE": "existing"}
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in spark_environment(runtime).items():
-            patch.setenv(name, value)
         patch.setenv("TZ", "UTC")
-        session = _start_spark(folder)
-        yield session
-        session.stop()
+        cache = home / ".cache" / "lumos"
+        with spark_session(settings, environment=environment, cache_dir=cache) as session:
+            yield session
 
 
-def _start_spark(folder: Path) -> SparkSession:
-    from pyspark.sql import SparkSession
+@pytest.fixture(scope="session")
+def spark_cluster_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real standalone cluster with two workers."""
+    from spark_cluster import running_cluster
 
-    options = {
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.local.dir": str(folder / "local"),
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    builder = SparkSession.builder.master("local[2]").appName("lumos-tests")
-    for name, value in options.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with running_cluster(tmp_path_factory.mktemp("cluster")) as url:
+        yield url
