@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -234,7 +235,8 @@ def test_the_report_says_what_changed_with_the_breaking_changes_first(evolved: S
 def test_versions_of_the_period_are_those_after_the_previous_snapshot(evolved: Shop) -> None:
     report = evolved.build()
 
-    assert report.versions_since == report.since is not None
+    assert report.versions_since is not None
+    assert report.versions_since == report.since
     versions = {each.dataset.name: each.version for each in report.versions.items}
     assert versions["orders"] == "2.0.0"
     assert versions["customer_features"] == "1.0.0"
@@ -467,6 +469,7 @@ def test_the_json_of_a_report_reads_back(evolved: Shop) -> None:
     report = evolved.build()
 
     assert CatalogReport.model_validate(report.as_json()) == report
+    jsonschema.validate(report.as_json(), CatalogReport.model_json_schema(mode="serialization"))
 
 
 def test_writing_replaces_a_page_and_refuses_what_is_no_file(evolved: Shop, tmp_path: Path) -> None:

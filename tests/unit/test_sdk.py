@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import doctest
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from typing_extensions import override
 
 import lumos
-from command_line import FEBRUARY, JANUARY, ORDERS
+from command_line import FEBRUARY, JANUARY, ORDERS, ROOT
+from documented_console import blocks_in
 from lumos import Lumos
 from lumos.core.changes import diff_datasets
 from lumos.core.controllers.results import ReportedChange
@@ -21,6 +26,10 @@ from lumos.entry.notebook import ROWS_SHOWN, Comparison, Dataset, SearchResults,
 from lumos.entry.sdk import ImportMode
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+
+
+class Shown(Protocol):
+    def _repr_html_(self) -> str: ...
 
 
 class Tags(HTMLParser):
@@ -147,7 +156,7 @@ def test_an_answer_is_the_canonical_model(shop: Lumos) -> None:
 @pytest.mark.parametrize("kind", ["search", "dataset", "history", "compare", "diff", "snapshot"])
 def test_answers_are_short_in_a_shell_and_tables_in_a_notebook(shop: Lumos, kind: str) -> None:
     shop.import_(FEBRUARY)
-    answers = {
+    answers: dict[str, Callable[[], Shown]] = {
         "search": shop.search,
         "dataset": lambda: shop.dataset("orders"),
         "history": lambda: shop.history("orders"),
@@ -235,3 +244,23 @@ def test_an_answer_keeps_what_was_set() -> None:
     shown = answer(Dataset, plain)
     assert shown.model_fields_set == plain.model_fields_set
     assert shown.to_json() == plain.to_json()
+
+
+def test_the_python_of_the_guide_gives_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("LUMOS_PLATFORM", "LUMOS_DATABASE_URL", "LUMOS_STATE_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples", "examples")
+    guide = ROOT / "docs" / "how-to" / "python-sdk.md"
+    blocks = [
+        each.body for each in blocks_in(guide.read_text("utf-8")) if each.language == "python"
+    ]
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, "guide", str(guide), 0)
+    printed: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    runner.run(test, out=printed.append)
+
+    assert runner.tries > 10
+    assert runner.failures == 0, "".join(printed)
