@@ -380,6 +380,48 @@ def test_lists_are_cut_and_the_rest_is_counted(evolved: Shop) -> None:
     assert f"and {report.changes.changes.more} more" in text
 
 
+def luminance(colour: str) -> float:
+    digits = colour * 2 if len(colour) == 3 else colour
+    parts = [int(digits[place : place + 2], 16) / 255 for place in (0, 2, 4)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("scheme", [0, 1, 2], ids=["light", "dark", "print"])
+def test_every_text_can_be_read_on_its_ground(scheme: int) -> None:
+    html = report_page(report_on())
+    block = re.findall(r":root \{(.*?)\}", html, re.DOTALL)[scheme]
+    colours = dict(re.findall(r"--([a-z-]+): #([0-9a-f]{3,6})", block))
+    texts = ("ink", "soft", "accent", "bad", "warn", "note", "good")
+    pairs = [(text, ground) for text in texts for ground in ("page", "card")]
+    pairs += [(text, f"{text}-tint") for text in ("bad", "warn", "note", "good")]
+    for text, ground in pairs:
+        dark, light = sorted((luminance(colours[text]), luminance(colours[ground])))
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, ground)
+
+
+def test_the_versions_of_a_period_are_found_on_postgresql_too(
+    tmp_path: Path, postgres_database_url: str
+) -> None:
+    moments = iter(NOW + timedelta(seconds=number) for number in range(1_000))
+    environment = {"LUMOS_DATABASE_URL": postgres_database_url}
+    with Application(
+        state_dir=tmp_path, environment=environment, clock=lambda: next(moments)
+    ) as application:
+        application.importer().run(JANUARY)
+        between = next(moments)
+        application.importer().run(FEBRUARY)
+    with StateDatabase.open(postgres_database_url, read_only=True) as database:
+        total, newest = HistoryRepository(database).since(between, limit=2)
+        assert HistoryRepository(database).since(None, limit=1)[0] == total + 5
+
+    assert total == 5
+    assert len(newest) == 2
+    assert newest[0][1].timestamp >= newest[1][1].timestamp > between
+
+
 def test_an_empty_catalog_has_a_page_too() -> None:
     page = Page(report_page(report_on()))
 
