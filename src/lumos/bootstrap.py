@@ -88,7 +88,8 @@ class Application:
             environment=self._environment,
             load_settings=self._describe_settings,
             state_dir=lambda: self.state_dir,
-            open_state=lambda: self._writer.place,
+            make_state=lambda: self._writer.place,
+            look_at_state=lambda: self._reader.place,
             reach_platform=self._describe_platform,
         )
 
@@ -96,7 +97,7 @@ class Application:
     def catalog(self) -> CatalogController:
         from lumos.core.controllers.catalog_controller import CatalogController
 
-        return CatalogController(self._platform(None, self._reader), self._versions(self._reader))
+        return CatalogController(self._platform(None), self._versions(self._reader))
 
     @cached_property
     def snapshots(self) -> SnapshotController:
@@ -105,7 +106,7 @@ class Application:
 
         return SnapshotController(
             self._snapshot_store,
-            platform_of=lambda name: self._platform(name, self._reader),
+            platform_of=self._platform,
             platform_names=PlatformFactory.names(),
             clock=self._clock,
         )
@@ -114,7 +115,7 @@ class Application:
     def people(self) -> PeopleController:
         from lumos.core.controllers.people_controller import PeopleController
 
-        platform = self._platform(None, self._writer)
+        platform = self._platform(None, writing=True)
         return PeopleController(
             platform,
             self._publisher(platform),
@@ -144,12 +145,12 @@ class Application:
 
         def look() -> MetadataPlatformInterface | None:
             try:
-                return self._platform(platform, self._reader)
+                return self._platform(platform)
             except NoCatalogError:
                 return None
 
         def target() -> ImportTarget:
-            adapter = self._platform(platform, self._writer)
+            adapter = self._platform(platform, writing=True)
             return ImportTarget(adapter, self._publisher(adapter), self._writer)
 
         return ImportController(
@@ -204,7 +205,7 @@ class Application:
             )
         return SnapshotStore(self.settings.snapshots.path or self.state_dir / "snapshots")
 
-    def _platform(self, name: str | None, database: StateDatabase) -> MetadataPlatformInterface:
+    def _platform(self, name: str | None, *, writing: bool = False) -> MetadataPlatformInterface:
         from lumos.core.errors import ConfigurationError
         from lumos.core.platform.factory import EMBEDDED, PlatformFactory
 
@@ -217,7 +218,7 @@ class Application:
                 "platform_config.embedded: the embedded catalog has no settings of its own",
                 hint="set database_url, or leave it out for the state folder",
             )
-        return PlatformFactory.embedded_over(database)
+        return PlatformFactory.embedded_over(self._writer if writing else self._reader)
 
     def _versions(self, database: StateDatabase) -> VersionManager:
         from lumos.core.store.history import HistoryRepository
@@ -243,6 +244,6 @@ class Application:
         return f"{file} is valid" if file else "no lumos.yaml here; the defaults are used"
 
     def _describe_platform(self) -> str:
-        platform = self._platform(None, self._writer)
+        platform = self._platform(None)
         next(iter(platform.list(page_size=1)), None)
         return f"{platform.name} answers"

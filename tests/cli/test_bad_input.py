@@ -76,7 +76,7 @@ def test_a_missing_input_is_named(lumos: Lumos) -> None:
     assert_one_line(
         lumos("diff", "--source", "no.json", "--target", JANUARY), code=UNREADABLE, says="no.json"
     )
-    assert_one_line(lumos("enrich", "no.yaml"), code=USAGE, says="no.yaml")
+    assert_one_line(lumos("enrich", "no.yaml"), code=UNREADABLE, says="no file no.yaml")
 
 
 def test_an_input_that_is_no_snapshot_is_refused(lumos: Lumos, project: Path) -> None:

@@ -70,7 +70,7 @@ def test_search_finds_by_beginnings_of_words_and_prints_the_facts(shop: Lumos) -
     page = checked(shop("search", "cust", "--json"), "search")
 
     assert text.startswith("Results (3 datasets):\n\n1. postgres.shop.public.customers\n")
-    assert "Platform: postgres | Owner: sales-data, ada | Quality: 99.4% | Version: 1.0.0" in text
+    assert "Platform: postgres | Owner: sales-data, ada | Quality: 99.4% | Last updated: " in text
     assert page["total"] == 3
 
 

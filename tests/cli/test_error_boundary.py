@@ -62,7 +62,7 @@ def test_an_output_that_cannot_be_written_is_one_line(
     result = run_in_shell(f"lumos {command} {away}", folder=project)
 
     if command == "run":
-        assert_told_in_one_line(result, code=USAGE, says="OP[:ARG]")
+        assert_told_in_one_line(result, code=USAGE, says="OPERATION")
     else:
         assert_told_in_one_line(result, code=UNREADABLE, says="standard output")
 

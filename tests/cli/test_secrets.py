@@ -7,7 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
-from command_line import JANUARY, Lumos, run_in_child
+from command_line import JANUARY, Lumos
+from lumos.core.redaction import PROCESS_SECRETS
 
 SETTINGS = """\
 platform: embedded
@@ -60,6 +61,7 @@ ENVIRONMENT = {
     "DATAHUB_TOKEN": "S3cret-env-token-11",
 }
 DOTENV = "UNUSED_SECRET=S3cret-dotenv-18\nSTATE_URL=postgresql://lumos:S3cret-state-19@127.0.0.1:9/none?sslpassword=S3cret-state-20\n"
+ADDRESS = "https://u:S3cret-dsn-pass-04@h/x?token=S3cret-query-token-01"
 BROKEN = {
     "a misspelt key": "platform_confg: {x: {password: S3cret-query-token-01}}\n",
     "a value of the wrong type": "features: S3cret-access-key-02\n",
@@ -87,6 +89,13 @@ SECRETS = tuple(
 )
 
 
+@pytest.fixture(autouse=True)
+def no_secret_is_known_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each test begin like a new process: what another one registered would be masked."""
+    monkeypatch.setattr(PROCESS_SECRETS, "_forms", set())
+    monkeypatch.setattr(PROCESS_SECRETS, "_pattern", None)
+
+
 def leaks(text: str) -> list[str]:
     return [secret for secret in SECRETS if secret in text or quote(secret, safe="") in text]
 
@@ -95,29 +104,41 @@ def test_twenty_secrets_are_planted() -> None:
     assert len(SECRETS) == 20
 
 
-def test_no_secret_of_valid_settings_comes_out_anywhere(project: Path, tmp_path: Path) -> None:
+def test_no_secret_of_valid_settings_comes_out_anywhere(
+    lumos: Lumos, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (project / "lumos.yaml").write_text(SETTINGS)
     (project / ".env").write_text(DOTENV)
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
     printed = ""
-    for database in (None, "other/lumos.db"):
-        environment = {**ENVIRONMENT, **({"LUMOS_DATABASE_URL": database} if database else {})}
-        for command in (
-            ("doctor",),
-            ("doctor", "--json"),
-            ("import", "--input", JANUARY),
-            ("search", "orders"),
-            ("snapshot", "create"),
-            ("export", "--output", str(tmp_path / "out.json")),
-            ("run", f"import:{JANUARY}", "snapshot", "--json"),
-            ("--debug", "show", "lumos://s3/none"),
-            ("--debug", "snapshot", "list"),
-            ("validate", "--input", "https://u:S3cret-dsn-pass-04@h/x?token=S3cret-query-token-01"),
-            ("search", "x", "--json"),
-        ):
-            result = run_in_child(*command, folder=project, environment=environment)
-            printed += result.stdout + result.stderr
+    for code, *command in (
+        (1, "doctor"),
+        (3, "search", "x", "--json"),
+        (3, "--debug", "snapshot", "create"),
+        (3, "run", f"import:{JANUARY}", "snapshot", "--json"),
+    ):
+        result = lumos(*command)
+        printed += result.stdout + result.stderr
+        assert result.exit_code == code, result
+    assert "127.0.0.1" in printed, "the server that does not answer is named"
+
+    monkeypatch.setenv("LUMOS_DATABASE_URL", "other/lumos.db")
+    for code, *command in (
+        (0, "import", "--input", JANUARY),
+        (0, "doctor", "--json"),
+        (0, "search", "orders"),
+        (0, "snapshot", "create"),
+        (0, "export", "--output", str(tmp_path / "out.json")),
+        (0, "run", f"import:{JANUARY}", "snapshot", "--json"),
+        (3, "--debug", "show", "lumos://s3/none"),
+        (0, "--debug", "snapshot", "list"),
+        (3, "validate", ADDRESS),
+    ):
+        result = lumos(*command)
+        printed += result.stdout + result.stderr
+        assert result.exit_code == code, result
     assert "imported" in printed
-    assert "127.0.0.1" in printed or "127.0.0.1:9" in printed
 
     assert leaks(printed) == []
     for path in tmp_path.rglob("*"):

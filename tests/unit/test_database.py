@@ -202,11 +202,28 @@ def test_a_path_with_odd_characters_is_only_a_path(tmp_path: Path) -> None:
         database.execute(TAG, {"name": "a"})
 
     assert path.stat().st_size
-    with StateDatabase.open(f"sqlite:///{path}", read_only=True) as database:
+    with StateDatabase.open(str(path), read_only=True) as database:
         assert names(database) == ["a"]
 
 
-@pytest.mark.parametrize("url", ["", ":memory:", "mysql://u:hunter2@h/d", "sqlite://x", "a\0b"])
+def test_a_sqlite_url_is_a_path_too(tmp_path: Path) -> None:
+    path = tmp_path / "a b#%41'é" / "lumos.db"
+    StateDatabase.open(f"sqlite:///{path}").close()
+
+    assert path.stat().st_size
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        ":memory:",
+        "mysql://u:hunter2@h/d",
+        "sqlite://x",
+        "a\0b",
+        "sqlite:////no/where.db?password=hunter2",
+    ],
+)
 def test_what_is_no_state_database_is_refused_without_echo(url: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         StateDatabase.open(url)

@@ -19,6 +19,7 @@ from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.source import LoadedSource
 from snapshot_samples import AT, sample_snapshot
+from state_databases import folder_for_everyone, without_permission_to_write
 
 Result = TypeVar("Result")
 SHORT = 400
@@ -195,16 +196,15 @@ def test_a_full_disk_during_an_export_leaves_the_earlier_file(tmp_path: Path) ->
         target.write_text("earlier")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
-def test_a_read_only_folder_is_named(tmp_path: Path) -> None:
-    root = tmp_path / "snapshots"
-    root.mkdir()
-    root.chmod(0o500)
-    try:
-        with pytest.raises(StateReadOnlyError, match="snapshots"):
+def test_a_read_only_folder_is_named() -> None:
+    with folder_for_everyone() as folder:
+        root = folder / "snapshots"
+        root.mkdir()
+        with (
+            without_permission_to_write(root),
+            pytest.raises(StateReadOnlyError, match="snapshots"),
+        ):
             SnapshotStore(root).write(sample_snapshot(2), at=AT)
-    finally:
-        root.chmod(0o700)
 
 
 def test_a_file_in_the_place_of_the_store_is_named(tmp_path: Path) -> None:

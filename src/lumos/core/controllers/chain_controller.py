@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
-from lumos.core.controllers.results import ChainResult
 from lumos.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,14 +26,14 @@ class ChainController:
     def __init__(self, operations: Mapping[str, Operation]) -> None:
         self._operations = operations
 
-    def run(self, steps: Sequence[str]) -> ChainResult:
-        """Run the steps in order; an error ends the chain, a failed item does not.
+    def run(self, steps: Sequence[str]) -> Iterator[RunReport]:
+        """Yield the report of each step as it ends; an error ends the chain, a failed item not.
 
         Raises:
             UsageError: a step is unknown or lacks its argument; nothing has run then.
         """
         planned = [self._planned(step) for step in steps]
-        return ChainResult(steps=tuple(operation.run(argument) for operation, argument in planned))
+        return (operation.run(argument) for operation, argument in planned)
 
     def _planned(self, step: str) -> tuple[Operation, str]:
         name, _, argument = step.partition(":")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.settings import SettingsDocument, read_document
+from lumos.core.settings.yaml_document import ITEMS
 from lumos.feature.enrichment import EnrichmentService
 from lumos.feature.ownership import OwnershipService
 
@@ -61,7 +62,7 @@ class PeopleController:
 
     def _run(self, name: str, file: Path, *, operation: _Operation) -> RunReport:
         recorder = RunRecorder(name, started_at=self._clock())
-        document = read_document(file)
+        document = read_document(file, kind=ITEMS)
         with self._write_lock(name):
             operation(document, recorder=recorder)
             report = recorder.finish(at=self._clock())

@@ -117,12 +117,6 @@ class ImportResult(_Result):
     report: RunReport
 
 
-class ChainResult(_Result):
-    """What the steps of a chain did, in order."""
-
-    steps: tuple[RunReport, ...]
-
-
 class CheckResult(_Result):
     """One check of a snapshot."""
 
@@ -173,6 +167,15 @@ class ErrorDetail(_Result):
     retryable: bool = False
     problems: tuple[str, ...] = Field(
         default=(), description="Every problem with its file and line, where there are several."
+    )
+
+
+class ChainResult(_Result):
+    """What the steps of a chain did, in order."""
+
+    steps: tuple[RunReport, ...]
+    error: ErrorDetail | None = Field(
+        default=None, description="What ended the chain early; else absent."
     )
 
 

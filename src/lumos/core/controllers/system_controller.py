@@ -11,10 +11,11 @@ from importlib.resources import files
 from pathlib import Path
 
 from lumos.core.controllers.results import DoctorCheck, DoctorReport, InitResult
-from lumos.core.errors import LumosError, StateReadOnlyError
-from lumos.core.settings import SETTINGS_FILE
+from lumos.core.errors import LumosError, NoCatalogError, StateReadOnlyError
+from lumos.core.settings import SETTINGS_FILE, InvalidSettingsError
 
 _LOW_DISK_BYTES = 1 << 30
+_SETTINGS = "settings"
 _MINIMUM_PYTHON = (3, 11)
 
 
@@ -27,14 +28,16 @@ class SystemController:
         environment: Mapping[str, str],
         load_settings: Callable[[], str],
         state_dir: Callable[[], Path],
-        open_state: Callable[[], str],
+        make_state: Callable[[], str],
+        look_at_state: Callable[[], str],
         reach_platform: Callable[[], str],
     ) -> None:
         """Take the parts as functions: each may fail, and doctor must then still check the rest."""
         self._environment = environment
         self._load_settings = load_settings
         self._state_dir = state_dir
-        self._open_state = open_state
+        self._make_state = make_state
+        self._look_at_state = look_at_state
         self._reach_platform = reach_platform
 
     def init(self, folder: Path) -> InitResult:
@@ -58,17 +61,17 @@ class SystemController:
             ) from None
         self._load_settings()
         return InitResult(
-            settings_file=str(target), settings_created=created, state=self._open_state()
+            settings_file=str(target), settings_created=created, state=self._make_state()
         )
 
     def doctor(self) -> DoctorReport:
-        """Run every check; one that fails does not stop the others."""
+        """Run every check, which only looks; one that fails does not stop the others."""
         checks = (
             ("python", self._python),
             ("java", self._java),
             ("spark", self._spark),
-            ("settings", self._load_settings),
-            ("state database", self._open_state),
+            (_SETTINGS, self._load_settings),
+            ("state database", self._look_at_state),
             ("disk", self._disk),
             ("catalog", self._reach_platform),
         )
@@ -111,5 +114,12 @@ def _checked(name: str, check: Callable[[], str]) -> DoctorCheck:
         return DoctorCheck(name=name, status="ok", detail=check())
     except _Warning as finding:
         return DoctorCheck(name=name, status="warn", detail=str(finding))
+    except NoCatalogError as error:
+        return DoctorCheck(name=name, status="warn", detail=error.message, hint=error.hint)
+    except InvalidSettingsError as error:
+        if name != _SETTINGS:
+            return DoctorCheck(name=name, status="warn", detail="not checked: see settings")
+        detail = "\n".join(error.lines())
+        return DoctorCheck(name=name, status="fail", detail=detail, hint=error.hint)
     except LumosError as error:
         return DoctorCheck(name=name, status="fail", detail=error.message, hint=error.hint)

@@ -27,6 +27,7 @@ class SearchHit(CanonicalModel):
     tags: tuple[str, ...] = ()
     quality_score: Percent | None = None
     freshness: Freshness | None = None
+    last_modified: UtcDatetime | None = None
     version: str | None = None
     description: str | None = None
     updated_at: UtcDatetime | None = None

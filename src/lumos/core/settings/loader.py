@@ -220,7 +220,7 @@ class _Load:
                 if problem.path not in known  # an unset variable is no second problem
             ]
             return None
-        register_fields(settings, self._secrets)
+        register_fields(_without_plain_address(settings), self._secrets)
         return settings
 
     def _written(self, path: KeyPath) -> KeyPath:
@@ -240,6 +240,14 @@ class _Load:
     def _problem(self, path: KeyPath, message: str) -> None:
         line = self._document.line_of(path) if self._document else None
         self._problems.append(SettingsProblem(key_text(path), line, message))
+
+
+def _without_plain_address(settings: LumosSettings) -> LumosSettings:
+    """Leave out a database address without credentials: masked, a message could not name it."""
+    url = settings.database_url
+    if url is None or find_secrets(url.get_secret_value()):
+        return settings
+    return settings.model_copy(update={"database_url": None})
 
 
 def _without_placeholders(value: JsonValue) -> JsonValue:

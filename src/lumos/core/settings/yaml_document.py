@@ -11,9 +11,9 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from lumos.core.errors import ConfigurationError, InputUnreadableError
+from lumos.core.errors import ConfigurationError, InputUnreadableError, LumosError
 from lumos.core.settings.problems import (
     InvalidSettingsError,
     SettingsProblem,
@@ -29,6 +29,32 @@ MAX_BYTES: Final = 1_000_000
 MAX_DEPTH: Final = 50
 MAX_NODES: Final = 100_000
 
+
+class DocumentKind(NamedTuple):
+    """What a document is for, which decides how a missing or large one is told."""
+
+    noun: str
+    missing: type[LumosError]
+    hint: str
+    max_bytes: int
+    max_nodes: int
+
+
+SETTINGS: Final = DocumentKind(
+    "settings file",
+    ConfigurationError,
+    hint="make one with: lumos init",
+    max_bytes=MAX_BYTES,
+    max_nodes=MAX_NODES,
+)
+ITEMS: Final = DocumentKind(
+    "file",
+    InputUnreadableError,
+    hint="check the path",
+    max_bytes=64_000_000,
+    max_nodes=6_000_000,
+)
+
 _TAG = "tag:yaml.org,2002:"
 _PLAIN_TAGS = frozenset(
     _TAG + name for name in ("str", "int", "float", "bool", "null", "timestamp", "value", "merge")
@@ -41,9 +67,12 @@ _BASES = {"0o": 8, "0x": 16, "0b": 2}
 class SettingsDocument:
     """The plain value of a document and where its keys stand."""
 
-    def __init__(self, text: str, *, file: str, is_json: bool = False) -> None:
+    def __init__(
+        self, text: str, *, file: str, is_json: bool = False, kind: DocumentKind = SETTINGS
+    ) -> None:
         self.file = file
         self._text = text
+        self._max_nodes = kind.max_nodes
         self._root: Node | None = None
         self.value: JsonValue = self._read_json() if is_json else self._read_yaml()
 
@@ -65,7 +94,9 @@ class SettingsDocument:
 
     def _read_yaml(self) -> JsonValue:
         self._root = _compose(self._text, self.file)
-        return None if self._root is None else _Builder(self.file).build(self._root)
+        return (
+            None if self._root is None else _Builder(self.file, self._max_nodes).build(self._root)
+        )
 
     def _read_json(self) -> JsonValue:
         def unique(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
@@ -82,7 +113,7 @@ class SettingsDocument:
             raise _invalid(self.file, error.lineno, f"not valid JSON: {error.msg}") from None
         except RecursionError:
             raise _too_deep(self.file, None) from None
-        _check_limits(value, self.file)
+        _check_limits(value, self.file, max_nodes=self._max_nodes)
         return value
 
 
@@ -90,46 +121,47 @@ class _DuplicateKeyError(Exception):
     """A JSON object names one key twice."""
 
 
-def read_document(path: Path, *, shown_as: str | None = None) -> SettingsDocument:
-    """Read a settings file; one whose name ends in `.json` strictly as JSON, any other as YAML.
+def read_document(
+    path: Path, *, shown_as: str | None = None, kind: DocumentKind = SETTINGS
+) -> SettingsDocument:
+    """Read a file; one whose name ends in `.json` strictly as JSON, any other as YAML.
 
     Raises:
-        ConfigurationError: the file is missing, too large, not UTF-8 or not well-formed.
-        InputUnreadableError: the file exists but cannot be read.
+        ConfigurationError: the file is too large, not UTF-8 or not well-formed, or a settings
+            file is missing.
+        InputUnreadableError: the file exists but cannot be read, or one of items is missing.
     """
     file = shown_as or str(path)
-    content = read_limited(path, file=file)
+    content = read_limited(path, file=file, kind=kind)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise _invalid(file, line, "not UTF-8 text") from None
-    return SettingsDocument(text, file=file, is_json=path.suffix.lower() == ".json")
+    return SettingsDocument(text, file=file, is_json=path.suffix.lower() == ".json", kind=kind)
 
 
-def read_limited(path: Path, *, file: str) -> bytes:
+def read_limited(path: Path, *, file: str, kind: DocumentKind = SETTINGS) -> bytes:
     """Return the bytes of a small regular file, refusing folders, devices and large files."""
     try:
         # Opening a pipe or a device could wait for ever, so its kind is looked at first.
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+            found = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
             raise InputUnreadableError(
-                f"{file} is {kind}, not a settings file", hint="give the path of a file"
+                f"{file} is {found}, not a {kind.noun}", hint="give the path of a file"
             )
         with path.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
+            content = stream.read(kind.max_bytes + 1)
     except FileNotFoundError:
-        raise ConfigurationError(
-            f"there is no settings file {file}", hint="make one with: lumos init"
-        ) from None
+        raise kind.missing(f"there is no {kind.noun} {file}", hint=kind.hint) from None
     except OSError as error:
         raise InputUnreadableError(
             f"cannot read {file}: {error.strerror or type(error).__name__}",
             hint="check the path and the permissions of the file",
         ) from error
-    if len(content) > MAX_BYTES:
-        raise _invalid(file, None, f"larger than {MAX_BYTES:,} bytes")
+    if len(content) > kind.max_bytes:
+        raise _invalid(file, None, f"larger than {kind.max_bytes:,} bytes")
     return content
 
 
@@ -176,8 +208,9 @@ def _without_values(reason: object) -> str:
 class _Builder:
     """Builds plain values from nodes, counting what aliases expand to."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, max_nodes: int) -> None:
         self._file = file
+        self._max_nodes = max_nodes
         self._nodes = 0
         self._problems: list[SettingsProblem] = []
 
@@ -189,8 +222,10 @@ class _Builder:
 
     def _value(self, node: Node, path: tuple[str | int, ...]) -> JsonValue:
         self._nodes += 1
-        if self._nodes > MAX_NODES:
-            raise _invalid(self._file, None, f"more than {MAX_NODES:,} values, aliases expanded")
+        if self._nodes > self._max_nodes:
+            raise _invalid(
+                self._file, None, f"more than {self._max_nodes:,} values, aliases expanded"
+            )
         if len(path) > MAX_DEPTH:
             raise _too_deep(self._file, _line(node))
         kind = _kind(node)
@@ -323,7 +358,7 @@ def _child(node: Node, part: str | int) -> tuple[int, Node] | None:
     return None
 
 
-def _check_limits(value: JsonValue, file: str) -> None:
+def _check_limits(value: JsonValue, file: str, *, max_nodes: int) -> None:
     nodes = 0
     waiting: list[tuple[JsonValue, int]] = [(value, 0)]
     while waiting:
@@ -335,8 +370,8 @@ def _check_limits(value: JsonValue, file: str) -> None:
             waiting.extend((child, depth + 1) for child in item.values())
         elif isinstance(item, list):
             waiting.extend((child, depth + 1) for child in item)
-    if nodes > MAX_NODES:
-        raise _invalid(file, None, f"more than {MAX_NODES:,} values")
+    if nodes > max_nodes:
+        raise _invalid(file, None, f"more than {max_nodes:,} values")
 
 
 def _too_deep(file: str, line: int | None) -> InvalidSettingsError:

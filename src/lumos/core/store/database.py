@@ -226,6 +226,11 @@ def engine_for(url_or_path: str | Path) -> Engine:
         return PostgresEngine(text)
     if text.startswith(_SQLITE):
         text = text.removeprefix(_SQLITE)
+        if "?" in text:
+            raise ConfigurationError(
+                "the URL of a SQLite state database takes no parameters after ?",
+                hint="give sqlite:///PATH alone; a path with ? in it is written without sqlite:///",
+            )
     if "://" in text or not text or text == ":memory:" or "\0" in text:
         raise ConfigurationError(
             "the state database is a file path, sqlite:///PATH or postgresql://…",

@@ -2,34 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lumos.bootstrap import Application
 from lumos.core.errors import EXIT_GATE_FAILED
-from lumos.entry.cli.output import AsJson, print_json, print_report
+from lumos.entry.cli.output import AsJson, StoppedError, print_json, print_report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pydantic import JsonValue
+
+    from lumos.core.run_report import RunReport
 
 
 def run(
     context: typer.Context,
-    steps: Annotated[list[str], typer.Argument(metavar="OP[:ARG]...", help="The operations.")],
+    steps: Annotated[
+        list[str], typer.Argument(metavar="OPERATION", help="What to do, as listed above.")
+    ],
     strict: Annotated[bool, typer.Option("--strict", help="End with 1 if an item failed.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run operations in order; an error ends the chain.
 
-    Operations: import:FILE, export:FILE, validate:FILE, snapshot, create-users:FILE,
-    create-groups:FILE, assign-ownership:FILE, enrich:FILE.
+    \b
+    import:FILE            read a snapshot into the catalog
+    export:FILE            write the catalog to a file
+    validate:FILE          check a snapshot
+    snapshot               store what the catalog holds
+    create-users:FILE      create the users of a file
+    create-groups:FILE     create the groups of a file
+    assign-ownership:FILE  give datasets their owners
+    enrich:FILE            add tags, documentation and properties
 
     Example: lumos run import:january.json enrich:docs.yaml snapshot
-    """
+    """  # noqa: D301 - the help needs the character itself
     application: Application = context.obj
-    result = application.chains.run(steps)
+    done: list[RunReport] = []
+    try:
+        for report in application.chains.run(steps):
+            done.append(report)
+            if not as_json:
+                print_report(report)
+    except BaseException as error:
+        if not done:
+            raise
+        raise StoppedError(error, answer=_answer(done)) from error
     if as_json:
-        print_json(result.as_json())
-    else:
-        for report in result.steps:
-            print_report(report)
-    if strict and any(report.failed for report in result.steps):
+        print_json(_answer(done))
+    if strict and any(report.failed for report in done):
         raise typer.Exit(EXIT_GATE_FAILED)
+
+
+def _answer(reports: Iterable[RunReport]) -> dict[str, JsonValue]:
+    return {"steps": [report.as_json() for report in reports]}

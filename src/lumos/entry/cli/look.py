@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lumos.bootstrap import Application
-from lumos.entry.cli.output import AsJson, print_changes, print_json, print_line
+from lumos.entry.cli.dataset_text import dataset_lines, moment
+from lumos.entry.cli.output import AsJson, counted, print_changes, print_json, print_line
 
 if TYPE_CHECKING:
-    from lumos.core.models import Field, FieldType, LumosDataset
     from lumos.core.platform.interface import SearchHit
 
 Dataset = Annotated[str, typer.Argument(help="A URN, or a name that only one dataset has.")]
@@ -61,9 +60,11 @@ def search(
         return
     everything = page.total + page.excluded_total
     if min_quality is None:
-        print_line(f"Results ({page.total:,} datasets):")
+        print_line(f"Results ({counted(page.total, 'dataset')}):")
     else:
-        print_line(f"Results ({page.total:,} of {everything:,} datasets meet quality threshold):")
+        print_line(
+            f"Results ({page.total:,} of {counted(everything, 'dataset')} meet quality threshold):"
+        )
     for number, hit in enumerate(page.hits, start=offset + 1):
         print_line(f"\n{number}. {_display_name(hit)}\n   {_facts(hit)}\n   {hit.urn}")
     if page.excluded:
@@ -83,8 +84,9 @@ def _facts(hit: SearchHit) -> str:
     facts = [f"Platform: {platform}", f"Owner: {', '.join(hit.owners) or 'none'}"]
     if hit.quality_score is not None:
         facts.append(f"Quality: {hit.quality_score:g}%")
-    if isinstance(hit.freshness, datetime):
-        facts.append(f"Last updated: {hit.freshness:%Y-%m-%d %H:%M} UTC")
+    updated = hit.freshness if isinstance(hit.freshness, datetime) else hit.last_modified
+    if updated:
+        facts.append(f"Last updated: {moment(updated)}")
     elif hit.freshness is not None:
         facts.append(f"Freshness: {hit.freshness}")
     if hit.version:
@@ -102,61 +104,8 @@ def show(context: typer.Context, dataset: Dataset, as_json: AsJson = False) -> N
     if as_json:
         print_json(found.to_json())
         return
-    for line in _dataset_lines(found):
+    for line in dataset_lines(found):
         print_line(line)
-
-
-def _dataset_lines(dataset: LumosDataset) -> Iterator[str]:
-    version = f"  version {dataset.version}" if dataset.version else ""
-    yield f"{dataset.name}{version}"
-    yield dataset.urn
-    if dataset.documentation.description:
-        yield dataset.documentation.description
-    owners = [f"{owner.name} ({owner.type})" for owner in dataset.ownership.owners]
-    facts = {
-        "platform": dataset.platform,
-        "format": dataset.format,
-        "owners": ", ".join(owners),
-        "tags": ", ".join(dataset.tags),
-        "domains": ", ".join(dataset.governance.domains),
-        "partitions": dataset.location.partitioning if dataset.location else None,
-        "rows": _rows(dataset),
-        "quality": f"{dataset.quality.score:g}%"
-        if dataset.quality and dataset.quality.score
-        else "",
-        "upstream": ", ".join(dataset.lineage.upstream),
-        "downstream": ", ".join(dataset.lineage.downstream),
-    }
-    yield from (f"  {name:<11}{value}" for name, value in facts.items() if value)
-    yield f"columns ({len(dataset.schema.fields)}):"
-    for field in dataset.schema.fields:
-        yield from _field_lines(field, dataset.schema.primary_key, depth=1)
-
-
-def _rows(dataset: LumosDataset) -> str:
-    facts = dataset.statistics
-    if facts is None:
-        return ""
-    if facts.row_count is not None:
-        return f"{facts.row_count:,}"
-    return f"about {facts.row_count_estimate:,}" if facts.row_count_estimate is not None else ""
-
-
-def _field_lines(field: Field, primary_key: tuple[str, ...], *, depth: int) -> Iterator[str]:
-    marks = [
-        "" if field.nullable else "required",
-        "key" if depth == 1 and field.name in primary_key else "",
-        "pii" if field.pii else "",
-    ]
-    notes = " ".join(mark for mark in marks if mark)
-    text = f"  -- {field.description}" if field.description else ""
-    yield f"{'  ' * depth}{field.name}: {_type_text(field)} {notes}".rstrip() + text
-    for member in field.fields:
-        yield from _field_lines(member, (), depth=depth + 1)
-
-
-def _type_text(field: FieldType) -> str:
-    return "STRUCT" if field.fields else field.signature()
 
 
 def history(context: typer.Context, dataset: Dataset, as_json: AsJson = False) -> None:

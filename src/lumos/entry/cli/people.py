@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from lumos.core.run_report import RunReport
 
 app = typer.Typer(
-    help="Users, groups and owners by file.", no_args_is_help=True, rich_markup_mode=None
+    help="Users, groups and owners by file.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
 )
 File = Annotated[Path, typer.Argument(help="A YAML or JSON file.")]
 Strict = Annotated[bool, typer.Option("--strict", help="End with 1 if an item failed.")]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lumos.bootstrap import Application
-from lumos.core.errors import EXIT_GATE_FAILED, UsageError
+from lumos.core.errors import EXIT_GATE_FAILED, InputUnreadableError, UsageError
 from lumos.entry.cli.output import (
     AsJson,
+    counted,
     print_badge,
     print_changes,
     print_json,
@@ -27,6 +31,18 @@ if TYPE_CHECKING:
 
 _STANDARD_STREAM = "-"
 _LARGEST_BATCH = 100_000
+_CHANGES_OF_A_SECTION = ("added", "removed", "changed")
+SnapshotArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SNAPSHOT",
+        help="A file, a snapshot folder, an id or `latest`; - for standard input.",
+        show_default=False,
+    ),
+]
+SnapshotOption = Annotated[
+    str | None, typer.Option("--input", "-i", help="The same as SNAPSHOT.", show_default=False)
+]
 
 
 class FailOn(StrEnum):
@@ -75,24 +91,24 @@ def export(
     else:
         counts = result.statistics
         print_line(
-            f"wrote {counts.datasets:,} datasets and {counts.lineage_edges:,} lineage edges "
-            f"to {result.output}"
+            f"wrote {counted(counts.datasets, 'dataset')} and "
+            f"{counted(counts.lineage_edges, 'lineage edge')} to {result.output}"
         )
 
 
 def validate(
     context: typer.Context,
-    input_: Annotated[
-        str, typer.Option("--input", "-i", help="A file, a snapshot folder, an id or `latest`.")
-    ],
+    snapshot: SnapshotArgument = None,
+    input_: SnapshotOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a snapshot: shape, references, counts and checksums. Ends with 1 when a check fails.
 
-    Example: lumos validate --input backup.json
+    Example: lumos validate backup.json
     """
     application: Application = context.obj
-    result = application.snapshots.validate(input_)
+    with _given_snapshot(snapshot, input_) as reference:
+        result = application.snapshots.validate(reference)
     if as_json:
         print_json(result.as_json())
     else:
@@ -104,9 +120,8 @@ def validate(
 
 def import_(
     context: typer.Context,
-    input_: Annotated[
-        str, typer.Option("--input", "-i", help="A file, a snapshot folder, an id or `latest`.")
-    ],
+    snapshot: SnapshotArgument = None,
+    input_: SnapshotOption = None,
     platform: Annotated[
         str | None, typer.Option(help="The catalog to fill; else that of the settings.")
     ] = None,
@@ -131,7 +146,7 @@ def import_(
     Existing datasets get the snapshot's technical state; owners, tags, documentation and
     properties that people added stay, unless --overwrite.
 
-    Example: lumos import --input backup.json --dry-run
+    Example: lumos import backup.json --dry-run
     """
     from lumos.feature.snapshot.import_plan import ImportMode
 
@@ -144,9 +159,10 @@ def import_(
     }
     mode = next((mode for mode, asked in chosen.items() if asked), ImportMode.UPDATE)
     application: Application = context.obj
-    result = application.importer(platform).run(
-        input_, mode=mode, dry_run=dry_run, batch_size=batch_size
-    )
+    with _given_snapshot(snapshot, input_) as reference:
+        result = application.importer(platform).run(
+            reference, mode=mode, dry_run=dry_run, batch_size=batch_size
+        )
     if as_json:
         print_json(result.as_json())
     else:
@@ -183,15 +199,51 @@ def diff(
         print_json(result.as_json())
     else:
         print_changes(result.changes)
+        for line in _section_lines(result):
+            print_line(line)
         levels = ", ".join(
             f"{count:,} {name.lower().replace('_', '-')}"
             for name, count in result.summary.levels.items()
         )
-        print_line(f"{result.summary.changes:,} changes: {levels}")
-        if result.unobserved:
-            print_line(f"{len(result.unobserved):,} datasets were not observed, so not removed")
+        print_line(f"{counted(result.summary.changes, 'change')}: {levels}")
+        if unobserved := len(result.unobserved):
+            verb = "was" if unobserved == 1 else "were"
+            print_line(f"{counted(unobserved, 'dataset')} {verb} not observed, so not removed")
     if _fails(result, fail_on):
         raise typer.Exit(EXIT_GATE_FAILED)
+
+
+@contextmanager
+def _given_snapshot(argument: str | None, option: str | None) -> Iterator[str]:
+    """Give the snapshot that was named in one of both ways; standard input becomes a file."""
+    given = [each for each in (argument, option) if each is not None]
+    if len(given) != 1:
+        raise UsageError(
+            "give one snapshot, as an argument or with --input",
+            hint="a file, a snapshot folder, an id, `latest`, or - for standard input",
+        )
+    if given != [_STANDARD_STREAM]:
+        yield given[0]
+        return
+    with tempfile.TemporaryDirectory(prefix="lumos-") as folder:
+        file = Path(folder) / "standard-input.json"
+        try:
+            with file.open("wb") as stream:
+                shutil.copyfileobj(sys.stdin.buffer, stream)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise InputUnreadableError(
+                f"cannot keep standard input: {reason}", hint="give a file instead"
+            ) from error
+        yield str(file)
+
+
+def _section_lines(result: DiffResult) -> Iterator[str]:
+    """Say how the sections beside the datasets differ, where they do."""
+    for name, counts in result.summary.sections.items():
+        found = [f"{counts[kind]:,} {kind}" for kind in _CHANGES_OF_A_SECTION if counts[kind]]
+        if found:
+            yield f"{name.replace('_', ' ')}: {', '.join(found)}"
 
 
 def _fails(result: DiffResult, fail_on: FailOn) -> bool:
@@ -199,7 +251,7 @@ def _fails(result: DiffResult, fail_on: FailOn) -> bool:
         case FailOn.NEVER:
             return False
         case FailOn.ANY:
-            return bool(result.changes)
+            return bool(result.changes) or any(_section_lines(result))
         case FailOn.CAUTION:
             return any(change.caution or change.level == "BREAKING" for change in result.changes)
         case FailOn.BREAKING:

@@ -17,7 +17,7 @@ def init(context: typer.Context, as_json: AsJson = False) -> None:
     Example: lumos init
     """
     application: Application = context.obj
-    result = application.system.init(Path.cwd())
+    result = application.system.init(Path())
     if as_json:
         print_json(result.as_json())
         return
@@ -39,6 +39,7 @@ def doctor(context: typer.Context, as_json: AsJson = False) -> None:
     else:
         for check in report.checks:
             hint = f" ({check.hint})" if check.hint else ""
-            print_badge(check.status, f"{check.name}: {check.detail}{hint}")
+            detail = check.detail.replace("\n", "\n  ")
+            print_badge(check.status, f"{check.name}: {detail}{hint}")
     if not report.ok:
         raise typer.Exit(EXIT_GATE_FAILED)

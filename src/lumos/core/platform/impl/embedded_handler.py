@@ -245,6 +245,7 @@ def _hit(row: Row) -> SearchHit:
     ownership = cast("dict[str, list[dict[str, str]]]", document.get("ownership") or {})
     quality = cast("dict[str, JsonValue]", document.get("quality") or {})
     documentation = cast("dict[str, JsonValue]", document.get("documentation") or {})
+    statistics = cast("dict[str, JsonValue]", document.get("statistics") or {})
     return SearchHit.from_json(
         {
             "urn": row.text("urn"),
@@ -257,6 +258,7 @@ def _hit(row: Row) -> SearchHit:
             "tags": document.get("tags", ()),
             "quality_score": row["quality_score"],
             "freshness": quality.get("freshness"),
+            "last_modified": statistics.get("last_modified"),
             "version": row["version"],
             "description": documentation.get("description"),
             "updated_at": row["updated_at"],

@@ -1,0 +1,61 @@
+"""`lumos init` makes what is needed, `lumos doctor` only looks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from command_line import Lumos
+
+
+def test_init_names_both_places_from_here(lumos: Lumos) -> None:
+    assert lumos("init").stdout.splitlines()[:2] == [
+        "wrote lumos.yaml",
+        "state database: .lumos/lumos.db",
+    ]
+
+
+def test_doctor_makes_nothing(lumos: Lumos, project: Path) -> None:
+    result = lumos("doctor")
+
+    assert result.exit_code == 0, result.stdout
+    assert list(project.iterdir()) == []
+    assert "[warn] state database: there is no catalog yet at .lumos/lumos.db" in result.stdout
+    assert "[warn] catalog: there is no catalog yet" in result.stdout
+    assert "lumos init" in result.stdout
+
+
+def test_doctor_leaves_a_catalog_as_it_is(lumos: Lumos, project: Path) -> None:
+    lumos("init")
+    before = (project / ".lumos" / "lumos.db").read_bytes()
+
+    assert "[ok] catalog: embedded answers" in lumos("doctor").stdout
+    assert (project / ".lumos" / "lumos.db").read_bytes() == before
+
+
+def test_doctor_shows_every_problem_of_the_settings_once(lumos: Lumos, project: Path) -> None:
+    (project / "lumos.yaml").write_text("sorces: []\nplatfrom: x\n")
+
+    result = lumos("doctor")
+
+    assert result.exit_code == 1
+    assert result.stdout.count("unknown key 'sorces'") == 1
+    assert result.stdout.count("  lumos.yaml:2: unknown key 'platfrom'") == 1
+    assert "[warn] catalog: not checked: see settings" in result.stdout
+
+
+def test_the_path_of_a_database_is_no_secret(lumos: Lumos, project: Path) -> None:
+    (project / "lumos.yaml").write_text(f"database_url: {project}/shared/lumos.db\n")
+
+    assert f"there is no catalog yet at {project}/shared/lumos.db" in lumos("search").error_line
+
+
+def test_a_sqlite_url_takes_no_parameters(lumos: Lumos, project: Path) -> None:
+    url = f"sqlite:///{project}/x.db?password=hunter2-hunter2"
+    (project / "lumos.yaml").write_text(f"database_url: {url}\n")
+
+    for command in (("init",), ("search",)):
+        result = lumos(*command)
+        assert result.exit_code == 2
+        assert "takes no parameters" in result.error_line
+        assert "hunter2" not in result.stderr
+    assert [path.name for path in project.iterdir()] == ["lumos.yaml"]
