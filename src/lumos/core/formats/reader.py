@@ -218,3 +218,13 @@ class _File:
         elif self._gzip and not self._promised_gzip:
             warnings.append("it is a gzip archive but its name does not say so")
         return replace(facts, warnings=(*warnings, *facts.warnings)) if warnings else facts
+
+
+def preload() -> None:
+    """Import now what readers import late, so that processes forked later need not."""
+    import fastavro  # noqa: F401
+    import pyarrow.orc
+    import pyarrow.parquet  # noqa: F401
+
+    content = b'{"a": [{"b": 1}]}'
+    read_file(io.BytesIO(content), size=len(content), name="a.json").to_json()
