@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import orjson
 import pytest
 
 from command_line import JANUARY, SHOP, Lumos, Result, run_in_child, run_in_shell
@@ -48,7 +49,21 @@ def test_an_argument_that_is_no_text_is_no_internal_error(
     assert result.exit_code in {0, USAGE, UNREADABLE}, result
     assert "internal" not in result.stderr
     if "--json" in command:
-        assert isinstance(result.json(), dict)
+        assert isinstance(orjson.loads(result.stdout), dict)  # refuses halves of characters
+
+
+@pytest.mark.parametrize("command", ["show", "history", "show --json"])
+def test_a_name_that_is_no_text_is_said_to_be(project: Path, command: str) -> None:
+    result = run_in_shell(f"lumos {command} {NOT_TEXT}", folder=project)
+
+    assert_told_in_one_line(result, code=USAGE, says="it is not UTF-8 text")
+
+
+def test_a_path_that_is_no_text_is_a_path_still(project: Path) -> None:
+    result = run_in_shell(f"lumos --state-dir {NOT_TEXT} import {JANUARY} --json", folder=project)
+
+    assert result.exit_code == 0, result
+    assert (project / os.fsdecode(b"a\xff") / "lumos.db").exists()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 import typer
@@ -108,20 +109,23 @@ def _as_lumos_error(error: BaseException, arguments: Sequence[str]) -> LumosErro
 def _detail(error: LumosError) -> dict[str, JsonValue]:
     from lumos.core.settings.problems import InvalidSettingsError
 
-    redact = PROCESS_SECRETS.redact
     detail: dict[str, JsonValue] = {
-        name: redact(value) if isinstance(value, str) else value
+        name: _harmless(value) if isinstance(value, str) else value
         for name, value in error.as_json().items()
     }
     if isinstance(error, InvalidSettingsError):
-        detail["problems"] = [redact(line) for line in error.lines()]
+        detail["problems"] = [_harmless(line) for line in error.lines()]
     return detail
+
+
+def _harmless(text: str) -> str:
+    return printable(PROCESS_SECRETS.redact(text))
 
 
 def _write_error(text: str) -> None:
     """Write to standard error; where that fails too there is nobody left to tell."""
     try:
-        typer.echo(printable(PROCESS_SECRETS.redact(text)), err=True)
+        typer.echo(_harmless(text), err=True)
     except (OSError, ValueError):
         _silence(sys.stderr)
 
@@ -149,9 +153,10 @@ def _is_from_printing(error: OSError) -> bool:
 
 def _silence(stream: TextIO) -> None:
     """Let what is still buffered go nowhere; else Python tries again as it ends, and complains."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+    with suppress(OSError, ValueError):  # a stream of a test or a notebook has no file
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def _hold_closed_streams() -> None:

@@ -15,8 +15,19 @@ from lumos.entry.cli.output import AsJson, counted, print_changes, print_json, p
 if TYPE_CHECKING:
     from lumos.core.platform.interface import SearchHit
 
-Dataset = Annotated[str, typer.Argument(help="A URN, or a name that only one dataset has.")]
 _LAST_OFFSET = 1_000_000_000
+
+
+def _is_text(value: str) -> str:
+    if any("\ud800" <= char <= "\udfff" for char in value):
+        raise typer.BadParameter("it is not UTF-8 text")
+    return value
+
+
+Dataset = Annotated[
+    str,
+    typer.Argument(callback=_is_text, help="A URN, or a name that only one dataset has."),
+]
 
 
 def _is_a_number(value: float | None) -> float | None:

@@ -75,7 +75,7 @@ def print_json(document: JsonValue) -> None:
     except TypeError:  # a name that is no Unicode, which the operating system allows
         import json
 
-        content = json.dumps(document, indent=2).encode()
+        content = json.dumps(document, indent=2, ensure_ascii=False).encode("utf-8", "replace")
     with writing_output():
         typer.echo(content)
 
