@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+from collections import defaultdict
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+
+from lumos.core.changes import RULES_BY_ID, diff_datasets
+from lumos.core.formats.parquet import read_parquet
+from lumos.core.models import LumosDataset
+from lumos.feature.demo.lake import (
+    CUT_OFF,
+    DISGUISED,
+    EMPTY,
+    EXPECTED_CHANGES,
+    EXPECTED_UNREADABLE,
+    evolve_lake,
+    expected_datasets,
+    write_lake,
+)
+from lumos.feature.discovery.assembling import FilePlace, dataset_names, place_of
+from lumos.feature.discovery.datasets import FileTotals, Layout, SourceRoot, dataset_of
+from lumos.feature.discovery.merging import SchemaVariant, merge_schemas
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("first")
+    write_lake(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def evolved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("evolved")
+    write_lake(root)
+    evolve_lake(root)
+    return root
+
+
+def files_of(root: Path) -> dict[str, tuple[str, int]]:
+    return {
+        path.relative_to(root).as_posix(): (
+            hashlib.sha256(path.read_bytes()).hexdigest(),
+            path.stat().st_mtime_ns,
+        )
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+def placed(root: Path) -> dict[tuple[str, ...], list[tuple[str, FilePlace]]]:
+    """Group the readable files as the pipeline does: by dataset, then by what the bytes are."""
+    found: dict[tuple[str, ...], dict[str | None, list[tuple[str, FilePlace]]]] = defaultdict(dict)
+    for path in files_of(root):
+        place = place_of(path)
+        if place is not None and path not in EXPECTED_UNREADABLE:
+            format_ = "csv" if path == DISGUISED else place.format
+            found[place.dataset].setdefault(format_, []).append((path, place))
+    return {
+        dataset_names(dataset, formats)[format_]: files
+        for dataset, formats in found.items()
+        for format_, files in formats.items()
+    }
+
+
+@pytest.mark.parametrize("state", ["first", "evolved"])
+def test_the_files_on_disk_are_the_datasets_that_the_manifest_promises(
+    state: str, request: pytest.FixtureRequest
+) -> None:
+    root: Path = request.getfixturevalue(state)
+    found = {
+        "/".join(name): (len(files), {place.partitioning for _, place in files})
+        for name, files in placed(root).items()
+    }
+    expected = {
+        dataset.name: (dataset.files, {dataset.partitioning})
+        for dataset in expected_datasets(evolved=state == "evolved")
+    }
+    assert found == expected
+
+
+@pytest.mark.parametrize("state", ["first", "evolved"])
+def test_rows_and_columns_are_those_of_the_manifest(
+    state: str, request: pytest.FixtureRequest
+) -> None:
+    root: Path = request.getfixturevalue(state)
+    files = placed(root)
+    for dataset in expected_datasets(evolved=state == "evolved"):
+        rows, columns = 0, set[str]()
+        for path, place in files[tuple(dataset.name.split("/"))]:
+            count, names = content_of(root / path, dataset.format)
+            rows += count
+            columns |= names | {
+                key for key in place.partition_keys if f"{key}=" in (place.partitioning or "")
+            }
+        assert (rows, columns) == (dataset.rows, set(dataset.columns)), dataset.name
+
+
+def content_of(path: Path, format_: str) -> tuple[int, set[str]]:
+    import fastavro
+
+    if format_ == "parquet":
+        parquet = pq.ParquetFile(path)
+        return parquet.metadata.num_rows, set(parquet.schema_arrow.names)
+    if format_ == "orc":
+        file = orc.ORCFile(path)
+        return file.nrows, set(file.schema.names)
+    if format_ == "avro":
+        with path.open("rb") as stream:
+            rows = [row for row in fastavro.reader(stream) if isinstance(row, dict)]
+        return len(rows), {str(name) for name in rows[0]}
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+    if format_ == "json":
+        import json
+
+        records = [json.loads(line) for line in text.splitlines()]
+        return len(records), set(records[0])
+    header, *lines = text.splitlines()
+    return len(lines), set(header.split("\t" if ".tsv" in path.name else ","))
+
+
+def test_there_are_about_thirty_datasets_in_all_formats_and_a_few_megabytes_at_most(
+    first: Path,
+) -> None:
+    datasets = expected_datasets()
+    assert 30 <= len(datasets) <= 40
+    assert {dataset.format for dataset in datasets} == {"parquet", "csv", "json", "avro", "orc"}
+    assert sum(path.stat().st_size for path in first.rglob("*") if path.is_file()) < 3_000_000
+
+
+def test_the_lake_is_the_same_to_the_last_byte_and_second(first: Path, tmp_path: Path) -> None:
+    write_lake(tmp_path)
+    assert files_of(tmp_path) == files_of(first)
+
+
+def test_evolving_twice_is_evolving_once_and_writing_takes_it_back(
+    first: Path, evolved: Path, tmp_path: Path
+) -> None:
+    write_lake(tmp_path)
+    (tmp_path / "notes.txt").write_text("mine")
+    evolve_lake(tmp_path)
+    evolve_lake(tmp_path)
+    (tmp_path / "notes.txt").rename(tmp_path.parent / "notes.txt")
+    assert files_of(tmp_path) == files_of(evolved)
+    (tmp_path.parent / "notes.txt").rename(tmp_path / "notes.txt")
+    write_lake(tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    (tmp_path / "notes.txt").unlink()
+    assert files_of(tmp_path) == files_of(first)
+
+
+def test_files_that_evolve_show_it_in_their_time(first: Path, evolved: Path) -> None:
+    before, after = files_of(first), files_of(evolved)
+    for path in before.keys() & after.keys():
+        content_changed = before[path][0] != after[path][0]
+        assert content_changed == (before[path][1] != after[path][1]), path
+    assert before.keys() - after.keys() == {"legacy/fax_orders.csv"}
+    assert {path.split("/")[1] for path in after.keys() - before.keys()} == {
+        "orders",
+        "clickstream",
+        "influencers.jsonl",
+    }
+
+
+def test_the_damaged_files_are_damaged_as_promised(first: Path) -> None:
+    cut_off = (first / CUT_OFF).read_bytes()
+    assert cut_off.startswith(b"PAR1")
+    assert not cut_off.endswith(b"PAR1")
+    assert (first / EMPTY).read_bytes() == b""
+    assert (first / DISGUISED).read_text().startswith("return_id,returned_on,resaleable\n")
+
+
+def test_every_promised_change_names_a_rule_that_exists_and_a_dataset_of_the_lake() -> None:
+    before = {dataset.name: dataset for dataset in expected_datasets()}
+    after = {dataset.name: dataset for dataset in expected_datasets(evolved=True)}
+    changed = {
+        name
+        for name in before.keys() | after.keys()
+        if name not in before or name not in after or before[name].columns != after[name].columns
+    }
+    assert {change.rule for change in EXPECTED_CHANGES} <= RULES_BY_ID.keys()
+    assert changed == {
+        change.dataset for change in EXPECTED_CHANGES if change.rule != "type.changed"
+    }
+
+
+@pytest.mark.parametrize("name", ["crm/customers", "sales/orders", "web/clickstream"])
+def test_merging_the_real_files_finds_the_promised_changes(
+    name: str, first: Path, evolved: Path
+) -> None:
+    changes = diff_datasets(built(first, name), built(evolved, name))
+    assert [(change.rule, change.path) for change in changes] == [
+        (change.rule, change.field) for change in EXPECTED_CHANGES if change.dataset == name
+    ]
+
+
+def built(root: Path, name: str) -> LumosDataset:
+    """Build a Parquet dataset as the pipeline does, without the pipeline."""
+    variants, layouts, rows = [], [], 0
+    files = placed(root)[tuple(name.split("/"))]
+    for path, place in files:
+        content = (root / path).read_bytes()
+        facts = read_parquet(io.BytesIO(content), size=len(content))
+        rows += facts.rows or 0
+        variants.append(SchemaVariant(facts.schema, newest=(root / path).stat().st_mtime_ns))
+        layouts.append(
+            Layout(place.prefix, place.partitioning, place.partition_keys, place.partition_types)
+        )
+    return dataset_of(
+        SourceRoot("local", ("lake",), path="/lake"),
+        tuple(name.split("/")),
+        merged=merge_schemas(variants),
+        layouts=layouts,
+        totals=FileTotals(len(files), 0, exact_rows=rows, exact_files=len(files)),
+        format="parquet",
+    )
+
+
+def test_the_order_number_of_payments_becomes_text(first: Path, evolved: Path) -> None:
+    import fastavro
+
+    kinds = []
+    for root in (first, evolved):
+        with (root / "sales/payments.avro").open("rb") as stream:
+            kinds += [type(row["order_id"]) for row in fastavro.reader(stream)][:1]  # type: ignore[call-overload, index]
+    assert kinds == [int, str]
