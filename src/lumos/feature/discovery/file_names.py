@@ -24,6 +24,7 @@ FORMATS: Final[Mapping[str, str]] = MappingProxyType(
         "jsonl": "json",
         "ndjson": "json",
         "jsonlines": "json",
+        "geojson": "json",
         "avro": "avro",
         "orc": "orc",
         "arrow": "arrow",
