@@ -439,7 +439,8 @@ def _work_of_diff(size: int) -> tuple[int, int]:
 
     def column(index: int, kind: TypeName) -> Field:
         field = Field(name=f"c{index}", type=kind)
-        return field.model_copy(update={"name": _CountedName(field.name)})
+        object.__setattr__(field, "name", _CountedName(field.name))  # validation would drop it
+        return field
 
     def schema(other: TypeName, order: range) -> Schema:
         kinds = {0: other}

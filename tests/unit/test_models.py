@@ -148,10 +148,10 @@ def test_a_property_that_json_cannot_carry_is_refused_when_it_comes_in(value: Js
         LumosDataset.from_json({**_dataset().to_json(), "properties": {"a": value}})
 
 
-def test_text_that_is_no_unicode_gives_a_lumos_error_and_not_a_foreign_one() -> None:
-    dataset = _dataset(environment="\udcff")
-    with pytest.raises(InvalidModelError, match="JSON"):
-        _ = dataset.contract_hash
+def test_what_json_cannot_carry_gives_a_lumos_error_and_not_a_foreign_one() -> None:
+    for value in ("\udcff", 2**64, object()):
+        with pytest.raises(InvalidModelError, match="JSON"):
+            canonical_json([value])
 
 
 def test_many_problems_are_told_as_three_and_a_count() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from lumos.core.errors import InputUnreadableError
 from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.export import export_document
-from lumos.feature.snapshot.source import LoadedSource
+from lumos.feature.snapshot.source import LoadedSource, open_source
 from lumos.feature.snapshot.validation import CheckStatus, validate, validate_document
 from snapshot_samples import AT, sample_snapshot
 
@@ -95,7 +96,7 @@ def test_duplicate_urns_fail(document: Document) -> None:
 
     assert not report.ok
     assert any(
-        line.startswith("[fail] 1 datasets are there more than once: lumos://s3/lake/raw/table_0")
+        line.startswith("[fail] 1 dataset is there more than once: lumos://s3/lake/raw/table_0")
         for line in report.lines()
     )
 
@@ -185,6 +186,8 @@ def test_a_foreign_key_may_name_a_dataset_without_urn(document: Document, name: 
 
 def test_an_edge_may_end_at_a_job(document: Document) -> None:
     document["lineage_edges"][0]["upstream_urn"] = "lumos://airflow/daily/load"
+    del document["datasets"][0]["lineage"]
+    del document["datasets"][1]["lineage"]
 
     assert "[ok] All references resolved" in lines(document)
 
@@ -299,3 +302,104 @@ def test_the_machine_form_names_check_status_and_count(document: Document) -> No
         "count": 40,
         "details": [],
     }
+
+
+def test_one_of_a_kind_is_told_in_the_singular(document: Document) -> None:
+    document["users"] = [{"username": "bo"}]
+    document["tags"] *= 2
+    document["jobs"][0]["outputs"] = ["lumos://kafka/orders"]
+    document["lineage_edges"][0]["upstream_urn"] = "lumos://kafka/orders"
+    document["statistics"] = {"jobs": 2}
+    document["groups"] = [*document["groups"], {"name": ""}]
+
+    told = [line for line in lines(document) if not line.startswith("[ok]")]
+
+    assert [line.split(": ")[0] for line in told] == [
+        "[fail] 1 of 2 groups is not valid",
+        "[warn] 1 tag is there more than once",
+        "[warn] 1 end of lineage edges is outside the snapshot",
+        "[warn] 1 neighbour that a dataset lists has no lineage edge and is not taken over",
+        "[warn] 1 input or output of jobs is outside the snapshot",
+        "[warn] 1 owner is not among the users and groups",
+        "[warn] 1 count in statistics differs from the content",
+    ]
+
+
+def test_lineage_that_no_edge_backs_is_a_warning_by_name(document: Document) -> None:
+    gone = document["lineage_edges"].pop(0)
+
+    report = validate_document(document, "sample")
+    check = next(each for each in report.checks if each.check == "references.listed_lineage")
+
+    assert check.status is CheckStatus.WARN
+    assert check.details == (f"{gone['upstream_urn']} -> {gone['downstream_urn']}",)
+    assert report.ok
+
+
+def test_lineage_of_a_document_without_any_edges_is_not_lost(document: Document) -> None:
+    del document["lineage_edges"]
+
+    assert "[ok] 39 lineage edges" in lines(document)
+    assert "[ok] All references resolved" in lines(document)
+
+
+def test_a_section_with_an_unreadable_part_is_never_told_to_be_fine(store: SnapshotStore) -> None:
+    info = store.write(sample_snapshot(), at=AT)
+    for part in (store.root / info.id).glob("lineage_edges-*"):
+        part.write_bytes(part.read_bytes()[::-1])
+
+    told = validate(info.id, store=store).lines()
+
+    assert any(line.startswith("[fail] Lineage edges are not all here: ") for line in told)
+    assert not any(line.startswith("[ok]") and "lineage" in line for line in told)
+    assert not any("references" in line or "statistics" in line for line in told)
+    assert "[ok] 40 datasets" in told
+
+
+def test_a_value_that_looks_like_a_credential_is_a_warning_that_does_not_tell_it(
+    document: Document,
+) -> None:
+    document["datasets"][0]["location"] = {
+        "path": "jdbc:postgresql://ana:hunter2@db/shop",
+        "prefix": "raw/",
+    }
+    document["datasets"][1]["properties"] = {
+        "api_key": "hunter2",
+        "connection": {"urls": ["https://x.example/?sig=hunter2"]},
+        "token_count": "12",
+        "owner": "ana",
+        "password": "***",
+    }
+
+    report = validate_document(document, "sample")
+    check = next(each for each in report.checks if each.check == "secrets")
+
+    assert check.status is CheckStatus.WARN
+    assert [detail.split("raw/")[1] for detail in check.details] == [
+        "table_00000: location.path",
+        "table_00001: properties.api_key",
+        "table_00001: properties.connection",
+    ]
+    assert check.message.startswith("3 values look like credentials: ")
+    assert "hunter2" not in str(report.as_json())
+    assert report.ok
+
+
+def test_an_item_without_a_name_of_text_is_told_by_its_place(document: Document) -> None:
+    document["datasets"][2]["urn"] = {"token": "hunter2"}
+
+    told = str(validate_document(document, "sample").as_json())
+
+    assert "item 3" in told
+    assert "hunter2" not in told
+
+
+def test_a_file_name_that_is_no_unicode_can_be_told(store: SnapshotStore, tmp_path: Path) -> None:
+    target = tmp_path / os.fsdecode(b"caf\xe9.json")
+    export_document(LoadedSource(sample_snapshot(2), "memory"), target)
+
+    report = validate(str(target), store=store)
+
+    assert report.ok
+    assert orjson.dumps(report.as_json())
+    assert open_source(str(target), store=store).name.endswith("caf?.json")

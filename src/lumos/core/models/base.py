@@ -19,9 +19,15 @@ from pydantic import (
     ValidationError,
 )
 from pydantic_core import PydanticCustomError
+from typing_extensions import override
 
 from lumos.core.errors import InvalidModelError
+from lumos.core.models.frozen import FrozenDict, frozen_json
 
+LARGEST_INTEGER = 2**63 - 1
+"""What every store and every reader of JSON can hold."""
+
+_LONGEST_PLACE = 8
 _DIGIT_GROUPS = re.compile(r"(?<=\d)[,_](?=\d)")
 
 
@@ -45,12 +51,17 @@ def sha256_of(value: object) -> str:
 def describe_validation_error(error: ValidationError) -> str:
     """Say what is wrong and where, without echoing any input value."""
     problems = error.errors(include_url=False, include_context=False, include_input=False)
-    parts = []
-    for problem in problems[:3]:
-        where = ".".join(str(step) for step in problem["loc"]) or "document"
-        parts.append(f"{where}: {problem['msg']}")
+    parts = [f"{_place(problem['loc'])}: {problem['msg']}" for problem in problems[:3]]
     more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""  # noqa: PLR2004
     return "; ".join(parts) + more
+
+
+def _place(steps: tuple[int | str, ...]) -> str:
+    """Spell where a problem is; what is nested without end is not told without end."""
+    shown = [str(step) for step in steps]
+    if len(shown) > _LONGEST_PLACE:
+        shown = [*shown[: _LONGEST_PLACE - 1], "…", shown[-1]]
+    return ".".join(shown) or "document"
 
 
 class CanonicalModel(BaseModel):
@@ -63,6 +74,7 @@ class CanonicalModel(BaseModel):
         hide_input_in_errors=True,
         allow_inf_nan=False,
         ser_json_timedelta="iso8601",
+        str_min_length=0,  # no limit, but with one set all text is checked to be Unicode
         defer_build=True,  # commands that touch no dataset do not pay for its validators
     )
 
@@ -83,9 +95,27 @@ class CanonicalModel(BaseModel):
             detail = describe_validation_error(error)
             raise InvalidModelError(f"not a valid {cls.__name__}: {detail}") from None
 
+    @override
+    def model_copy(self, *, update: Mapping[str, object] | None = None, deep: bool = False) -> Self:
+        """Return a copy; with updates it is validated, and what was derived is derived anew.
 
-def _as_utc(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        Raises:
+            InvalidModelError: an update does not fit the model.
+        """
+        if not update:
+            return super().model_copy(deep=deep)
+        kept = {name: getattr(self, name) for name in type(self).model_fields}
+        return self.from_json({**kept, **update})
+
+
+def as_utc(moment: datetime) -> datetime:
+    """Return the moment in UTC; one that names no zone is taken to be in it."""
+    try:
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except OverflowError:
+        raise PydanticCustomError(
+            "datetime_range", "in UTC the moment is before the year 1 or after the year 9999"
+        ) from None
 
 
 def _without_digit_groups(value: object) -> object:
@@ -101,18 +131,22 @@ def _sorted_unique(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(set(values)))
 
 
-def _expressible_as_json(properties: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
+def _frozen_properties(properties: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     """Refuse early what could be neither stored nor hashed later."""
+    if not properties:
+        return _NO_PROPERTIES
+    frozen = {name: frozen_json(value) for name, value in properties.items()}
     try:
         canonical_json(properties)
     except InvalidModelError as error:
         raise PydanticCustomError("json", "{reason}", {"reason": error.message}) from None
-    return properties
+    return FrozenDict(frozen)
 
 
+_NO_PROPERTIES: FrozenDict[str, JsonValue] = FrozenDict()
 Name = Annotated[str, Field(min_length=1)]
-UtcDatetime = Annotated[datetime, AfterValidator(_as_utc)]
-Count = Annotated[int, BeforeValidator(_without_digit_groups), Field(ge=0)]
+UtcDatetime = Annotated[datetime, AfterValidator(as_utc)]
+Count = Annotated[int, Field(ge=0, le=LARGEST_INTEGER), BeforeValidator(_without_digit_groups)]
 Percent = Annotated[float, BeforeValidator(_without_percent_sign)]
 NameSet = Annotated[tuple[Name, ...], AfterValidator(_sorted_unique)]
-Properties = Annotated[Mapping[str, JsonValue], AfterValidator(_expressible_as_json)]
+Properties = Annotated[Mapping[str, JsonValue], AfterValidator(_frozen_properties)]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from lumos.core.models.base import CanonicalModel, Name
+from lumos.core.models.frozen import FrozenDict, frozen_mapping
 from lumos.core.models.urn import Urn
 
 _MONEY = re.compile(r"\$?\s*(-?\d[\d,_]*(?:\.\d+)?)\s*(?:\(\s*\d+(?:\.\d+)?\s*%\s*\))?\Z")
@@ -21,6 +23,7 @@ def _plain_amount(value: object) -> object:
 
 
 Money = Annotated[Decimal, BeforeValidator(_plain_amount)]
+Amounts = Annotated[Mapping[str, Money], AfterValidator(frozen_mapping)]
 Period = Annotated[str, Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?|-Q[1-4])?$")]
 
 
@@ -48,8 +51,8 @@ class CostSummary(CanonicalModel):
 class CostBreakdown(CanonicalModel):
     """A total by kind and by team."""
 
-    by_type: dict[str, Money] = Field(default_factory=dict)
-    by_team: dict[str, Money] = Field(default_factory=dict)
+    by_type: Amounts = Field(default_factory=FrozenDict)
+    by_team: Amounts = Field(default_factory=FrozenDict)
 
 
 class CostReport(CanonicalModel):
@@ -59,5 +62,7 @@ class CostReport(CanonicalModel):
     period: Period
     summary: CostSummary
     breakdown: CostBreakdown = CostBreakdown()
-    trends: dict[str, str] = Field(default_factory=dict)
+    trends: Annotated[Mapping[str, str], AfterValidator(frozen_mapping)] = Field(
+        default_factory=FrozenDict
+    )
     optimization: tuple[str, ...] = ()

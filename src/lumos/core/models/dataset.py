@@ -21,6 +21,7 @@ from lumos.core.models.base import (
     sha256_of,
 )
 from lumos.core.models.cost import CostRecord
+from lumos.core.models.frozen import FrozenDict
 from lumos.core.models.governance import Documentation, Governance
 from lumos.core.models.lineage import DatasetLineage
 from lumos.core.models.ownership import Ownership
@@ -93,13 +94,13 @@ with warnings.catch_warnings():
         tags: NameSet = ()
         governance: Governance = Governance()
         documentation: Documentation = Documentation()
-        properties: Properties = ModelField(default_factory=dict)
+        properties: Properties = ModelField(default_factory=FrozenDict)
         assertions: tuple[DQAssertion, ...] = ()
         statistics: OperationalMetadata | None = None
         quality: DatasetQuality | None = None
         cost: CostRecord | None = None
         version: str | None = None
-        extensions: Properties = ModelField(default_factory=dict)
+        extensions: Properties = ModelField(default_factory=FrozenDict)
 
         @cached_property
         def contract_hash(self) -> str:
@@ -127,9 +128,7 @@ with warnings.catch_warnings():
 
 def with_parts(dataset: LumosDataset, **parts: object) -> LumosDataset:
     """Return the dataset with some parts replaced, validated and hashed anew."""
-    # Iterating over the model would also yield its cached hash.
-    kept = {name: getattr(dataset, name) for name in LumosDataset.model_fields}
-    return LumosDataset.model_validate({**kept, **parts})
+    return dataset.model_copy(update=parts)
 
 
 def _contract_of_schema(schema: Json) -> Json:

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import override
 
 from lumos.core.models.base import CanonicalModel, Name, Properties, UtcDatetime
+from lumos.core.models.frozen import FrozenDict
 from lumos.core.models.urn import Urn
 
 
@@ -116,4 +117,4 @@ class Job(CanonicalModel):
     description: str | None = None
     inputs: UrnSet = ()
     outputs: UrnSet = ()
-    properties: Properties = Field(default_factory=dict)
+    properties: Properties = Field(default_factory=FrozenDict)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 from pydantic import JsonValue
 
-from lumos.core.errors import InvalidModelError, UnsupportedSnapshotVersionError
+from lumos.core.errors import InvalidModelError, InvalidUrnError, UnsupportedSnapshotVersionError
 from lumos.core.models.base import canonical_json
 from lumos.core.models.snapshot import SNAPSHOT_SCHEMA_VERSION, Snapshot
+from lumos.core.models.urn import Urn
 
 Json = dict[str, JsonValue]
 
 # What is empty is left out, so a snapshot without datasets is known by its version alone.
 _MARKS = frozenset({"datasets", "snapshot_schema_version"})
+_LARGEST_TOLD = 1_000_000
 
 
 def load_snapshot(document: object) -> Snapshot:
@@ -38,31 +39,52 @@ def migrated(document: object) -> Json:
     if not isinstance(version, int) or isinstance(version, bool) or version < 0:
         raise InvalidModelError("snapshot_schema_version is not a whole number")
     if version > SNAPSHOT_SCHEMA_VERSION:
+        told = version if version <= _LARGEST_TOLD else f"over {_LARGEST_TOLD}"
         raise UnsupportedSnapshotVersionError(
-            f"the snapshot has schema version {version}; this Lumos reads up to "
+            f"the snapshot has schema version {told}; this Lumos reads up to "
             f"{SNAPSHOT_SCHEMA_VERSION}",
             hint="upgrade Lumos: pip install --upgrade lumos",
         )
     for step in range(version, SNAPSHOT_SCHEMA_VERSION):
         document = MIGRATIONS[step](document)
-    return document
+    # Edges are the truth, but where a document written by hand lists none at all, nothing
+    # contradicts the neighbours that its datasets name.
+    return document if "lineage_edges" in document else _with_listed_lineage(document)
 
 
 def _from_0(document: Json) -> Json:
     """Version 0 named no version and kept lineage only as lists on the datasets."""
+    return {**_with_listed_lineage(document), "snapshot_schema_version": 1}
+
+
+def _with_listed_lineage(document: Json) -> Json:
+    """Add an edge for each neighbour that a dataset lists, unless that edge is there."""
+    given = document.get("lineage_edges", [])
+    if not isinstance(given, list):
+        return document  # refused by the model
     known = {
-        canonical_json([edge.get("upstream_urn"), edge.get("downstream_urn")])
-        for edge in _objects(document.get("lineage_edges"))
+        _edge_key(edge.get("upstream_urn"), edge.get("downstream_urn")) for edge in _objects(given)
     }
     lifted: list[JsonValue] = []
     for dataset in _objects(document.get("datasets")):
         for upstream, downstream in _listed_edges(dataset):
-            key = canonical_json([upstream, downstream])
+            key = _edge_key(upstream, downstream)
             if key not in known:
                 known.add(key)
                 lifted.append({"upstream_urn": upstream, "downstream_urn": downstream})
-    edges = [*cast("list[JsonValue]", document.get("lineage_edges") or []), *lifted]
-    return {**document, "snapshot_schema_version": 1, "lineage_edges": edges}
+    return {**document, "lineage_edges": [*given, *lifted]}
+
+
+def _edge_key(upstream: JsonValue, downstream: JsonValue) -> bytes:
+    """Return what is equal for all spellings of one edge, and for none of two."""
+    return canonical_json([_canonical(upstream), _canonical(downstream)])
+
+
+def _canonical(urn: JsonValue) -> JsonValue:
+    try:
+        return Urn(urn) if isinstance(urn, str) else urn
+    except InvalidUrnError:
+        return urn
 
 
 def _listed_edges(dataset: Json) -> list[tuple[JsonValue, JsonValue]]:
@@ -70,9 +92,11 @@ def _listed_edges(dataset: Json) -> list[tuple[JsonValue, JsonValue]]:
     if not isinstance(lineage, dict):
         return []
     urn = dataset.get("urn")
-    upstream = cast("list[JsonValue]", lineage.get("upstream") or [])
-    downstream = cast("list[JsonValue]", lineage.get("downstream") or [])
-    return [(source, urn) for source in upstream] + [(urn, target) for target in downstream]
+    upstream, downstream = lineage.get("upstream"), lineage.get("downstream")
+    return [
+        *((source, urn) for source in (upstream if isinstance(upstream, list) else ())),
+        *((urn, target) for target in (downstream if isinstance(downstream, list) else ())),
+    ]
 
 
 def _objects(value: JsonValue) -> list[Json]:

@@ -7,7 +7,14 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from lumos.core.models.base import CanonicalModel, Name, NameSet, Properties
+from lumos.core.models.base import (
+    LARGEST_INTEGER,
+    CanonicalModel,
+    Name,
+    NameSet,
+    Properties,
+)
+from lumos.core.models.frozen import FrozenDict
 
 
 def _upper(value: object) -> object:
@@ -71,7 +78,9 @@ class User(CanonicalModel):
     email: str | None = None
     title: str | None = None
     department_name: str | None = None
-    department_id: str | int | None = None
+    department_id: str | Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)] | None = (
+        None
+    )
     about_me: str | None = None
     teams: NameSet = ()
     skills: NameSet = ()
@@ -79,7 +88,7 @@ class User(CanonicalModel):
     manager_urn: str | None = None
     country_code: str | None = None
     system: bool = False
-    custom_properties: Properties = Field(default_factory=dict)
+    custom_properties: Properties = Field(default_factory=FrozenDict)
 
 
 class Group(CanonicalModel):
@@ -93,4 +102,4 @@ class Group(CanonicalModel):
     picture_link: str | None = None
     members: NameSet = ()
     admins: NameSet = ()
-    custom_properties: Properties = Field(default_factory=dict)
+    custom_properties: Properties = Field(default_factory=FrozenDict)

@@ -10,7 +10,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from lumos.core.models.base import CanonicalModel, Name, Percent, Properties, UtcDatetime, _as_utc
+from lumos.core.models.base import CanonicalModel, Name, Percent, Properties, UtcDatetime, as_utc
+from lumos.core.models.frozen import FrozenDict
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)[\s_]*(s|sec|m|min|h|d|seconds?|minutes?|hours?|days?)\Z")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -21,11 +22,14 @@ def _duration_as_written(value: object) -> object:
     match = _DURATION.match(value.strip()) if isinstance(value, str) else None
     if match is None:
         return value
-    return timedelta(**{_UNITS[match[2][0]]: float(match[1])})
+    try:
+        return timedelta(**{_UNITS[match[2][0]]: float(match[1])})
+    except OverflowError:
+        return value  # refused as text that is no duration
 
 
 def _instants_in_utc(value: datetime | timedelta) -> datetime | timedelta:
-    return _as_utc(value) if isinstance(value, datetime) else value
+    return as_utc(value) if isinstance(value, datetime) else value
 
 
 Freshness = Annotated[
@@ -58,7 +62,7 @@ class DQAssertion(CanonicalModel):
     kind: str | None = Field(default=None, description="not_null, unique, accepted_values, sql, …")
     column: str | None = None
     expression: str | None = None
-    parameters: Properties = Field(default_factory=dict)
+    parameters: Properties = Field(default_factory=FrozenDict)
     severity: Severity = Severity.ERROR
     validator: str | None = Field(default=None, description="The tool that runs it.")
     description: str | None = None

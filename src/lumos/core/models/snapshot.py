@@ -2,22 +2,60 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import Self, TypeGuard
+from operator import attrgetter
+from typing import Annotated, Self, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
-from lumos.core.models.base import CanonicalModel, Count, Properties, UtcDatetime
+from lumos.core.models.base import CanonicalModel, Count, Properties, UtcDatetime, canonical_json
 from lumos.core.models.dataset import LumosDataset, with_parts
+from lumos.core.models.frozen import FrozenDict
 from lumos.core.models.governance import Domain, GlossaryTerm, Tag
 from lumos.core.models.lineage import DatasetLineage, Job, LineageEdge
 from lumos.core.models.ownership import Group, User
 from lumos.core.models.urn import Urn
 
 SNAPSHOT_SCHEMA_VERSION = 1
+
+ModelT = TypeVar("ModelT", bound=CanonicalModel)
+
+
+def _in_order_of(identity: str) -> Callable[[tuple[ModelT, ...]], tuple[ModelT, ...]]:
+    """Return what sorts items by an attribute, and those that share it by their content."""
+    key_of = attrgetter(identity)
+
+    def in_order(items: tuple[ModelT, ...]) -> tuple[ModelT, ...]:
+        keys = [key_of(item) for item in items]
+        if all(earlier < later for earlier, later in pairwise(keys)):
+            return items
+        shared = {key for key, count in Counter(keys).items() if count > 1}
+
+        def rank(item: ModelT) -> tuple[object, bytes]:
+            key = key_of(item)
+            return key, canonical_json(item.to_json()) if key in shared else b""
+
+        return tuple(sorted(items, key=rank))
+
+    return in_order
+
+
+def _identities(
+    document: object, validate: ValidatorFunctionWrapHandler
+) -> Mapping[Urn, Mapping[str, str]]:
+    known: Mapping[Urn, Mapping[str, str]] = validate(document)
+    if isinstance(document, Mapping) and len(known) != len(document):
+        raise PydanticCustomError("duplicate_urn", "two keys are spellings of the same URN")
+    return FrozenDict({urn: FrozenDict(ids) for urn, ids in known.items()})
 
 
 class SnapshotStatistics(CanonicalModel):
@@ -49,34 +87,33 @@ class Snapshot(CanonicalModel):
         description="False when part of the source could not be seen: what is missing may exist.",
     )
     statistics: SnapshotStatistics = SnapshotStatistics()
-    datasets: tuple[LumosDataset, ...] = ()
-    jobs: tuple[Job, ...] = ()
-    lineage_edges: tuple[LineageEdge, ...] = ()
-    glossary: tuple[GlossaryTerm, ...] = ()
-    tags: tuple[Tag, ...] = ()
-    domains: tuple[Domain, ...] = ()
-    users: tuple[User, ...] = ()
-    groups: tuple[Group, ...] = ()
-    identity_map: dict[Urn, dict[str, str]] = Field(default_factory=dict)
-    extensions: Properties = Field(default_factory=dict)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _in_stable_order(cls, document: object) -> object:
-        if not isinstance(document, Mapping):
-            return document
-        return {
-            name: sorted(value, key=_sort_key) if name in _SECTIONS and _is_list(value) else value
-            for name, value in document.items()
-        }
+    datasets: Annotated[tuple[LumosDataset, ...], AfterValidator(_in_order_of("urn"))] = ()
+    jobs: Annotated[tuple[Job, ...], AfterValidator(_in_order_of("urn"))] = ()
+    lineage_edges: Annotated[tuple[LineageEdge, ...], AfterValidator(_in_order_of("key"))] = ()
+    glossary: Annotated[tuple[GlossaryTerm, ...], AfterValidator(_in_order_of("name"))] = ()
+    tags: Annotated[tuple[Tag, ...], AfterValidator(_in_order_of("name"))] = ()
+    domains: Annotated[tuple[Domain, ...], AfterValidator(_in_order_of("name"))] = ()
+    users: Annotated[tuple[User, ...], AfterValidator(_in_order_of("username"))] = ()
+    groups: Annotated[tuple[Group, ...], AfterValidator(_in_order_of("name"))] = ()
+    identity_map: Annotated[Mapping[Urn, Mapping[str, str]], WrapValidator(_identities)] = Field(
+        default_factory=FrozenDict
+    )
+    extensions: Properties = Field(default_factory=FrozenDict)
 
     @model_validator(mode="after")
     def _urns_are_unique(self) -> Self:
-        for earlier, later in pairwise(self.datasets):
-            if earlier.urn == later.urn:
-                raise PydanticCustomError(
-                    "duplicate_urn", "two datasets have the URN {urn}", {"urn": str(later.urn)}
-                )
+        sections: dict[str, tuple[LumosDataset | Job, ...]] = {
+            "datasets": self.datasets,
+            "jobs": self.jobs,
+        }
+        for section, items in sections.items():
+            for earlier, later in pairwise(items):
+                if earlier.urn == later.urn:
+                    raise PydanticCustomError(
+                        "duplicate_urn",
+                        "two {section} have the URN {urn}",
+                        {"section": section, "urn": str(later.urn)},
+                    )
         return self
 
     def with_derived_parts(self) -> Self:
@@ -122,19 +159,3 @@ def with_lineage_from(
             downstream=tuple(downstream.get(dataset.urn, ())),
         )
         yield dataset if lineage == dataset.lineage else with_parts(dataset, lineage=lineage)
-
-
-_SECTIONS = frozenset(
-    {"datasets", "jobs", "lineage_edges", "glossary", "tags", "domains", "users", "groups"}
-)
-_IDENTITY = ("urn", "upstream_urn", "downstream_urn", "job_urn", "username", "name")
-
-
-def _is_list(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
-    return isinstance(value, list | tuple)
-
-
-def _sort_key(item: object) -> tuple[str, ...]:
-    """Order by what identifies an item, whether it is a model or still a mapping."""
-    get = item.get if isinstance(item, Mapping) else lambda name, _=None: getattr(item, name, None)
-    return tuple(str(get(name) or "") for name in _IDENTITY)

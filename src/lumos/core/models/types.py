@@ -10,7 +10,14 @@ from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 from typing_extensions import override
 
-from lumos.core.models.base import CanonicalModel, Name, NameSet, Properties
+from lumos.core.models.base import (
+    LARGEST_INTEGER,
+    CanonicalModel,
+    Name,
+    NameSet,
+    Properties,
+)
+from lumos.core.models.frozen import FrozenDict
 
 
 class TypeName(StrEnum):
@@ -77,6 +84,9 @@ PARAMETERS: dict[TypeName, tuple[str, ...]] = {
 }
 """The parameters each type takes; a type that is not listed takes none."""
 
+DEEPEST_TYPE = 64
+"""How deep types may be nested in each other."""
+
 _ALL_PARAMETERS = tuple(sorted({name for names in PARAMETERS.values() for name in names}))
 _REQUIRED: dict[TypeName, tuple[str, ...]] = {
     TypeName.ARRAY: ("items",),
@@ -101,9 +111,9 @@ class FieldType(CanonicalModel):
     native_type: str | None = ModelField(
         default=None, description="The type as the source spells it; never part of a comparison."
     )
-    precision: Annotated[int, ModelField(ge=0)] | None = None
-    scale: int | None = None
-    length: Annotated[int, ModelField(ge=0)] | None = None
+    precision: Annotated[int, ModelField(ge=0, le=LARGEST_INTEGER)] | None = None
+    scale: Annotated[int, ModelField(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)] | None = None
+    length: Annotated[int, ModelField(ge=0, le=LARGEST_INTEGER)] | None = None
     unit: TimeUnit | None = None
     timezone: str | None = None
     symbols: tuple[str, ...] = ()
@@ -167,7 +177,7 @@ class Field(FieldType, _Named):  # in this order the name is written first
     default: str | None = ModelField(
         default=None, description="The default as the source writes it, such as `now()` or `0`."
     )
-    properties: Properties = ModelField(default_factory=dict)
+    properties: Properties = ModelField(default_factory=FrozenDict)
 
 
 def _refuse_duplicates(fields: tuple[Field, ...]) -> None:
@@ -180,6 +190,24 @@ def _refuse_duplicates(fields: tuple[Field, ...]) -> None:
                 {"name": field.name},
             )
         seen.add(field.name)
+
+
+def _refuse_depth(node: FieldType, depth: int = 1) -> None:
+    """Refuse a type nested deeper than JSON of it could be written."""
+    if depth > DEEPEST_TYPE:
+        raise PydanticCustomError(
+            "too_deep", "a type is nested more than {levels} levels deep", {"levels": DEEPEST_TYPE}
+        )
+    match node.type:
+        case TypeName.STRUCT | TypeName.UNION:
+            inner: tuple[FieldType | None, ...] = (*node.fields, *node.branches)
+        case TypeName.ARRAY | TypeName.MAP:
+            inner = (node.items, node.key, node.value)
+        case _:
+            return
+    for child in inner:
+        if child is not None:
+            _refuse_depth(child, depth + 1)
 
 
 class ForeignKey(CanonicalModel):
@@ -205,4 +233,10 @@ class Schema(CanonicalModel):
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
         _refuse_duplicates(self.fields)
+        return self
+
+    @model_validator(mode="after")
+    def _types_have_an_end(self) -> Self:
+        for field in self.fields:
+            _refuse_depth(field)
         return self

@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from lumos.core.errors import InvalidModelError
 from lumos.core.models.base import CanonicalModel, Name, Properties, UtcDatetime
+from lumos.core.models.frozen import FrozenDict
 
 _SEMANTIC = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)\Z")
 
@@ -69,7 +70,7 @@ class DatasetVersion(CanonicalModel):
         default=None, description="COLUMN_ADDED, COLUMN_TYPE_CHANGED, …; none for the first."
     )
     category: VersionCategory | None = None
-    change_details: Properties = Field(default_factory=dict)
+    change_details: Properties = Field(default_factory=FrozenDict)
     backward_compatible: bool | None = None
     breaking_change_alert: AlertState | None = None
     previous_version: VersionText | None = None

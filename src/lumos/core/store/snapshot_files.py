@@ -128,6 +128,10 @@ def storing_error(error: OSError, path: Path) -> StateError:
             f"cannot write {where}: {reason}",
             hint="make the folder writable, or choose another state folder",
         )
+    if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.EISDIR}:
+        return StateError(
+            f"cannot write {where}: {reason}", hint="give the path of a file to write"
+        )
     return StateError(
         f"cannot write {where}: {reason}", hint="check the disk; earlier snapshots are untouched"
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from pydantic import Field, JsonValue
 
-from lumos.core.models import Change, ChangeLevel, LumosDataset, Urn
+from lumos.core.models import Change, ChangeLevel, DatasetLineage, LumosDataset, Urn, with_parts
 from lumos.core.models.base import CanonicalModel, Count
 from lumos.core.store.part_format import SECTIONS, dataset_of, key_of_line, merge_parts, urn_of
 from lumos.feature.snapshot.source import SnapshotSource, aligned_buckets
@@ -93,7 +93,7 @@ def diff_snapshots(
     """Compare two snapshots of any form.
 
     Datasets that an incomplete new snapshot lacks may still exist: they are listed as unobserved,
-    not as removed.
+    not as removed. Neither is lineage removed that it lacks.
 
     Raises:
         CorruptSnapshotError: a stored snapshot is damaged.
@@ -143,6 +143,8 @@ class _DatasetPairs:
             return
         old = dataset_of(old_line) if old_line is not None else None
         new = dataset_of(new_line) if new_line is not None else None
+        if old and new and not self._new_is_complete:
+            new = _with_unobserved_lineage(old, new)
         changes = self._diff_datasets(old, new)
         self.changes.extend(changes)
         if old is None and new is not None:
@@ -152,6 +154,15 @@ class _DatasetPairs:
         # Without changes the stored hashes may only be of another formula; it costs to know.
         elif old and new and (changes or old.contract_hash != new.contract_hash):
             self.changed.append(new.urn)
+
+
+def _with_unobserved_lineage(old: LumosDataset, new: LumosDataset) -> LumosDataset:
+    """Keep the neighbours that were not seen again: not to be seen is not to be gone."""
+    lineage = DatasetLineage(
+        upstream=(*old.lineage.upstream, *new.lineage.upstream),
+        downstream=(*old.lineage.downstream, *new.lineage.downstream),
+    )
+    return new if lineage == new.lineage else with_parts(new, lineage=lineage)
 
 
 def _diff_section(old: SnapshotSource, new: SnapshotSource, *, section: str) -> SectionDiff:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from lumos.core.models import Snapshot
 from lumos.core.models.base import canonical_json
 from lumos.core.store.line_sorter import MEMORY_BYTES, LineSorter
 from lumos.core.store.part_format import SECTIONS, dataset_json_of, item_of, key_of_line
 from lumos.core.store.snapshot_files import DurableFiles, storing, write_all, write_atomically
+from lumos.feature.snapshot.key_order import KeyOrder
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from lumos.feature.snapshot.source import SnapshotSource
 
 _CHUNK = 1 << 20
+# Without a list of edges a reader would take the neighbours that datasets name for edges.
+_ALWAYS_WRITTEN = frozenset({"datasets", "lineage_edges"})
 _MAPS = {"identity_map": ("urn", "ids"), "extensions": ("name", "value")}
 
 
@@ -34,7 +38,8 @@ def export_document(
 ) -> None:
     """Write the document to a file, which is replaced only when the new one is whole.
 
-    Equal content gives equal bytes, whatever form the source has.
+    Equal content gives equal bytes, whatever form the source has. A pretty document has its keys
+    in the order of the models, names first; a compact one has them sorted.
 
     Raises:
         StorageFullError: the disk is full; an earlier file of that name is untouched.
@@ -85,12 +90,16 @@ class _Layout:
     def value(self, value: JsonValue, depth: int) -> bytes:
         if not self._pretty:
             return canonical_json(value)
-        text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2)
         return text.replace(b"\n", self.line(depth))  # JSON strings hold no raw line ends
 
-    def raw(self, document: bytes, depth: int) -> bytes:
-        """Set what is canonical JSON already."""
-        return self.value(orjson.loads(document), depth) if self._pretty else document
+    def item(self, section: str, document: bytes) -> bytes:
+        """Set an item that is canonical JSON already, in which free JSON is sorted."""
+        if not self._pretty:
+            return document
+        order = KeyOrder.of(Snapshot).under(section)
+        item = orjson.loads(document)
+        return self.value(order.ordered(item) if order else item, 2)
 
 
 _PRETTY = _Layout(pretty=True)
@@ -135,18 +144,18 @@ def _pieces(source: SnapshotSource, sorting: _Sorting, *, layout: _Layout) -> It
             yield layout.line(2) + _item(section, line, layout=layout)
         if opened:
             yield layout.line(1) + (b"}" if section in _MAPS else b"]")
-        elif section == "datasets":
-            yield layout.line(1) + b'"datasets"' + layout.colon + b"[]"
-        if opened or section == "datasets":
+        elif section in _ALWAYS_WRITTEN:
+            yield separator + layout.line(1) + canonical_json(section) + layout.colon + b"[]"
+        if opened or section in _ALWAYS_WRITTEN:
             separator = b","
     yield layout.line(0) + b"}\n"
 
 
 def _item(section: str, line: bytes, *, layout: _Layout) -> bytes:
     if section == "datasets":
-        return layout.raw(dataset_json_of(line), 2)
+        return layout.item(section, dataset_json_of(line))
     if section not in _MAPS:
-        return layout.raw(line, 2)
+        return layout.item(section, line)
     key, value = (item_of(line)[name] for name in _MAPS[section])
     return canonical_json(key) + layout.colon + layout.value(value, 2)
 

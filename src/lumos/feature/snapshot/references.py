@@ -15,13 +15,32 @@ _URN_SCHEME = "lumos://"
 
 
 class ReferenceKind(Enum):
-    """Who refers; the value is how a report says that the other side is missing."""
+    """Who refers; the value is how a report says that one, or many, of the others are missing."""
 
-    LINEAGE = "ends of lineage edges are outside the snapshot"
-    JOBS = "inputs and outputs of jobs are outside the snapshot"
-    EDGE_JOBS = "jobs of lineage edges are not among the jobs"
-    OWNERS = "owners are not among the users and groups"
-    FOREIGN_KEYS = "datasets that foreign keys refer to are outside the snapshot"
+    LINEAGE = (
+        "end of lineage edges is outside the snapshot",
+        "ends of lineage edges are outside the snapshot",
+    )
+    LISTED_LINEAGE = (
+        "neighbour that a dataset lists has no lineage edge and is not taken over",
+        "neighbours that datasets list have no lineage edge and are not taken over",
+    )
+    JOBS = (
+        "input or output of jobs is outside the snapshot",
+        "inputs and outputs of jobs are outside the snapshot",
+    )
+    EDGE_JOBS = (
+        "job of lineage edges is not among the jobs",
+        "jobs of lineage edges are not among the jobs",
+    )
+    OWNERS = (
+        "owner is not among the users and groups",
+        "owners are not among the users and groups",
+    )
+    FOREIGN_KEYS = (
+        "dataset that foreign keys refer to is outside the snapshot",
+        "datasets that foreign keys refer to are outside the snapshot",
+    )
 
 
 class References:
@@ -34,6 +53,8 @@ class References:
         self._people: dict[str, set[str]] = {"user": set(), "group": set()}
         self._wanted: dict[ReferenceKind, set[str]] = {kind: set() for kind in ReferenceKind}
         self._owners: set[tuple[str, str]] = set()
+        self._listed: set[tuple[str, str]] = set()
+        self._edges: set[tuple[str, str]] = set()
 
     @property
     def count(self) -> int:
@@ -46,6 +67,7 @@ class References:
                 self._add_dataset(model)
             case LineageEdge():
                 self._want(ReferenceKind.LINEAGE, (model.upstream_urn, model.downstream_urn))
+                self._edges.add((model.upstream_urn, model.downstream_urn))
                 if model.job_urn is not None:
                     self._want(ReferenceKind.EDGE_JOBS, (model.job_urn,))
             case Job():
@@ -67,6 +89,9 @@ class References:
             ReferenceKind.LINEAGE: self._wanted[ReferenceKind.LINEAGE]
             - self._datasets
             - self._jobs,
+            ReferenceKind.LISTED_LINEAGE: {
+                f"{upstream} -> {downstream}" for upstream, downstream in self._listed - self._edges
+            },
             ReferenceKind.JOBS: self._wanted[ReferenceKind.JOBS] - self._datasets,
             ReferenceKind.EDGE_JOBS: (
                 self._wanted[ReferenceKind.EDGE_JOBS] - self._jobs if self._jobs else set()
@@ -91,6 +116,8 @@ class References:
             ReferenceKind.FOREIGN_KEYS,
             (key.references for key in dataset.schema.foreign_keys),
         )
+        self._listed.update((source, dataset.urn) for source in dataset.lineage.upstream)
+        self._listed.update((dataset.urn, target) for target in dataset.lineage.downstream)
         self._owners.update((owner.category, owner.name) for owner in dataset.ownership.owners)
 
     def _has_dataset(self, reference: str) -> bool:

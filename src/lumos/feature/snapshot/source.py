@@ -101,7 +101,7 @@ class LoadedSource(SnapshotSource):
 
     def __init__(self, snapshot: Snapshot, name: str) -> None:
         self._snapshot = snapshot
-        self._name = name
+        self._name = printable(name)
 
     @property
     @override
@@ -207,6 +207,11 @@ def is_folder(path: Path) -> bool:
         return path.is_dir()
     except OSError as error:
         raise _unreadable(path, error) from error
+
+
+def printable(reference: str) -> str:
+    """Return how a report spells what the user named, also a file name that is no Unicode."""
+    return reference.encode("utf-8", "replace").decode()
 
 
 def _unreadable(path: Path, error: OSError | ValueError) -> InputUnreadableError:

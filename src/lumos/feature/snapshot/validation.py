@@ -28,8 +28,9 @@ from lumos.core.models.migrations import migrated
 from lumos.core.store.manifest import MANIFEST_NAME, StatisticsCounter, is_snapshot_id
 from lumos.core.store.part_format import KEY_OF, dataset_json_of, hash_of, item_of
 from lumos.core.store.snapshot_store import LATEST, SnapshotStore
+from lumos.feature.snapshot.exposed_secrets import exposed_secrets
 from lumos.feature.snapshot.references import References
-from lumos.feature.snapshot.source import is_folder, opened_folder, read_document
+from lumos.feature.snapshot.source import is_folder, opened_folder, printable, read_document
 
 if TYPE_CHECKING:
     from lumos.core.store.stored_snapshot import StoredSnapshot
@@ -127,8 +128,9 @@ def validate(reference: str, *, store: SnapshotStore) -> ValidationReport:
         if is_folder(path):
             return validate_stored(opened_folder(path))
     except CorruptSnapshotError as error:
-        return ValidationReport(name=reference, checks=(_failed("checksums", error.message),))
-    return validate_document(read_document(path), reference)
+        failed = _failed("checksums", printable(error.message))
+        return ValidationReport(name=printable(reference), checks=(failed,))
+    return validate_document(read_document(path), printable(reference))
 
 
 def validate_document(document: JsonValue, name: str) -> ValidationReport:
@@ -140,7 +142,7 @@ def validate_document(document: JsonValue, name: str) -> ValidationReport:
     checker = _Checker()
     checker.check_header(current)
     for section in MODEL_OF:
-        items = current.get(section) or []
+        items = current.get(section, [])
         if not isinstance(items, list):
             checker.add_problem(section, f"{section} is not a list")
             continue
@@ -160,20 +162,24 @@ def validate_stored(stored: StoredSnapshot) -> ValidationReport:
             try:
                 lines = stored.bucket_lines(bucket, section=section)
             except CorruptSnapshotError:
-                continue  # named by the verification already
+                checker.miss_part(section)  # named by the verification already
+                continue
             for line in lines:
                 place += 1
                 checker.add_line(section, line, place=place)
-    title = (
-        f"{verified.parts:,} {'part matches its' if verified.parts == 1 else 'parts match their'}"
-    )
+    matching = ("part matches its checksum", "parts match their checksums")
     checksums = (
-        _problem_check("checksums", CheckStatus.FAIL, verified.problems, "damaged parts")
+        _problem_check(
+            "checksums",
+            CheckStatus.FAIL,
+            details=verified.problems,
+            what=("damaged part", "damaged parts"),
+        )
         if verified.problems
         else Check(
             check="checksums",
             status=CheckStatus.OK,
-            message=f"{title} checksum{'' if verified.parts == 1 else 's'}",
+            message=_counted(verified.parts, matching),
             count=verified.parts,
         )
     )
@@ -189,6 +195,8 @@ class _Checker:
         self._problems: dict[str, list[str]] = {}
         self._seen: Counter[str] = Counter()
         self._keys: dict[str, Counter[str]] = {section: Counter() for section in MODEL_OF}
+        self._unreadable: Counter[str] = Counter()
+        self._secrets: list[str] = []
         self._references = References()
         self._statistics = StatisticsCounter()
 
@@ -201,12 +209,16 @@ class _Checker:
         except InvalidModelError as error:
             self.add_problem("header", error.message)
         try:
-            SnapshotStatistics.from_json(document.get("statistics") or {})
+            SnapshotStatistics.from_json(document.get("statistics", {}))
         except InvalidModelError as error:
             self.add_problem("header", error.message)
 
     def add_problem(self, section: str, problem: str) -> None:
         self._problems.setdefault(section, []).append(problem)
+
+    def miss_part(self, section: str) -> None:
+        """Note that some of a section could not be read."""
+        self._unreadable[section] += 1
 
     def add_line(self, section: str, line: bytes, *, place: int) -> None:
         try:
@@ -221,16 +233,17 @@ class _Checker:
 
     def add(self, section: str, item: JsonValue, *, place: int) -> CanonicalModel | None:
         self._seen[section] += 1
-        key = KEY_OF[section](item) if isinstance(item, dict) else ""
         try:
             model = MODEL_OF[section].from_json(item)
         except InvalidModelError as error:
-            self.add_problem(section, f"{_name(key) or f'item {place}'}: {error.message}")
+            name = _claimed_name(section, item) or f"item {place}"
+            self.add_problem(section, f"{name}: {error.message}")
             return None
         self._keys[section][KEY_OF[section](model.to_json())] += 1
         self._references.add(model)
         if isinstance(model, LumosDataset):
             self._statistics.add_dataset(model)
+            self._secrets.extend(exposed_secrets(model))
         else:
             self._statistics.add_item(section, tag=model.name if isinstance(model, Tag) else None)
         return model
@@ -246,9 +259,11 @@ class _Checker:
             *self._header_checks(),
             *self._section_checks(),
             *self._duplicate_checks(),
-            *self._reference_checks(),
-            *self._statistics_checks(claimed, stale=stale),
+            *self._secret_checks(),
         ]
+        if not self._unreadable:  # else what is only unread would be told as missing
+            checks += self._reference_checks()
+            checks += self._statistics_checks(claimed, stale=stale)
         return ValidationReport(name=name, checks=tuple(checks))
 
     def _header_checks(self) -> Iterator[Check]:
@@ -259,10 +274,16 @@ class _Checker:
         for section, title in _TITLES.items():
             count, problems = self._seen[section], self._problems.get(section, [])
             if problems:
-                what = f"of {count:,} {title} are not valid"
-                yield _problem_check(section, CheckStatus.FAIL, tuple(problems), what)
-            elif count or section in _ALWAYS_SHOWN:
-                message = f"{count:,} {title if count != 1 else _singular(title)}"
+                of_all = f"of {_counted(count, _forms(title))}"
+                what = (f"{of_all} is not valid", f"{of_all} are not valid")
+                yield _problem_check(section, CheckStatus.FAIL, details=tuple(problems), what=what)
+            if parts := self._unreadable[section]:
+                of_parts = ("part cannot be read", "parts cannot be read")
+                yield _failed(
+                    section, f"{title.capitalize()} are not all here: {_counted(parts, of_parts)}"
+                )
+            elif not problems and (count or section in _ALWAYS_SHOWN):
+                message = _counted(count, _forms(title))
                 yield Check(check=section, status=CheckStatus.OK, message=message, count=count)
 
     def _duplicate_checks(self) -> Iterator[Check]:
@@ -273,15 +294,30 @@ class _Checker:
                 yield _problem_check(
                     f"duplicates.{section}",
                     status,
-                    tuple(sorted(twice)),
-                    f"{title} are there more than once",
+                    details=tuple(sorted(twice)),
+                    what=(
+                        f"{_forms(title)[0]} is there more than once",
+                        f"{title} are there more than once",
+                    ),
                 )
+
+    def _secret_checks(self) -> Iterator[Check]:
+        if self._secrets:
+            yield _problem_check(
+                "secrets",
+                CheckStatus.WARN,
+                details=tuple(self._secrets),
+                what=("value looks like a credential", "values look like credentials"),
+            )
 
     def _reference_checks(self) -> Iterator[Check]:
         unresolved = self._references.unresolved()
         for kind, names in unresolved.items():
             yield _problem_check(
-                f"references.{kind.name.lower()}", CheckStatus.WARN, names, kind.value
+                f"references.{kind.name.lower()}",
+                CheckStatus.WARN,
+                details=names,
+                what=kind.value,
             )
         if not unresolved:
             yield Check(
@@ -306,7 +342,13 @@ class _Checker:
         )
         if wrong:
             yield _problem_check(
-                "statistics", stale, wrong, "counts in statistics differ from the content"
+                "statistics",
+                stale,
+                details=wrong,
+                what=(
+                    "count in statistics differs from the content",
+                    "counts in statistics differ from the content",
+                ),
             )
 
 
@@ -314,20 +356,36 @@ def _failed(check: str, message: str) -> Check:
     return Check(check=check, status=CheckStatus.FAIL, message=message, count=1)
 
 
-def _problem_check(check: str, status: CheckStatus, details: tuple[str, ...], what: str) -> Check:
+def _problem_check(
+    check: str, status: CheckStatus, *, details: tuple[str, ...], what: tuple[str, str]
+) -> Check:
     shown = "; ".join(details[:_NAMES_SHOWN])
     more = f" (and {len(details) - _NAMES_SHOWN:,} more)" if len(details) > _NAMES_SHOWN else ""
     return Check(
         check=check,
         status=status,
-        message=f"{len(details):,} {what}: {shown}{more}",
+        message=f"{_counted(len(details), what)}: {shown}{more}",
         count=len(details),
         details=details[:_DETAILS_KEPT],
     )
 
 
-def _singular(title: str) -> str:
-    return title.removesuffix("s")
+def _counted(count: int, forms: tuple[str, str]) -> str:
+    """Say how many there are; the forms are those for one and for many."""
+    one, many = forms
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def _forms(title: str) -> tuple[str, str]:
+    return title.removesuffix("s"), title
+
+
+def _claimed_name(section: str, item: JsonValue) -> str:
+    """Return how an item that is not valid calls itself, as far as it has a name at all."""
+    if not isinstance(item, dict):
+        return ""
+    texts = {name: value for name, value in item.items() if isinstance(value, str)}
+    return printable(_name(KEY_OF[section](texts)))
 
 
 def _name(key: str) -> str:
