@@ -99,6 +99,7 @@ class _Reading:
             )
         self._rows = self._without_title(rows)
         self._width = max(self._parsed.usual_width, len(self._rows[0]))
+        self._types_below = self._types(self._rows[1:])
         self._has_header = self._finds_header()
 
     def is_table(self) -> bool:
@@ -106,12 +107,12 @@ class _Reading:
             return False
         if self._parsed.share_of_usual_width < _STRUCTURED:
             return False
-        return self._has_header or any(
-            kind not in (TypeName.STRING, TypeName.UNKNOWN) for kind in self._types(self._rows)
-        )
+        kinds = set(self._types(self._rows))
+        return self._has_header or bool(kinds - {TypeName.STRING, TypeName.UNKNOWN})
 
     def facts(self) -> FileFacts:
         body = self._rows[1:] if self._has_header else self._rows
+        types = self._types_below if self._has_header else self._types(body)
         self._warn_of_ragged_rows(body)
         names, source_names = self._names()
         if self._parsed.broken:
@@ -123,7 +124,7 @@ class _Reading:
                 native_type="text",
                 properties={} if name == source else {"source_name": source},
             )
-            for name, source, kind in zip(names, source_names, self._types(body), strict=True)
+            for name, source, kind in zip(names, source_names, types, strict=True)
         )
         return FileFacts(
             format=FORMAT,
@@ -183,7 +184,7 @@ class _Reading:
         named = [cell.strip() for cell in first]
         if not any(named) or any(len(cell) > _LONGEST_NAME for cell in named):
             return False
-        types = self._types(body)
+        types = self._types_below
         kinds = [value_type(cell) for cell in named]
         if any(_speaks_against(cell, kind) for cell, kind in zip(named, kinds, strict=True)):
             return False

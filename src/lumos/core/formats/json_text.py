@@ -13,7 +13,8 @@ from lumos.core.formats.json_schema_merge import RecordSchema, big_or_small
 from lumos.core.formats.sample import LARGEST_SAMPLE_BYTES, Sample, Text
 
 FORMAT: Final = "json"
-MAX_RECORDS: Final = 10_000
+MAX_RECORDS: Final = 2_000
+"""How many records decide on the schema."""
 MAX_BROKEN: Final = 100
 """After so many records that are no JSON, a file is given up."""
 
