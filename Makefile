@@ -19,8 +19,8 @@ setup: $(STAMP) ## Create .venv with the locked dependencies (done by every othe
 $(STAMP): requirements.lock tools/bootstrap.lock pyproject.toml tools/setup.py tools/find_python.sh
 	@python=$$(tools/find_python.sh $(PYTHON)) && "$$python" tools/setup.py
 
-demo: $(STAMP) ## See Lumos work on a small example, from nothing to a reported change
-	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
+demo: $(STAMP) ## See Lumos work on a small lake, from nothing to a reported change
+	@$(BIN)/lumos demo
 
 test: $(STAMP) lint docs ## Lint, docs and every test that wheels can carry: Spark, PostgreSQL; no root
 	$(PYTEST) -m "not service and not full"

@@ -12,19 +12,25 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from lumos.core.controllers.catalog_controller import CatalogController
     from lumos.core.controllers.chain_controller import ChainController
+    from lumos.core.controllers.demo_controller import DemoController
     from lumos.core.controllers.import_controller import ImportController
+    from lumos.core.controllers.ingestion_controller import IngestionController
     from lumos.core.controllers.people_controller import PeopleController
     from lumos.core.controllers.publishing import Publisher
+    from lumos.core.controllers.report_controller import ReportController
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.controllers.system_controller import SystemController
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.run_report import RunReport
-    from lumos.core.settings import LumosSettings
+    from lumos.core.settings import LumosSettings, SourceEntry
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.snapshot_store import SnapshotStore
     from lumos.feature.versioning.version_service import VersionManager
+    from lumos.spark.handles import SparkSession
 
 DATABASE_FILE = "lumos.db"
 LOCK_SECONDS = 10.0
@@ -136,6 +142,79 @@ class Application:
                 people=lambda: self.people,
                 clock=self._clock,
             )
+        )
+
+    @cached_property
+    def reports(self) -> ReportController:
+        from lumos.core.controllers.report_controller import ReportController
+        from lumos.core.store.history import HistoryRepository
+        from lumos.core.store.runs import RunRepository
+
+        return ReportController(
+            self._platform(None),
+            history=HistoryRepository(self._reader),
+            runs=RunRepository(self._reader),
+            list_snapshots=self._snapshot_store.list,
+            open_snapshot=self.snapshots.opened,
+            clock=self._clock,
+        )
+
+    @cached_property
+    def ingestion(self) -> IngestionController:
+        from lumos.core.controllers.import_controller import ImportTarget
+        from lumos.core.controllers.ingestion_controller import IngestionController
+        from lumos.core.store.history import HistoryRepository
+
+        def target() -> ImportTarget:
+            adapter = self._platform(None, writing=True)
+            return ImportTarget(adapter, self._publisher(adapter), self._writer)
+
+        return IngestionController(
+            entries=lambda: self.settings.sources,
+            open_session=self._spark_session,
+            target=target,
+            snapshots=lambda: self.snapshots,
+            state_dir=lambda: self.state_dir,
+            write_lock=self._write_lock,
+            keep_report=self._keep_report,
+            version_of=lambda urn: HistoryRepository(self._reader).current(urn),
+            clock=self._clock,
+        )
+
+    @cached_property
+    def demo(self) -> DemoController:
+        from lumos.core.controllers.demo_controller import DemoController
+
+        def open_project(folder: Path) -> Application:
+            return Application(
+                config=folder / "lumos.yaml",
+                state_dir=folder / ".lumos",
+                environment=self._environment,
+                clock=self._clock,
+            )
+
+        return DemoController(open_project=open_project, open_session=self._spark_session)
+
+    def use_settings(self, file: Path) -> None:
+        """Take the settings from another file than the one given at first."""
+        self._config = file
+        self.__dict__.pop("settings", None)
+
+    def entries_of(self, prefix: str) -> tuple[SourceEntry, ...]:
+        """Return the source that a bare path stands for."""
+        from lumos.core.settings import settings_from_mapping
+
+        source: dict[str, JsonValue] = {"type": "local", "name": "here", "path": prefix}
+        return settings_from_mapping({"sources": [source]}, self._environment).sources
+
+    def _spark_session(self, tell: Callable[[str], None]) -> AbstractContextManager[SparkSession]:
+        from lumos.spark.session import spark_session
+
+        return spark_session(
+            self.settings.spark,
+            environment=self._environment,
+            cache_dir=self.state_dir / "cache",
+            on_status=tell,
         )
 
     def importer(self, platform: str | None = None) -> ImportController:

@@ -12,8 +12,9 @@ import typer
 from lumos import __version__
 from lumos.entry.cli.lazy_group import LazyCommand, LazyGroup
 
-_START, _LOOK, _SNAPSHOTS, _PEOPLE, _CHAINS = (
+_START, _SOURCES, _LOOK, _SNAPSHOTS, _PEOPLE, _CHAINS = (
     "Start",
+    "Sources",
     "Look",
     "Snapshots and changes",
     "People and docs",
@@ -25,11 +26,17 @@ COMMANDS = (
     LazyCommand(
         "init", _START, "Write a first lumos.yaml and make the state.", f"{_CLI}.start:init"
     ),
+    LazyCommand("demo", _START, "See Lumos work on a small lake.", f"{_CLI}.demo:demo"),
     LazyCommand("doctor", _START, "Check what Lumos needs here.", f"{_CLI}.start:doctor"),
+    LazyCommand(
+        "discover", _SOURCES, "Find the datasets below a folder.", f"{_CLI}.ingest:discover"
+    ),
+    LazyCommand("ingest", _SOURCES, "Scan the sources on Spark.", f"{_CLI}.ingest:ingest"),
     LazyCommand("search", _LOOK, "Find datasets by words.", f"{_CLI}.look:search"),
     LazyCommand("show", _LOOK, "Show all that is known of a dataset.", f"{_CLI}.look:show"),
     LazyCommand("history", _LOOK, "List the versions of a dataset.", f"{_CLI}.look:history"),
     LazyCommand("compare", _LOOK, "Compare two versions of a dataset.", f"{_CLI}.look:compare"),
+    LazyCommand("report", _LOOK, "Write a page on the catalog.", f"{_CLI}.report:report"),
     LazyCommand(
         "snapshot", _SNAPSHOTS, "Create, list and verify snapshots.", f"{_CLI}.snapshot:app"
     ),

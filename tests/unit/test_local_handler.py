@@ -133,13 +133,15 @@ def test_broken_files_are_named_with_reasons_and_the_others_are_read(tmp_path: P
     (tmp_path / "gone.parquet").symlink_to(tmp_path / "nowhere")
     (tmp_path / "self.parquet").symlink_to(tmp_path / "self.parquet")
     datasets, report = ingest(tmp_path)
-    assert [dataset.name for dataset in datasets] == ["good"]
+    assert [(each.name, each.format) for each in datasets] == [
+        ("good", "parquet"),
+        ("renamed", "csv"),  # the bytes win
+    ]
     reasons = {Path(item.item).name: item.reason for item in report.failed}
     assert reasons == {
         "cut.parquet": "the file is cut off: it has no Parquet footer at its end",
         "empty.parquet": "the file is empty",
         "gone.parquet": "it cannot be read: No such file or directory",
-        "renamed.parquet": "it is not a Parquet file: it looks like text, such as CSV",
         "self.parquet": "it cannot be read: Too many levels of symbolic links",
     }
     assert {item.code for item in report.failed} == {"LUM-221"}

@@ -137,8 +137,12 @@ def embedded_session(
         variables = driver_environment(
             runtime, options=options, environment=environment, folder=folder
         )
-        stack.enter_context(_variables(variables))
-        with _clear_failures(f"Spark did not start on {settings.master}", log):
+        stack.enter_context(_variables({}))
+        # Only while it starts: other programs that this process runs may start a Spark too.
+        with (
+            _clear_failures(f"Spark did not start on {settings.master}", log),
+            _variables(variables, only=True),
+        ):
             gateway = start_driver(log)
             stack.callback(end_driver, gateway, patience=patience)
             session = _built(options)
@@ -268,14 +272,23 @@ def _stop(session: SparkSession) -> None:
 
 
 @contextmanager
-def _variables(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set variables of the process and bring all that Spark reads or sets back afterwards."""
-    before = {name: os.environ[name] for name in os.environ if _is_touched(name)}
+def _variables(variables: Mapping[str, str], *, only: bool = False) -> Iterator[None]:
+    """Set variables of the process and bring them back afterwards.
+
+    Args:
+        variables: what to set.
+        only: bring back these alone, not all that Spark reads or sets.
+    """
+
+    def is_ours(name: str) -> bool:
+        return name in variables if only else _is_touched(name)
+
+    before = {name: value for name, value in os.environ.items() if is_ours(name)}
     os.environ.update(variables)
     try:
         yield
     finally:
-        for name in [name for name in os.environ if _is_touched(name) and name not in before]:
+        for name in [name for name in os.environ if is_ours(name) and name not in before]:
             del os.environ[name]
         os.environ.update(before)
 

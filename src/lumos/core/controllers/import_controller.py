@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -212,7 +212,7 @@ class ImportRun:
             else:
                 self._left_out("identities of other catalogs", len(snapshot.identity_map))
 
-    def _name(self, urn: Urn, ids: dict[str, str]) -> None:
+    def _name(self, urn: Urn, ids: Mapping[str, str]) -> None:
         for catalog, external_id in ids.items():
             self._platform.emit_identity(urn, catalog, external_id=external_id)
 

@@ -73,6 +73,13 @@ class Publisher:
             dataset = self._platform.find_dataset(urn)
             return self._record(dataset) if dataset else None
 
+    def retire(self, dataset: LumosDataset) -> None:
+        """Remove a dataset that its source no longer has; its history stays, with the removal."""
+        with self._database.transaction():
+            if self._versions is not None:
+                self._versions.retire(dataset, at=self._clock(), author=self._author)
+            self._platform.delete(dataset.urn)
+
     def _record(self, dataset: LumosDataset) -> DatasetVersion | None:
         if self._versions is None:
             return None

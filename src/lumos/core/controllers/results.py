@@ -11,6 +11,7 @@ from lumos.core.models.base import CanonicalModel
 from lumos.core.platform.interface import SearchPage
 from lumos.core.run_report import RunReport
 from lumos.core.store.manifest import SnapshotInfo, VerifyReport
+from lumos.feature.extraction.catalog_report import CatalogReport
 
 
 class _Result(BaseModel):
@@ -170,6 +171,60 @@ class ErrorDetail(_Result):
     )
 
 
+class FileTotals(_Result):
+    """What happened to the files of a run."""
+
+    listed: int
+    opened: int
+    unchanged: int
+    unreadable: int
+
+
+class DatasetCounts(_Result):
+    """What happened to the datasets of a run."""
+
+    found: int
+    created: int
+    updated: int
+    unchanged: int
+    removed: int
+
+
+class NewVersion(_Result):
+    """A version that a run gave to a dataset."""
+
+    dataset: Urn
+    version: str
+    previous_version: str | None
+    change_type: str | None
+    backward_compatible: bool | None
+
+
+class IngestResult(RunReport):
+    """The report of an ingestion, with what it found and what changed."""
+
+    files: FileTotals
+    datasets: DatasetCounts
+    snapshot: str | None = Field(default=None, description="The snapshot stored; none if dry.")
+    changes: tuple[ReportedChange, ...] = ()
+    versions: tuple[NewVersion, ...] = ()
+    found: tuple[LumosDataset, ...] = Field(
+        default=(), description="The datasets themselves, where nothing was written."
+    )
+
+    @classmethod
+    def of(
+        cls, report: RunReport, *, files: FileTotals, datasets: DatasetCounts, **parts: object
+    ) -> IngestResult:
+        """Add what was found to a run report."""
+        values = {**dict(report), "files": files, "datasets": datasets, **parts}
+        return cls.model_validate(values)
+
+    def as_run_report(self) -> RunReport:
+        """Return the run report alone, as it is kept."""
+        return RunReport(**{name: getattr(self, name) for name in RunReport.model_fields})
+
+
 class ChainResult(_Result):
     """What the steps of a chain did, in order."""
 
@@ -199,6 +254,8 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "validate": ValidationResult,
     "import": ImportResult,
     "diff": DiffResult,
+    "ingest": IngestResult,
+    "report": CatalogReport,
     "run-report": RunReport,
     "run": ChainResult,
     "error": ErrorResult,

@@ -52,6 +52,11 @@ class SnapshotController:
         self._store.collect_orphans()
         return self._store.write(snapshot, at=now)
 
+    def newest(self) -> str | None:
+        """Return the id of the newest stored snapshot, if there is one."""
+        newest = self._store.latest()
+        return newest.id if newest else None
+
     def list(self) -> SnapshotListing:
         """Return the stored snapshots, oldest first."""
         return SnapshotListing(snapshots=tuple(self._store.list()))

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from lumos.core.errors import SourceError, UnreadableItemError
 from lumos.core.formats import parquet
+from lumos.core.formats.reader import SUFFIXES, read_file
 from lumos.core.models import (
     DatasetKind,
     Documentation,
@@ -37,7 +38,10 @@ from lumos.feature.ingestion.records import (
 PLATFORM = "local"
 PARQUET_PATTERNS = ("*.parquet", "*.parq", "*.pq")
 
-_PARQUET_SUFFIXES = frozenset({".parquet", ".parq", ".pq"})
+DATA_PATTERNS = tuple(
+    f"*.{suffix}{codec}" for suffix in sorted(SUFFIXES) for codec in ("", ".gz", ".gzip")
+)
+_DATA_SUFFIXES = frozenset(f".{suffix}" for suffix in SUFFIXES)
 _CODEC_SUFFIXES = frozenset({".snappy", ".gz", ".gzip", ".zstd", ".zst", ".lz4", ".brotli"})
 _TEMPORARY_SUFFIXES = (".crc", ".tmp", ".temp", ".inprogress", ".swp", "~", "._copying_")
 
@@ -79,6 +83,21 @@ class LocalFiles:
             elif self._wanted(found, below=unit.target):
                 yield from self._file_records(found)
 
+    def listing(self) -> Iterator[LocalFile | UnlistedPart]:
+        """Yield every file with its size and time, and what could not be listed.
+
+        Raises:
+            SourceError: the path is gone since the scan was planned.
+        """
+        if not stat.S_ISDIR(_mode(self._root, source=self._root)):
+            yield from _listed(self._root, below=os.path.dirname(self._root))
+            return
+        for found in _Walk(self._root, exclude=self._exclude).files():
+            if isinstance(found, UnlistedPart):
+                yield found
+            elif isinstance(found, str) and self._wanted(found, below=self._root):
+                yield from _listed(found, below=self._root)
+
     def _wanted(self, path: str, *, below: str) -> bool:
         return _matches(os.path.relpath(path, below), self._patterns)
 
@@ -87,10 +106,10 @@ class LocalFiles:
         try:
             with _opened(path) as stream:
                 status = os.fstat(stream.fileno())
-                if not _is_parquet(path, stream):
+                if not _is_data(path, stream):
                     yield SkippedItem(path, "no reader for this kind of file")
                     return
-                facts = parquet.read_parquet(stream, size=status.st_size)
+                facts = read_file(stream, size=status.st_size, name=path)
         except OSError as error:
             yield UnreadableItem(path, _unreadable(error), urn)
             return
@@ -114,6 +133,27 @@ class LocalFiles:
                 last_modified=_moment(status.st_mtime),
             ),
         )
+
+
+class LocalFile(NamedTuple):
+    """A file as a listing sees it."""
+
+    path: bytes
+    """Relative to the folder listed, with `/` between the parts, in the system's own bytes."""
+    size: int
+    mtime_us: int
+
+
+def _listed(path: str, *, below: str) -> Iterator[LocalFile | UnlistedPart]:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return  # gone between the listing and the look: it is not there
+    except OSError as error:
+        yield UnlistedPart(path, _unreadable(error))
+        return
+    relative = os.fsencode(os.path.relpath(path, below))
+    yield LocalFile(relative, status.st_size, status.st_mtime_ns // 1000)
 
 
 class _Walk:
@@ -216,9 +256,10 @@ def _opened(path: str) -> BinaryIO:
     raise UnreadableItemError("it is not a regular file")
 
 
-def _is_parquet(path: str, stream: BinaryIO) -> bool:
+def _is_data(path: str, stream: BinaryIO) -> bool:
     """Tell by name, else by content, so that a damaged file is reported and not passed over."""
-    if os.path.splitext(path)[1].lower() in _PARQUET_SUFFIXES:
+    name = path.lower().removesuffix(".gz").removesuffix(".gzip")
+    if os.path.splitext(name)[1] in _DATA_SUFFIXES:
         return True
     head = stream.read(len(parquet.MAGIC))
     stream.seek(0)
@@ -232,7 +273,7 @@ def _unreadable(error: OSError) -> UnreadableItemError:
 
 def _dataset_name(path: Path) -> str:
     """Return the file name without its format and codec, as people call the dataset."""
-    while path.suffix.lower() in _PARQUET_SUFFIXES | _CODEC_SUFFIXES and path.stem:
+    while path.suffix.lower() in _DATA_SUFFIXES | _CODEC_SUFFIXES and path.stem:
         path = path.with_suffix("")
     return path.name
 

@@ -90,21 +90,17 @@ class VersionManager:
                 return begin(new)
             current = begin(old)
         changes = diff_datasets(self._history.dataset_at(new.urn, current.version), new)
-        if not changes:
+        return self._append(current, new, changes=changes, at=at, author=author)
+
+    def retire(
+        self, dataset: LumosDataset, *, at: datetime, author: str | None = None
+    ) -> DatasetVersion | None:
+        """Add a version that says the dataset is gone; one without history gets none."""
+        current = self._history.current(dataset.urn)
+        if current is None:
             return None
-        version = DatasetVersion(
-            version=_after(current, bump_of(changes)),
-            timestamp=at,
-            author=author,
-            change_type=change_type_of(changes),
-            category=category_of(changes),
-            change_details=change_details_of(changes),
-            backward_compatible=is_backward_compatible(changes),
-            previous_version=current.version,
-            cloud_version=next_cloud_version(current.cloud_version, prefix=self._prefix),
-        )
-        self._history.append(new.urn, version, dataset=new, changes=changes)
-        return version
+        changes = diff_datasets(dataset, None)
+        return self._append(current, dataset, changes=changes, at=at, author=author)
 
     def increment_version(
         self, dataset_urn: str, change_type: str, *, at: datetime, author: str | None = None
@@ -162,6 +158,31 @@ class VersionManager:
         """
         before = self._history.dataset_at(dataset_urn, v1)
         return diff_datasets(before, self._history.dataset_at(dataset_urn, v2))
+
+    def _append(
+        self,
+        current: DatasetVersion,
+        dataset: LumosDataset,
+        *,
+        changes: Sequence[Change],
+        at: datetime,
+        author: str | None,
+    ) -> DatasetVersion | None:
+        if not changes:
+            return None
+        version = DatasetVersion(
+            version=_after(current, bump_of(changes)),
+            timestamp=at,
+            author=author,
+            change_type=change_type_of(changes),
+            category=category_of(changes),
+            change_details=change_details_of(changes),
+            backward_compatible=is_backward_compatible(changes),
+            previous_version=current.version,
+            cloud_version=next_cloud_version(current.cloud_version, prefix=self._prefix),
+        )
+        self._history.append(dataset.urn, version, dataset=dataset, changes=changes)
+        return version
 
     def _begin(
         self,

@@ -13,7 +13,7 @@ from lumos.feature.ingestion.handlers.base_ingestion_handler import (
     BaseIngestionHandler,
     SourceSettings,
 )
-from lumos.feature.ingestion.local_files import PARQUET_PATTERNS, LocalFiles
+from lumos.feature.ingestion.local_files import DATA_PATTERNS, LocalFiles
 
 if TYPE_CHECKING:
     from lumos.feature.ingestion.records import ScanRecord, ScanUnit
@@ -24,7 +24,7 @@ class LocalSettings(SourceSettings):
 
     path: Path = Field(description="A folder, searched at any depth, or one file.")
     file_patterns: tuple[str, ...] = Field(
-        default=PARQUET_PATTERNS,
+        default=DATA_PATTERNS,
         min_length=1,
         description="Names to read, such as `*.parquet`; one with a slash fits the whole path.",
     )

@@ -1,0 +1,98 @@
+"""The demo: a lake that a person recognises, ingested, changed, and ingested again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from lumos.core.errors import UsageError
+from lumos.core.settings import SETTINGS_FILE
+from lumos.feature.demo.lake import evolve_lake, write_lake
+from lumos.feature.extraction.wording import verdict
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.ingestion_controller import IngestionController, OpenSession, Tell
+    from lumos.core.controllers.report_controller import ReportController
+    from lumos.core.controllers.results import IngestResult
+
+_MARKER = ".lumos-demo"
+_SETTINGS = """\
+# The settings of the Lumos demo.
+sources:
+  - type: local
+    name: shop
+    path: {lake}
+"""
+
+
+class DemoProject(Protocol):
+    """The project of the demo, put together."""
+
+    @property
+    def ingestion(self) -> IngestionController: ...
+
+    @property
+    def reports(self) -> ReportController: ...
+
+
+class DemoResult(NamedTuple):
+    """What the demo did and where it lies."""
+
+    lake: Path
+    first: IngestResult
+    second: IngestResult
+    verdict: str
+    report: Path
+
+
+class DemoController:
+    """What `lumos demo` does."""
+
+    def __init__(
+        self,
+        *,
+        open_project: Callable[[Path], AbstractContextManager[DemoProject]],
+        open_session: OpenSession,
+    ) -> None:
+        self._open_project = open_project
+        self._open_session = open_session
+
+    def run(self, folder: Path, *, tell: Tell) -> DemoResult:
+        """Make the lake in a folder of its own and show what Lumos does with it.
+
+        Raises:
+            UsageError: the folder holds something that is not a demo.
+        """
+        folder = folder.absolute()
+        self.clean(folder)
+        lake, report = folder / "lake", folder / "report.html"
+        tell("writing the lake")
+        folder.mkdir(parents=True)
+        (folder / _MARKER).touch()
+        write_lake(lake)
+        (folder / SETTINGS_FILE).write_text(_SETTINGS.format(lake=lake), encoding="utf-8")
+        with self._open_session(tell), self._open_project(folder) as project:
+            first = project.ingestion.ingest(tell=tell)
+            tell("changing the lake")
+            evolve_lake(lake)
+            second = project.ingestion.ingest(tell=tell)
+            summary = project.reports.write(report)
+        return DemoResult(lake, first, second, verdict(summary), report)
+
+    def clean(self, folder: Path) -> bool:
+        """Remove an earlier demo and tell whether there was one.
+
+        Raises:
+            UsageError: the folder holds something that is not a demo.
+        """
+        if not folder.exists() or not any(folder.iterdir()):
+            return False
+        if not (folder / _MARKER).exists():
+            raise UsageError(
+                f"{folder} is not empty and holds no demo", hint="give another folder with --path"
+            )
+        shutil.rmtree(folder)
+        return True

@@ -1,0 +1,65 @@
+"""`lumos demo`: from nothing to a reported change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lumos.bootstrap import Application
+from lumos.entry.cli.ingest import print_ingestion
+from lumos.entry.cli.output import AsJson, print_json, print_line
+from lumos.entry.cli.progress import progress
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.demo_controller import DemoResult
+
+
+def demo(
+    context: typer.Context,
+    path: Annotated[Path, typer.Option("--path", help="The folder to work in.")] = Path(
+        "lumos-demo"
+    ),
+    clean: Annotated[bool, typer.Option("--clean", help="Only remove an earlier demo.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a small data lake, ingest it, change it, and show what Lumos noticed.
+
+    Works offline, in a folder of its own, and can be repeated. Example: lumos demo
+    """
+    application: Application = context.obj
+    if clean:
+        removed = application.demo.clean(path)
+        print_line(f"removed {path}" if removed else f"there is no demo in {path}")
+        return
+    with progress("demo") as tell:
+        result = application.demo.run(path, tell=tell)
+    if as_json:
+        print_json(
+            {
+                "lake": str(result.lake),
+                "first": result.first.as_json(),
+                "second": result.second.as_json(),
+                "verdict": result.verdict,
+                "report": str(result.report),
+            }
+        )
+    else:
+        _print_text(result)
+
+
+def _print_text(result: DemoResult) -> None:
+    print_line(f"A shop's data lake in {result.lake}, as it was on the first day:")
+    print_line()
+    print_ingestion(result.first)
+    print_line()
+    print_line("The next day some of it has changed:")
+    print_line()
+    print_ingestion(result.second)
+    print_line()
+    print_line(result.verdict)
+    print_line(f"report: {result.report}")
+    folder = result.lake.parent
+    print_line(f"look around: cd {folder} && lumos search customer && lumos history orders")
+    print_line(f"clean up: lumos demo --path {folder} --clean")

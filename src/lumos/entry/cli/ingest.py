@@ -1,0 +1,115 @@
+"""`lumos ingest` and `lumos discover`: what Spark finds in the sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lumos.bootstrap import Application
+from lumos.core.errors import EXIT_GATE_FAILED
+from lumos.entry.cli.output import (
+    AsJson,
+    print_changes,
+    print_json,
+    print_line,
+    print_report,
+)
+from lumos.entry.cli.progress import progress
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.results import IngestResult
+
+Strict = Annotated[
+    bool, typer.Option("--strict", help="End with 1 if a file or source could not be read.")
+]
+
+
+def ingest(
+    context: typer.Context,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="Settings file with the sources.")
+    ] = None,
+    source: Annotated[
+        list[str] | None, typer.Option("--source", help="Only this source; may be repeated.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Find everything, write nothing.")
+    ] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Open every file, also unchanged ones.")
+    ] = False,
+    strict: Strict = False,
+    as_json: AsJson = False,
+) -> None:
+    """Scan the sources on Spark, version what changed and store a snapshot.
+
+    Files that cannot be read are named and do not stop the run. A second run opens only files
+    that changed.
+
+    Example: lumos ingest --config sources.yaml
+    """
+    application: Application = context.obj
+    if config is not None:
+        application.use_settings(config)
+    with progress("ingest") as tell:
+        result = application.ingestion.ingest(
+            names=source or (), dry_run=dry_run, full=full, tell=tell
+        )
+    _print(result, strict=strict, as_json=as_json)
+
+
+def discover(
+    context: typer.Context,
+    prefix: Annotated[str, typer.Argument(help="A folder to look into.")],
+    strict: Strict = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the datasets below a folder; nothing is written.
+
+    Example: lumos discover ./lake
+    """
+    application: Application = context.obj
+    with progress("discover") as tell:
+        result = application.ingestion.discover(application.entries_of(prefix), tell=tell)
+    _print(result, strict=strict, as_json=as_json)
+
+
+def _print(result: IngestResult, *, strict: bool, as_json: bool) -> None:
+    if as_json:
+        print_json(result.as_json())
+    else:
+        print_ingestion(result)
+    if strict and result.failed:
+        raise typer.Exit(EXIT_GATE_FAILED)
+
+
+def print_ingestion(result: IngestResult) -> None:
+    """Print what a run found, what changed and what could not be read."""
+    files, datasets = result.files, result.datasets
+    print_line(
+        f"files: {files.listed:,} listed, {files.opened:,} opened, {files.unchanged:,} unchanged, "
+        f"{files.unreadable:,} unreadable"
+    )
+    for dataset in result.found:
+        rows = dataset.statistics.row_count if dataset.statistics else None
+        size = f", {rows:,} rows" if rows is not None else ""
+        columns = len(dataset.schema.fields)
+        print_line(f"  {dataset.urn}  ({dataset.format}, {columns} columns{size})")
+    print_line(
+        f"datasets: {datasets.found:,} found, {datasets.created:,} new, "
+        f"{datasets.updated:,} updated, {datasets.unchanged:,} unchanged, "
+        f"{datasets.removed:,} removed"
+    )
+    if result.changes:
+        print_line()
+        print_changes(result.changes)
+        print_line()
+    for version in result.versions:
+        print_line(f"  {version.previous_version or '-'} -> {version.version}  {version.dataset}")
+    if result.snapshot:
+        print_line(f"snapshot: {result.snapshot}")
+    if result.failed or result.warnings:
+        print_line()
+        print_report(result)

@@ -1,0 +1,192 @@
+"""Ingestion as a user runs it, on the shared session."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from command_line import ROOT, Lumos, Result, run_here
+from lakes import write_lake, write_settings, write_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEMA = ROOT / "src" / "lumos" / "schemas" / "ingest.schema.json"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    return write_lake(tmp_path / "lake")
+
+
+@pytest.fixture
+def lumos(
+    spark: SparkSession,
+    tmp_path: Path,
+    lake: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> Lumos:
+    write_settings(tmp_path, lake)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Result:
+        capfd.readouterr()
+        code = run_here(*arguments)
+        out, err = capfd.readouterr()
+        return Result(code, out, err)
+
+    return run
+
+
+def ingested(lumos: Lumos, *options: str) -> Any:
+    result = lumos("ingest", *options, "--json")
+    assert result.exit_code == 0, result.stderr
+    jsonschema.validate(result.json(), json.loads(SCHEMA.read_text()))
+    return result.json()
+
+
+def newest_content(project: Path) -> str:
+    newest = max((project / ".lumos" / "snapshots").iterdir())
+    content: str = json.loads((newest / "manifest.json").read_text())["content_hash"]
+    return content
+
+
+def urn_of(lake: Path, name: str) -> str:
+    return f"lumos://local{lake}/{name}"
+
+
+def test_a_lake_is_found_with_partitions_rows_and_columns(
+    lumos: Lumos, lake: Path, tmp_path: Path
+) -> None:
+    result = ingested(lumos)
+    lumos("export", "--output", "out.json")
+
+    assert result["datasets"] == {
+        "found": 3, "created": 3, "updated": 0, "unchanged": 0, "removed": 0,
+    }  # fmt: skip
+    datasets = {
+        each["name"]: each for each in json.loads((tmp_path / "out.json").read_text())["datasets"]
+    }
+    orders = datasets["orders"]
+    assert orders["urn"] == urn_of(lake, "orders")
+    assert orders["format"] == "parquet"
+    assert orders["location"]["partitioning"] == "year={yyyy}/month={mm}"
+    assert [field["name"] for field in orders["schema"]["fields"]] == [
+        "id", "total", "coupon", "year", "month",
+    ]  # fmt: skip
+    assert orders["statistics"]["file_count"] == 2
+    assert orders["statistics"]["row_count"] == 4
+    assert datasets["campaigns"]["format"] == "csv"
+
+
+def test_a_second_run_opens_nothing_and_changes_nothing(lumos: Lumos, tmp_path: Path) -> None:
+    first = ingested(lumos)
+    content = newest_content(tmp_path)
+    second = ingested(lumos)
+
+    assert first["files"] == {"listed": 4, "opened": 4, "unchanged": 0, "unreadable": 0}
+    assert second["files"] == {"listed": 4, "opened": 0, "unchanged": 4, "unreadable": 0}
+    assert second["changes"] == []
+    assert newest_content(tmp_path) == content
+    history = lumos("history", "orders", "--json").json()["schema_history"]
+    assert [version["version"] for version in history] == ["1.0.0"]
+    assert ingested(lumos, "--full")["files"]["opened"] == 4
+
+
+def test_what_changed_is_classified_versioned_and_removed(lumos: Lumos, lake: Path) -> None:
+    ingested(lumos)
+    for month in (1, 2):
+        write_table(
+            lake / "orders" / "year=2026" / f"month={month:02}" / "part-0.parquet",
+            {"id": [1, 2], "total": [9.5, 7.25]},
+        )
+    (lake / "campaigns.csv").unlink()
+    write_table(lake / "refunds" / "part-0.parquet", {"id": [1]})
+
+    result = ingested(lumos)
+
+    found = {(change["dataset"].rsplit("/", 1)[1], change["rule"]) for change in result["changes"]}
+    assert found == {
+        ("orders", "field.removed"),
+        ("campaigns", "dataset.removed"),
+        ("refunds", "dataset.added"),
+    }
+    versions = {each["dataset"].rsplit("/", 1)[1]: each["version"] for each in result["versions"]}
+    assert versions == {"orders": "2.0.0", "campaigns": "2.0.0", "refunds": "1.0.0"}
+    assert lumos("show", urn_of(lake, "campaigns")).exit_code == 3
+    history = lumos("history", urn_of(lake, "campaigns"), "--json").json()["schema_history"]
+    assert history[-1]["change_type"] == "DATASET_REMOVED"
+
+
+def test_a_file_that_cannot_be_read_is_named_and_its_dataset_stays(
+    lumos: Lumos, lake: Path
+) -> None:
+    ingested(lumos)
+    file = lake / "customers" / "part-0.parquet"
+    file.write_bytes(file.read_bytes()[:-9])
+
+    result = lumos("ingest", "--json")
+
+    assert result.exit_code == 0
+    (item,) = [item for item in result.json()["items"] if item["status"] == "failed"]
+    assert item["item"] == str(file)
+    assert "cut off" in item["reason"]
+    assert result.json()["datasets"]["removed"] == 0
+    assert lumos("show", "customers").exit_code == 0
+    assert lumos("ingest", "--strict").exit_code == 1
+
+
+def test_what_people_added_survives_the_next_run(lumos: Lumos, lake: Path, tmp_path: Path) -> None:
+    ingested(lumos)
+    (tmp_path / "docs.yaml").write_text(
+        "datasets: [{dataset: orders, description: Ours., tags: [tier-1]}]\n"
+    )
+    assert lumos("enrich", "docs.yaml").exit_code == 0
+    write_table(lake / "orders" / "year=2026" / "month=03" / "part-0.parquet", {"id": [1]})
+
+    ingested(lumos)
+
+    orders = lumos("show", "orders", "--json").json()
+    assert orders["documentation"]["description"] == "Ours."
+    assert orders["tags"] == ["tier-1"]
+    assert orders["statistics"]["file_count"] == 3
+
+
+def test_a_dry_run_and_a_discovery_write_nothing(lumos: Lumos, lake: Path, tmp_path: Path) -> None:
+    planned = ingested(lumos, "--dry-run")
+    discovered = lumos("discover", str(lake), "--json").json()
+
+    assert [each["urn"] for each in planned["found"]] == [
+        each["urn"] for each in discovered["found"]
+    ]
+    assert planned["datasets"]["found"] == 3
+    assert not (tmp_path / ".lumos" / "lumos.db").exists()
+
+
+def test_one_missing_source_does_not_stop_the_others(lumos: Lumos, tmp_path: Path) -> None:
+    settings = (tmp_path / "lumos.yaml").read_text()
+    (tmp_path / "lumos.yaml").write_text(
+        settings + "  - {type: local, name: gone, path: no/such/folder}\n"
+    )
+
+    result = ingested(lumos)
+
+    assert result["datasets"]["found"] == 3
+    assert result["complete"] is False
+    assert [item["item"] for item in result["items"] if item["status"] == "failed"] == ["gone"]
+    alone = lumos("ingest", "--source", "gone")
+    assert alone.exit_code == 3
+    assert "no/such/folder" in alone.error_line
+
+
+def test_no_source_and_an_unknown_source_are_usage_errors(lumos: Lumos, tmp_path: Path) -> None:
+    assert lumos("ingest", "--source", "lkae").exit_code == 2
+    (tmp_path / "lumos.yaml").write_text("sources: []\n")
+    result = lumos("ingest")
+    assert result.exit_code == 2
+    assert "lumos discover" in result.error_line
