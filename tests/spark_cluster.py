@@ -42,9 +42,11 @@ def running_cluster(folder: Path) -> Iterator[str]:
             "--work-dir", str(work), url,
         ]  # fmt: skip
     with ExitStack() as stack:
-        for name, command in commands.items():
+        processes = [
             stack.enter_context(_running(command, log=folder / f"{name}.log"))
-        _wait_for(lambda: _alive_workers(pages) == WORKERS, what="two workers", folder=folder)
+            for name, command in commands.items()
+        ]
+        _wait_for(lambda: _alive_workers(pages) == WORKERS, processes=processes, folder=folder)
         yield url
 
 
@@ -64,8 +66,8 @@ def running_connect_server(folder: Path) -> Iterator[str]:
     }
     command = [str(_spark_home() / "bin" / "spark-submit"), "--master", "local[2]"]
     command += ["--class", _CONNECT, *(f"--conf={name}={value}" for name, value in options.items())]
-    with _running([*command, "spark-internal"], log=folder / "connect.log"):
-        _wait_for(lambda: _answers(port), what="the Connect server", folder=folder)
+    with _running([*command, "spark-internal"], log=folder / "connect.log") as process:
+        _wait_for(lambda: _answers(port), processes=[process], folder=folder)
         yield f"sc://{HOST}:{port}"
 
 
@@ -83,7 +85,7 @@ def cluster_environment() -> dict[str, str]:
 
 
 @contextmanager
-def _running(command: list[str], *, log: Path) -> Iterator[None]:
+def _running(command: list[str], *, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     environment = cluster_environment() | _quick_daemons()
     with log.open("wb") as output:
         # A group of its own, so that its executors end with it.
@@ -96,8 +98,9 @@ def _running(command: list[str], *, log: Path) -> Iterator[None]:
             start_new_session=True,
         )
     try:
-        yield
+        yield process
     finally:
+        # The group has a process as long as its leader has not been waited for.
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
@@ -106,18 +109,26 @@ def _quick_daemons() -> dict[str, str]:
     options = " ".join(SHORT_LIFE)
     return {
         "SPARK_DAEMON_JAVA_OPTS": options,
-        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_MEMORY": "600m",
         "SPARK_LAUNCHER_OPTS": options,
     }
 
 
-def _wait_for(is_ready: Callable[[], bool], *, what: str, folder: Path) -> None:
+def _wait_for(
+    is_ready: Callable[[], bool], *, processes: list[subprocess.Popen[bytes]], folder: Path
+) -> None:
     end = time.monotonic() + START_SECONDS
     while not is_ready():
-        if time.monotonic() > end:
+        # Not poll(): it would free the id by which the group is killed.
+        ended = [each.pid for each in processes if _has_ended(each.pid)]
+        if ended or time.monotonic() > end:
             logs = "\n".join(path.read_text()[-2_000:] for path in sorted(folder.glob("*.log")))
-            raise TimeoutError(f"{what} did not start:\n{logs}")
+            raise RuntimeError(f"Spark's own processes did not start:\n{logs}")
         time.sleep(0.2)
+
+
+def _has_ended(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _alive_workers(pages: int) -> int:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lumos.core.settings import RawSettings, SparkSettings
+from lumos.core.errors import LumosError
+from lumos.core.settings import SparkSettings
+from lumos.spark.class_archive import SWITCH
 from lumos.spark.session import spark_session
 
 if TYPE_CHECKING:
@@ -25,8 +28,8 @@ def squares(session: SparkSession) -> dict[str, object]:
 
         import pyarrow as pa
 
-        # Long enough that an executor which is a little late still gets a task.
-        time.sleep(1)
+        # Long enough that no executor can take all tasks.
+        time.sleep(0.5)
         for batch in batches:
             numbers = [int(value) ** 2 for value in batch.column("id").to_numpy()]
             # The parent of a Python worker is the daemon of its executor.
@@ -38,7 +41,7 @@ def squares(session: SparkSession) -> dict[str, object]:
                 }
             )
 
-    frame = session.range(0, 1_000, numPartitions=8).mapInArrow(
+    frame = session.range(0, 1_000, numPartitions=4).mapInArrow(
         squared, "square long, executor string, python string"
     )
     row = frame.selectExpr(
@@ -55,12 +58,17 @@ def levers(session: SparkSession) -> dict[str, object]:
     management = session._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
     pid = session.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
     maps = Path(f"/proc/{pid}/maps").read_text()
+    options = dict(session.sparkContext.getConf().getAll())
     return {
         "arguments": list(management.getRuntimeMXBean().getInputArguments()),
         "mapped": sorted(
             {line.split(maxsplit=5)[-1] for line in maps.splitlines() if ".jsa" in line}
         ),
         "count": session.range(10).count(),
+        "command_line": Path(f"/proc/{pid}/cmdline").read_text(),
+        "jvm": pid,
+        "master": session.conf.get("spark.master"),
+        "options": {name: value for name, value in options.items() if "hadoop" in name},
     }
 
 
@@ -70,16 +78,46 @@ JOBS: dict[str, Callable[[SparkSession], dict[str, object]]] = {
 }
 
 
+def run_job(job: str, *, cache: Path, **settings: object) -> dict[str, object]:
+    """Run a job in a process of its own that prints nothing but its answer."""
+    (answer,) = run_jobs(job, [settings], cache=cache)
+    return answer
+
+
+def run_jobs(
+    job: str, settings: Sequence[Mapping[str, object]], *, cache: Path
+) -> list[dict[str, object]]:
+    """Run a job with one session after the other in the same process."""
+    process = subprocess.run(
+        [sys.executable, __file__, job, json.dumps(settings), cache],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ | {SWITCH: "existing"},
+    )
+    assert process.returncode == 0, process.stderr
+    assert process.stderr == ""
+    answers: list[dict[str, object]] = json.loads(process.stdout)
+    return answers
+
+
 def main(job: str, settings: str, cache: str) -> None:
-    values = json.loads(settings)
-    values["conf"] = RawSettings(values.get("conf", {}))
+    answers = [answer_of(job, values, cache=Path(cache)) for values in json.loads(settings)]
+    sys.stdout.write(json.dumps(answers))
+
+
+def answer_of(job: str, values: dict[str, object], *, cache: Path) -> dict[str, object]:
+    settings = SparkSettings.model_validate(values)
     before = dict(os.environ)
-    with spark_session(
-        SparkSettings(**values), environment=os.environ, cache_dir=Path(cache)
-    ) as session:
-        answer = JOBS[job](session)
+    # Without JAVA_HOME and PATH the Java of the wheel is the only one to be found.
+    known = {name: os.environ[name] for name in ("HOME", SWITCH) if name in os.environ}
+    try:
+        with spark_session(settings, environment=known, cache_dir=cache) as session:
+            answer = JOBS[job](session)
+    except LumosError as error:
+        answer = {"error": error.as_json()}
     answer["environment_is_restored"] = dict(os.environ) == before
-    sys.stdout.write(json.dumps(answer))
+    return answer
 
 
 if __name__ == "__main__":

@@ -6,18 +6,17 @@ share one.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from spark_cluster import cluster_environment, running_connect_server
+from lumos.spark.driver import SHORT_LIFE
+from spark_cluster import running_connect_server
+from spark_jobs import run_job
 
-JOB = Path(__file__).parent.parent / "spark_jobs.py"
+CACHE = Path.home() / ".cache" / "lumos"
 
 
 @pytest.fixture(scope="module")
@@ -26,40 +25,27 @@ def spark_connect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
         yield url
 
 
-def run_job(tmp_path: Path, **settings: object) -> dict[str, object]:
-    environment = cluster_environment() | {"LUMOS_SPARK_ARCHIVE": "existing"}
-    process = subprocess.run(
-        [sys.executable, JOB, "squares", json.dumps(settings), tmp_path / "cache"],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=environment,
-        cwd=tmp_path,
-    )
-    assert process.returncode == 0, process.stderr
-    assert process.stderr == ""
-    answer: dict[str, object] = json.loads(process.stdout)
-    return answer
+def test_a_python_function_runs_on_both_workers_of_a_cluster(spark_cluster_url: str) -> None:
+    conf = {
+        "spark.cores.max": 2,
+        "spark.executor.cores": 1,
+        "spark.executor.extraJavaOptions": " ".join(SHORT_LIFE),
+        "spark.executor.memory": "512m",
+        # The first task waits until both workers are there.
+        "spark.scheduler.minRegisteredResourcesRatio": 1.0,
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
+    }
 
-
-def test_a_python_function_runs_on_both_workers_of_a_cluster(
-    spark_cluster_url: str, tmp_path: Path
-) -> None:
-    conf = {"spark.executor.memory": "512m", "spark.executor.cores": 1}
-
-    answer = run_job(tmp_path, master=spark_cluster_url, conf=conf)
+    answer = run_job("squares", cache=CACHE, master=spark_cluster_url, conf=conf)
 
     assert answer["total"] == sum(number**2 for number in range(1_000))
     assert answer["pythons"] == [sys.prefix]
     assert isinstance(answer["executors"], list)
     assert len(answer["executors"]) == 2
-    assert str(os.getpid()) not in answer["executors"]
 
 
-def test_the_same_function_runs_behind_spark_connect(
-    spark_connect_url: str, tmp_path: Path
-) -> None:
-    answer = run_job(tmp_path, remote=spark_connect_url)
+def test_the_same_function_runs_behind_spark_connect(spark_connect_url: str) -> None:
+    answer = run_job("squares", cache=CACHE, remote=spark_connect_url)
 
     assert answer["total"] == sum(number**2 for number in range(1_000))
     assert answer["time_zone"] == "UTC"

@@ -54,7 +54,13 @@ _LONGEST_REASON = 300
 _TOUCHED_VARIABLES = ("JAVA_HOME", "PYSPARK_", "SPARK_")
 _JAVA_REASON = re.compile(r"^: (?P<reason>.+)$", re.MULTILINE)
 _LOG_REASON = re.compile(r"error|exception|unrecognized|invalid|could not|cannot|conflicting", re.I)
-_LOG_NOISE = ("\tat ", "Picked up ", "WARNING: ")
+_LOG_NOISE = (
+    "\tat ",
+    "Error: A fatal exception has occurred",
+    "Error: Could not create the Java Virtual Machine",
+    "Picked up ",
+    "WARNING: ",
+)
 
 
 class SparkUnavailableError(LumosError):
@@ -319,9 +325,9 @@ def _reason(error: Exception, log: Path | None) -> str:
     if log is not None and log.is_file():
         lines = log.read_text("utf-8", errors="replace").splitlines()
         said = [line for line in lines if line.strip() and not line.startswith(_LOG_NOISE)]
-        for line in said:
-            if _LOG_REASON.search(line):
-                return _shortened(line)
+        telling = [line for line in said if _LOG_REASON.search(line)]
+        if telling or said:
+            return _shortened((telling or said)[0])
     return _shortened(text.strip().split("\n", 1)[0])
 
 

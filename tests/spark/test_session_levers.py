@@ -1,0 +1,69 @@
+"""The levers of a fast start are really in effect, and nothing fails where they cannot be had."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lumos.spark.class_archive import trainer_command
+from lumos.spark.java import find_java
+from spark_jobs import run_job
+
+
+@pytest.fixture(scope="module")
+def spark_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A class archive, made as the background process makes it, in a cache with a blank in it."""
+    cache = tmp_path_factory.mktemp("a cache")
+    runtime = find_java({"HOME": os.environ.get("HOME", str(Path.home()))})
+    subprocess.run(trainer_command(runtime, cache_dir=cache), check=True)
+    (archive,) = (cache / "spark").glob("*.jsa")
+    return archive
+
+
+def test_the_jvm_maps_the_archive_and_runs_with_c1_and_the_serial_collector(
+    spark_archive: Path,
+) -> None:
+    answer = run_job("levers", cache=spark_archive.parent.parent, master="local[2]")
+
+    assert answer["mapped"] == [str(spark_archive)]
+    assert isinstance(answer["arguments"], list)
+    assert {"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"} <= set(answer["arguments"])
+    assert answer["environment_is_restored"] is True
+
+
+def test_making_the_archive_leaves_nothing_else_behind(spark_archive: Path) -> None:
+    left = {path.suffix for path in spark_archive.parent.iterdir()}
+
+    assert left == {".jsa", ".lock"}
+
+
+def test_an_archive_that_kills_the_jvm_is_done_without_and_removed(
+    spark_archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "spark" / spark_archive.name
+    broken.parent.mkdir()
+    shutil.copy(spark_archive, broken)
+    with broken.open("r+b") as file:
+        file.seek(2_000_000)
+        file.write(b"\xde\xad\xbe\xef" * 4_000_000)
+    monkeypatch.chdir(tmp_path)
+
+    answer = run_job("levers", cache=tmp_path, master="local[2]")
+
+    assert (answer["count"], answer["mapped"]) == (10, [])
+    assert [path.name for path in tmp_path.iterdir()] == ["spark"], "no report of the crash"
+    assert not broken.exists()
+
+
+def test_an_archive_that_is_none_is_ignored(spark_archive: Path, tmp_path: Path) -> None:
+    other = tmp_path / "spark" / spark_archive.name
+    other.parent.mkdir()
+    other.write_bytes(b"no archive")
+
+    answer = run_job("levers", cache=tmp_path, master="local[2]")
+
+    assert (answer["count"], answer["mapped"]) == (10, [])

@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lumos.core.errors import EXIT_UNREADABLE, ConfigurationError, MissingExtraError
+from lumos.core.settings import RawSettings, SparkSettings
+from lumos.spark import session as session_module
+from lumos.spark.class_archive import (
+    ClassArchive,
+    class_archive,
+    make_in_background,
+    may_make,
+    may_use,
+)
+from lumos.spark.java import JavaRuntime, JavaUnavailableError
+from lumos.spark.options import (
+    driver_options,
+    is_local,
+    is_on_this_machine,
+    standalone_addresses,
+    user_options,
+)
+from lumos.spark.session import SparkUnavailableError, spark_session
+from spark_cluster import free_port
+
+SECRET = "s3cr3t-value"
+
+
+def options_of(
+    tmp_path: Path,
+    *,
+    java_options: tuple[str, ...] = (),
+    environment: dict[str, str] | None = None,
+    master: str = "local[*]",
+    conf: dict[str, str | int | bool] | None = None,
+) -> dict[str, str]:
+    settings = SparkSettings(master=master, conf=RawSettings(dict(conf or {})))
+    return driver_options(
+        settings, folder=tmp_path, java_options=java_options, environment=environment or {}
+    )
+
+
+def test_a_local_session_is_quiet_has_no_ui_and_no_hive_and_stays_on_this_machine(
+    tmp_path: Path,
+) -> None:
+    options = options_of(tmp_path)
+
+    assert options["spark.master"] == "local[*]"
+    assert options["spark.ui.enabled"] == "false"
+    assert options["spark.ui.showConsoleProgress"] == "false"
+    assert options["spark.sql.catalogImplementation"] == "in-memory"
+    assert options["spark.driver.bindAddress"] == "127.0.0.1"
+    assert options["spark.sql.session.timeZone"] == "UTC"
+    assert options["spark.sql.warehouse.dir"].startswith("file:///")
+
+
+@pytest.mark.parametrize(
+    ("master", "tasks"),
+    [
+        ("local", "4"),
+        ("local[3]", "12"),
+        ("local[3,2]", "12"),
+        ("local[*]", str(4 * len(os.sched_getaffinity(0)))),
+        ("spark://host:7077", None),
+        ("yarn", None),
+    ],
+)
+def test_a_local_master_gets_four_tasks_for_each_core(
+    tmp_path: Path, master: str, tasks: str | None
+) -> None:
+    options = options_of(tmp_path, master=master)
+
+    assert options.get("spark.sql.leafNodeDefaultParallelism") == tasks
+
+
+def test_what_the_user_says_wins_over_what_lumos_prefers(tmp_path: Path) -> None:
+    conf: dict[str, str | int | bool] = {
+        "spark.ui.enabled": True,
+        "spark.sql.shuffle.partitions": 7,
+        "spark.driver.host": "driver.example",
+    }
+
+    options = options_of(tmp_path, conf=conf)
+
+    assert options["spark.ui.enabled"] == "true"
+    assert options["spark.sql.shuffle.partitions"] == "7"
+    assert options["spark.driver.host"] == "driver.example"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("spark.master", "set spark.master instead"),
+        ("spark.driver.memory", "set spark.driver_memory instead"),
+        ("spark.sql.session.timeZone", "remove spark.sql.session.timeZone from spark.conf"),
+        ("spark.submit.deployMode", "remove spark.submit.deployMode from spark.conf"),
+        ("fs.s3a.secret.key", "their names begin with spark."),
+    ],
+)
+def test_a_property_that_would_break_lumos_is_named_without_its_value(name: str, hint: str) -> None:
+    with pytest.raises(ConfigurationError, match=name) as raised:
+        user_options(SparkSettings(conf=RawSettings({name: SECRET})))
+
+    assert raised.value.hint == hint
+    assert SECRET not in str(raised.value.as_json())
+
+
+def test_a_property_that_is_no_single_value_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"spark\.jars must be text"):
+        user_options(SparkSettings(conf=RawSettings({"spark.jars": ["a.jar", "b.jar"]})))
+
+
+def test_the_fixed_value_may_be_written_out() -> None:
+    settings = SparkSettings(conf=RawSettings({"spark.sql.session.timeZone": "UTC"}))
+
+    assert user_options(settings) == {"spark.sql.session.timeZone": "UTC"}
+
+
+def test_the_users_java_options_come_after_ours(tmp_path: Path) -> None:
+    options = options_of(
+        tmp_path,
+        java_options=("-XX:+UseSerialGC", "-Done=1"),
+        conf={"spark.driver.defaultJavaOptions": "-Dtwo=2", "spark.driver.extraJavaOptions": "-D3"},
+    )
+
+    assert options["spark.driver.defaultJavaOptions"] == "-XX:+UseSerialGC -Done=1 -Dtwo=2"
+    assert options["spark.driver.extraJavaOptions"] == "-D3"
+
+
+@pytest.mark.parametrize("name", ["spark.driver.extraJavaOptions", "JAVA_TOOL_OPTIONS"])
+def test_ours_names_no_collector_where_the_user_names_one(tmp_path: Path, name: str) -> None:
+    chosen = {name: "-XX:+UseG1GC"}
+    in_settings = name.startswith("spark.")
+
+    options = options_of(
+        tmp_path,
+        java_options=("-XX:+UseSerialGC", "-Done=1"),
+        conf=dict(chosen) if in_settings else {},
+        environment={} if in_settings else chosen,
+    )
+
+    assert options["spark.driver.defaultJavaOptions"] == "-Done=1"
+
+
+def test_masters_are_told_apart_by_where_they_run() -> None:
+    assert is_local("local")
+    assert is_local("local[4,2]")
+    assert not is_local("local-cluster[2,1,512]")
+    assert is_on_this_machine("local-cluster[2,1,512]")
+    assert is_on_this_machine("spark://127.0.0.1:7077,localhost:7078")
+    assert not is_on_this_machine("spark://127.0.0.1:7077,other:7077")
+    assert not is_on_this_machine("k8s://https://127.0.0.1:6443")
+
+
+def test_a_standalone_master_may_have_stand_bys() -> None:
+    assert standalone_addresses("spark://a:1,b:2") == [("a", 1), ("b", 2)]
+    for wrong in ("spark://a", "spark://:1", "spark://a:x", "spark://"):
+        with pytest.raises(ConfigurationError, match="no address of a standalone master"):
+            standalone_addresses(wrong)
+
+
+def start(tmp_path: Path, settings: SparkSettings, environment: dict[str, str]) -> None:
+    with spark_session(settings, environment=environment, cache_dir=tmp_path / "cache"):
+        raise AssertionError("it must not start")
+
+
+@pytest.fixture
+def no_spark_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests of the run share a session, which would be used."""
+    monkeypatch.setattr(session_module, "_running_session", lambda: None)
+
+
+@pytest.mark.usefixtures("no_spark_runs")
+def test_without_java_the_session_says_so_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lumos.spark.java.find_spec", lambda _name: None)
+
+    with pytest.raises(JavaUnavailableError, match="none was found"):
+        start(tmp_path, SparkSettings(), {"PATH": str(tmp_path)})
+
+
+@pytest.mark.usefixtures("no_spark_runs")
+def test_a_master_that_is_not_there_is_named_before_java_is_started(tmp_path: Path) -> None:
+    master = f"spark://127.0.0.1:{free_port()}"
+
+    with pytest.raises(SparkUnavailableError, match="does not answer") as raised:
+        start(tmp_path, SparkSettings(master=master), {})
+
+    assert master in str(raised.value)
+    assert (raised.value.code, raised.value.exit_code) == ("LUM-130", EXIT_UNREADABLE)
+    assert raised.value.retryable
+
+
+def test_a_connect_server_that_is_not_there_is_named_without_its_token(tmp_path: Path) -> None:
+    remote = f"sc://127.0.0.1:{free_port()}/;token={SECRET}"
+
+    with pytest.raises(SparkUnavailableError, match=r"Spark Connect at 127\.0\.0\.1") as raised:
+        start(tmp_path, SparkSettings.model_validate({"remote": remote}), {})
+
+    assert SECRET not in str(raised.value.as_json())
+
+
+@pytest.mark.parametrize("remote", ["local[2]", "http://host", "sc://", "sc://host:port"])
+def test_an_address_that_is_no_connect_address_is_refused(tmp_path: Path, remote: str) -> None:
+    with pytest.raises(ConfigurationError, match="no address of a Spark Connect server"):
+        start(tmp_path, SparkSettings.model_validate({"remote": remote}), {})
+
+
+def test_connect_without_its_packages_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "find_spec", lambda _name: None)
+
+    with pytest.raises(MissingExtraError, match="grpc") as raised:
+        start(tmp_path, SparkSettings.model_validate({"remote": "sc://host"}), {})
+
+    assert raised.value.hint == "install them with: pip install 'lumos[connect]'"
+
+
+@pytest.fixture
+def spark_home(tmp_path: Path) -> Path:
+    jars = tmp_path / "installed" / "jars"
+    jars.mkdir(parents=True)
+    (jars / "core.jar").write_bytes(b"one")
+    return jars.parent
+
+
+def runtime(version: str = "17.0.1", major: int = 17) -> JavaRuntime:
+    return JavaRuntime(Path("/java"), version=version, major=major, origin="PATH")
+
+
+def test_an_archive_belongs_to_one_java_and_one_spark(tmp_path: Path, spark_home: Path) -> None:
+    def path(of: JavaRuntime) -> Path:
+        return class_archive(of, spark_home=spark_home, cache_dir=tmp_path).path
+
+    first = path(runtime())
+    assert path(runtime()) == first
+    assert path(runtime("17.0.2")) != first
+    (spark_home / "jars" / "core.jar").write_bytes(b"another")
+    assert path(runtime()) != first
+
+
+@pytest.mark.parametrize(
+    ("major", "making", "using"),
+    [
+        (17, "-XX:ArchiveClassesAtExit=", "-XX:SharedArchiveFile="),
+        (24, "-XX:ArchiveClassesAtExit=", "-XX:SharedArchiveFile="),
+        (25, "-XX:AOTCacheOutput=", "-XX:AOTCache="),
+    ],
+)
+def test_each_java_is_given_the_flags_that_it_knows(major: int, making: str, using: str) -> None:
+    archive = ClassArchive(Path("/a b/c.jsa"), java_major=major)
+
+    assert archive.making_options(Path("/t"))[0] == f"{making}/t"
+    assert archive.using_options()[0] == f"'{using}/a b/c.jsa'"
+
+
+def test_an_archive_that_failed_once_is_not_tried_again(tmp_path: Path, spark_home: Path) -> None:
+    archive = class_archive(runtime(), spark_home=spark_home, cache_dir=tmp_path)
+    archive.note.parent.mkdir(parents=True)
+    archive.note.write_text("the JVM wrote nothing\n")
+
+    assert not make_in_background(archive, runtime=runtime(), cache_dir=tmp_path)
+
+
+def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path, spark_home: Path) -> None:
+    (tmp_path / "file").write_text("")
+    archive = class_archive(runtime(), spark_home=spark_home, cache_dir=tmp_path / "file")
+
+    assert not make_in_background(archive, runtime=runtime(), cache_dir=tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("value", "use", "make"),
+    [("", True, True), ("existing", True, False), ("off", False, False), ("0", False, False)],
+)
+def test_the_archive_can_be_switched_off(value: str, use: bool, make: bool) -> None:
+    environment = {"LUMOS_SPARK_ARCHIVE": value}
+
+    assert (may_use(environment), may_make(environment)) == (use, make)
