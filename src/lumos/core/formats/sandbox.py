@@ -47,6 +47,7 @@ START_SECONDS: Final = 60.0
 
 _CHILD = "lumos.core.formats.sandbox_child"
 _WINDOW = 64
+_FEW_WAITING = 16
 _CHUNK_BYTES = 64 * 1024
 _MOST_ZYGOTES = 3
 _AGAIN_AND_AGAIN = "the process that starts them ended again and again"
@@ -173,13 +174,16 @@ class Sandbox:
         lost = 0
         try:
             while True:
-                new = list(islice(source, _WINDOW - len(waiting)))
-                waiting.extend(new)
+                new: list[FileItem] = []
+                if len(waiting) <= _FEW_WAITING:
+                    new = list(islice(source, _WINDOW - len(waiting)))
+                    waiting.extend(new)
                 if not waiting:
                     return
                 if child is None:
                     child, new = self._child(), list(waiting)
-                child.send(new)
+                if new:
+                    child.send(new)
                 answer = child.answer(self._limits.seconds)
                 if isinstance(answer, _Silence):
                     status, ended = self._ended(child), child
@@ -333,6 +337,10 @@ class _Child:
         self._outgoing = bytearray()
         self._incoming = bytearray()
         os.set_blocking(requests, False)
+        self._poll_answers, self._poll_both = select.poll(), select.poll()
+        self._poll_answers.register(answers, select.POLLIN)
+        self._poll_both.register(answers, select.POLLIN)
+        self._poll_both.register(requests, select.POLLOUT)
 
     def send(self, items: Iterable[FileItem]) -> None:
         """Queue files; they are written while an answer is awaited, so neither side can block."""
@@ -363,11 +371,8 @@ class _Child:
 
     def _ready(self, seconds: float) -> tuple[bool, bool]:
         """Wait until there is something to read, or room to write what is to be written."""
-        poll = select.poll()
-        poll.register(self._answers, select.POLLIN)
-        if self._outgoing:
-            poll.register(self._requests, select.POLLOUT)
-        ready = {descriptor for descriptor, _ in poll.poll(math.ceil(seconds * 1000))}
+        poll = self._poll_both if self._outgoing else self._poll_answers
+        ready = [descriptor for descriptor, _ in poll.poll(math.ceil(seconds * 1000))]
         return self._answers in ready, self._requests in ready
 
     def close(self) -> None:

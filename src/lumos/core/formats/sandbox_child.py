@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import gc
 import importlib
 import json
 import math
@@ -76,6 +77,7 @@ def main(arguments: list[str]) -> None:
     module, _, name = reader.partition(":")
     read: Reader = getattr(importlib.import_module(module), name)
     readers.preload()
+    gc.freeze()  # a child's first collection would otherwise copy every page it shares with this
     with socket.socket(fileno=int(descriptor)) as control:
         control.sendall(READY)
         _silence()
