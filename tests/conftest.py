@@ -13,6 +13,9 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# An archive that is there saves seconds, but a test run leaves no process behind to make one.
+os.environ.setdefault("LUMOS_SPARK_ARCHIVE", "existing")
+
 FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
 
 settings.register_profile(
@@ -83,8 +86,7 @@ def spark() -> Iterator[SparkSession]:
         driver_memory="1g",
         conf=RawSettings({"spark.sql.shuffle.partitions": 2}),
     )
-    # An archive that is there saves seconds, but a test run leaves no process behind to make one.
-    environment = {"HOME": str(home), "LUMOS_SPARK_ARCHIVE": "existing"}
+    environment = {"HOME": str(home), "LUMOS_SPARK_ARCHIVE": os.environ["LUMOS_SPARK_ARCHIVE"]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", "UTC")
         cache = home / ".cache" / "lumos"

@@ -65,7 +65,10 @@ def test_a_spark_that_does_not_start_is_one_line_without_a_java_trace(
 @pytest.mark.spark
 def test_a_process_can_start_spark_again_with_other_options(tmp_path: Path) -> None:
     key = "spark.hadoop.fs.s3a.secret.key"
-    settings = [{"master": "local[1]", "conf": {key: "k#y = \\ é"}}, {"master": "local[2]"}]
+    settings: list[dict[str, object]] = [
+        {"master": "local[1]", "conf": {key: "k#y = \\ é"}},
+        {"master": "local[2]"},
+    ]
 
     first, second = run_jobs("levers", settings, cache=tmp_path)
 

@@ -212,14 +212,12 @@ def _connected(settings: SparkSettings, tell: StatusListener) -> Iterator[SparkS
     _require_answer([(host, port)], place)
     from pyspark.sql import SparkSession
 
-    with _variables({}):
+    with _variables({}), ExitStack() as stack:
         with _clear_failures(f"{place} refused a session", None):
             session = SparkSession.builder.remote(address).appName(settings.app_name).getOrCreate()
-        try:
+            stack.callback(_stop, session)
             _set_runtime(session, options)
-            yield session
-        finally:
-            _stop(session)
+        yield session
 
 
 def _running_session() -> SparkSession | None:
@@ -261,8 +259,6 @@ def _built(options: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
-    # The builder is one object for the whole process and would remember an earlier session's.
-    builder._options = {}
     for name, value in options.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
