@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from lumos.core.errors import EXIT_UNREADABLE, ConfigurationError, MissingExtraError
@@ -259,12 +261,26 @@ def test_each_java_is_given_the_flags_that_it_knows(major: int, making: str, usi
     assert archive.using_options()[0] == f"'{using}/a b/c.jsa'"
 
 
-def test_an_archive_that_failed_once_is_not_tried_again(tmp_path: Path, spark_home: Path) -> None:
-    archive = class_archive(runtime(), spark_home=spark_home, cache_dir=tmp_path)
-    archive.note.parent.mkdir(parents=True)
-    archive.note.write_text("the JVM wrote nothing\n")
+def test_an_archive_that_cannot_be_made_leaves_a_note_and_is_not_tried_again(
+    tmp_path: Path,
+) -> None:
+    nowhere = JavaRuntime(tmp_path / "java", version="17.0.1", major=17, origin="PATH")
+    spark_home = Path(pyspark.__file__).parent
+    archive = class_archive(nowhere, spark_home=spark_home, cache_dir=tmp_path)
 
-    assert not make_in_background(archive, runtime=runtime(), cache_dir=tmp_path)
+    assert make_in_background(archive, runtime=nowhere, cache_dir=tmp_path)
+
+    while not archive.note.exists():
+        time.sleep(0.1)
+    assert not make_in_background(archive, runtime=nowhere, cache_dir=tmp_path)
+    assert "Spark did not start" in _text_of(archive.note)
+
+
+def _text_of(path: Path) -> str:
+    """Return what another process writes, once it is there."""
+    while not (text := path.read_text()):
+        time.sleep(0.1)
+    return text
 
 
 def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path, spark_home: Path) -> None:

@@ -119,6 +119,7 @@ def make_in_background(archive: ClassArchive, *, runtime: JavaRuntime, cache_dir
             return False
         process = subprocess.Popen(
             command,
+            cwd="/",  # a folder in use could not be unmounted, or removed on some systems
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

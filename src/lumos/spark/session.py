@@ -167,7 +167,8 @@ def _local_or_cluster(
     from pyspark.find_spark_home import _find_spark_home
 
     runtime = find_java(environment)
-    archive = class_archive(runtime, spark_home=Path(_find_spark_home()), cache_dir=cache_dir)
+    cache = cache_dir.absolute()
+    archive = class_archive(runtime, spark_home=Path(_find_spark_home()), cache_dir=cache)
     java_options = SHORT_LIFE if is_local(settings.master) else ()
     usable = archive if archive.is_there and may_use(environment) else None
     start = partial(embedded_session, settings, runtime=runtime, environment=environment)
@@ -176,7 +177,7 @@ def _local_or_cluster(
         yield session
         tell("stopping Spark")
     if may_make(environment):
-        make_in_background(archive, runtime=runtime, cache_dir=cache_dir)
+        make_in_background(archive, runtime=runtime, cache_dir=cache)
 
 
 @contextmanager
