@@ -132,6 +132,8 @@ def test_an_empty_file_says_so() -> None:
         (b"Just some prose.\nAnd more of it.\n", "README", "it looks like text without columns"),
         (b"one\ntwo\n", "a.parquet", "it looks like text without columns"),
         (b" \n\n", "a.csv", "nothing but space"),
+        (b"a,b\n" * 30 + b"\x00", "a.csv", "it begins like text, such as CSV but holds bytes"),
+        (b'{"a": 1}\n' * 30 + b"\x00", "a.json", "it begins like JSON but holds bytes"),
         (b"{broken", "a.json", "it is not valid JSON"),
         (b"ORC" + bytes(40), "a.orc", "cut off: it has no ORC footer"),
         (b"PAR1" + bytes(40), "a.parquet", "cut off: it has no Parquet footer"),

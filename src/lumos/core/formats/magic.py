@@ -25,7 +25,10 @@ _MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
     (b"\xff\xd8\xff", "a JPEG picture"),
     (b"\x7fELF", "a program"),
 )
-_TEXTS: Final = {b"{": "JSON", b"[": "JSON", b"<": "XML or HTML"}
+_PLAIN_TEXT, _JSON = "text, such as CSV", "JSON"
+_TEXTS: Final = {b"{": _JSON, b"[": _JSON, b"<": "XML or HTML"}
+READABLE_TEXTS: Final = (_PLAIN_TEXT, _JSON)
+"""Names of what can be read, as long as all of it is text."""
 
 
 def looks_like(head: bytes) -> str | None:
@@ -36,7 +39,7 @@ def looks_like(head: bytes) -> str | None:
     if not head.strip(b"\x00"):
         return "zero bytes" if head else None
     if _is_text(head):
-        return _TEXTS.get(head.lstrip()[:1], "text, such as CSV")
+        return _TEXTS.get(head.lstrip()[:1], _PLAIN_TEXT)
     return None
 
 

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from lumos.core.errors import InvalidModelError, UnreadableItemError
 from lumos.core.formats import avro, csv_text, json_text, orc, parquet
-from lumos.core.formats.magic import HEAD_BYTES, looks_like
+from lumos.core.formats.magic import HEAD_BYTES, READABLE_TEXTS, looks_like
 from lumos.core.formats.sample import (
     GZIP_MAGIC,
     LARGEST_SAMPLE_BYTES,
@@ -200,6 +200,8 @@ class _File:
         found = looks_like(content[:HEAD_BYTES])
         if content[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC):
             found = "a tar archive"
+        if found in READABLE_TEXTS:
+            return UnreadableItemError(f"it begins like {found} but holds bytes that are no text")
         inside = " inside" if self._gzip else ""
         seems = (
             f"it looks like {found}{inside}" if found else "its bytes are neither text nor known"
