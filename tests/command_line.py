@@ -65,7 +65,7 @@ def run_in_child(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=400,
         preexec_fn=before,
     )
     return Result(done.returncode, done.stdout, done.stderr)
@@ -81,6 +81,6 @@ def run_in_shell(script: str, *, folder: Path) -> Result:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=400,
     )
     return Result(done.returncode, done.stdout, done.stderr)

@@ -208,12 +208,13 @@ class Application:
         return settings_from_mapping({"sources": [source]}, self._environment).sources
 
     def _spark_session(self, tell: Callable[[str], None]) -> AbstractContextManager[SparkSession]:
+        from lumos.spark.java import cache_folder
         from lumos.spark.session import spark_session
 
         return spark_session(
             self.settings.spark,
             environment=self._environment,
-            cache_dir=self.state_dir / "cache",
+            cache_dir=cache_folder(self._environment),
             on_status=tell,
         )
 

@@ -359,7 +359,8 @@ def test_a_widening_says_so_and_names_who_would_accept_it() -> None:
     )
     assert change.widening
     assert change.message.endswith(
-        "(promoted in place by avro, delta, iceberg); old values fit, readers of the old type may not cope"
+        "(promoted in place by avro, delta, iceberg); "
+        "old values fit, readers of the old type may not cope"
     )
 
 

@@ -23,7 +23,7 @@ def facts_of(content: str | bytes, name: str = "a.json") -> FileFacts:
 
 def columns_of(content: str) -> list[tuple[str, str, bool]]:
     fields = facts_of(content).schema.fields
-    return [(field.name, field.signature(), field.nullable) for field in fields]
+    return [(field.name, field.signature()) for field in fields]
 
 
 RECORDS = [{"id": 1, "name": "x"}, {"id": 2, "name": None}]
@@ -40,19 +40,19 @@ PRETTY = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_gives_the_same_schema(layout: str) -> None:
-    assert columns_of(LAYOUTS[layout]) == [("id", "INT64", False), ("name", "STRING", True)]
+    assert columns_of(LAYOUTS[layout]) == [("id", "INT64"), ("name", "STRING")]
     assert facts_of(LAYOUTS[layout]).properties["layout"] == layout
     assert facts_of(LAYOUTS[layout]).rows_estimate == 2
 
 
 @pytest.mark.parametrize("layout", PRETTY)
 def test_pretty_printed_records_are_read(layout: str) -> None:
-    assert columns_of(PRETTY[layout]) == [("id", "INT64", False), ("name", "STRING", True)]
+    assert columns_of(PRETTY[layout]) == [("id", "INT64"), ("name", "STRING")]
     assert facts_of(PRETTY[layout]).warnings == ()
 
 
 def test_a_single_object_is_one_record() -> None:
-    assert columns_of('{"a": {"b": [1, 2.5]}}') == [("a", "STRUCT<b: ARRAY<DOUBLE>>", False)]
+    assert columns_of('{"a": {"b": [1, 2.5]}}') == [("a", "STRUCT<b: ARRAY<DOUBLE>>")]
 
 
 def test_marks_and_other_encodings_are_read() -> None:
@@ -63,32 +63,30 @@ def test_marks_and_other_encodings_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "signature", "nullable"),
+    ("values", "signature"),
     [
-        (["true", "false"], "BOOLEAN", False),
-        (["1", "2"], "INT64", False),
-        (["1", "2.5"], "DOUBLE", False),
-        (["1e3"], "DOUBLE", False),
-        (["NaN"], "DOUBLE", False),
-        (["9223372036854775807"], "INT64", False),
-        (["-9223372036854775808"], "INT64", False),
-        (["1", "9223372036854775808"], "DECIMAL(38,0)", False),
-        (["9223372036854775808", "1.5"], "DOUBLE", False),
-        (["1" * 5000], "DOUBLE", False),
-        (['"a"', "null"], "STRING", True),
-        (["null"], "UNKNOWN", True),
-        (["[]"], "ARRAY<UNKNOWN>", False),
-        (["[1]", "[null]"], "ARRAY<INT64>", False),
-        (["{}"], "STRUCT<>", False),
-        (['{"x": 1}', '{"y": "b"}'], "STRUCT<x: INT64, y: STRING>", False),
-        (['[{"x": 1}, {"x": 2.5, "y": true}]'], "ARRAY<STRUCT<x: DOUBLE, y: BOOLEAN>>", False),
+        (["true", "false"], "BOOLEAN"),
+        (["1", "2"], "INT64"),
+        (["1", "2.5"], "DOUBLE"),
+        (["1e3"], "DOUBLE"),
+        (["NaN"], "DOUBLE"),
+        (["9223372036854775807"], "INT64"),
+        (["-9223372036854775808"], "INT64"),
+        (["1", "9223372036854775808"], "DECIMAL(38,0)"),
+        (["9223372036854775808", "1.5"], "DOUBLE"),
+        (["1" * 5000], "DOUBLE"),
+        (['"a"', "null"], "STRING"),
+        (["null"], "UNKNOWN"),
+        (["[]"], "ARRAY<UNKNOWN>"),
+        (["[1]", "[null]"], "ARRAY<INT64>"),
+        (["{}"], "STRUCT<>"),
+        (['{"x": 1}', '{"y": "b"}'], "STRUCT<x: INT64, y: STRING>"),
+        (['[{"x": 1}, {"x": 2.5, "y": true}]'], "ARRAY<STRUCT<x: DOUBLE, y: BOOLEAN>>"),
     ],
 )
-def test_types_widen_until_they_fit_all_records(
-    values: list[str], signature: str, nullable: bool
-) -> None:
+def test_types_widen_until_they_fit_all_records(values: list[str], signature: str) -> None:
     content = "\n".join(f'{{"c": {value}}}' for value in values)
-    assert columns_of(content) == [("c", signature, nullable)]
+    assert columns_of(content) == [("c", signature)]
 
 
 @pytest.mark.parametrize(
@@ -104,15 +102,15 @@ def test_values_that_fit_no_type_are_json_with_a_warning(values: list[str], held
     assert facts.warnings == (f"c.d holds {held}; it is JSON here",)
 
 
-def test_a_field_missing_from_a_record_is_nullable_at_every_level() -> None:
+def test_every_field_is_nullable_since_a_sample_proves_nothing() -> None:
     facts = facts_of('{"a": {"x": 1}, "b": 1}\n{"a": {"x": 1, "y": 1}}\n')
     a, b = facts.schema.fields
-    assert (a.nullable, b.nullable) == (False, True)
-    assert [inner.nullable for inner in a.fields] == [False, True]
+    assert (a.nullable, b.nullable) == (True, True)
+    assert [inner.nullable for inner in a.fields] == [True, True]
 
 
 def test_fields_stand_in_the_order_in_which_they_were_first_seen() -> None:
-    assert [name for name, _, _ in columns_of('{"z": 1, "a": 1}\n{"m": 1, "a": 2, "z": 3}')] == [
+    assert [name for name, _ in columns_of('{"z": 1, "a": 1}\n{"m": 1, "a": 2, "z": 3}')] == [
         "z",
         "a",
         "m",
@@ -121,11 +119,9 @@ def test_fields_stand_in_the_order_in_which_they_were_first_seen() -> None:
 
 def test_records_that_are_no_objects_are_one_column() -> None:
     facts = facts_of("[1, 2.5, null]")
-    assert [(f.name, f.signature(), f.nullable) for f in facts.schema.fields] == [
-        ("value", "DOUBLE", True)
-    ]
+    assert [(f.name, f.signature()) for f in facts.schema.fields] == [("value", "DOUBLE")]
     assert facts.warnings == ("its records are no objects; they are column 'value'",)
-    assert columns_of('"a"\n"b"\n') == [("value", "STRING", False)]
+    assert columns_of('"a"\n"b"\n') == [("value", "STRING")]
 
 
 def test_an_empty_array_has_no_columns() -> None:
@@ -151,7 +147,7 @@ def test_the_cut_at_the_end_of_a_sample_is_no_damage() -> None:
 
 def test_a_record_larger_than_a_sample_is_read_with_a_larger_one() -> None:
     content = '{"a": "' + "x" * 500_000 + '", "b": 1}'
-    assert [name for name, _, _ in columns_of(content)] == ["a", "b"]
+    assert [name for name, _ in columns_of(content)] == ["a", "b"]
 
 
 def test_a_record_larger_than_any_sample_says_so() -> None:

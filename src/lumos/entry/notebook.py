@@ -19,6 +19,7 @@ from lumos.core.controllers.results import (
     DiffResult,
     ExportResult,
     ImportResult,
+    IngestResult,
     ReportedChange,
 )
 from lumos.core.models import LumosDataset, SchemaHistory
@@ -178,6 +179,21 @@ class Diff(_Answer, DiffResult):
             f"{self.source} to {self.target}: {_counted(self.changes)}; datasets: "
             f"{len(self.added):,} added, {len(self.removed):,} removed, "
             f"{len(self.changed):,} changed"
+        )
+
+    @override
+    def _repr_html_(self) -> str:
+        return _changes_table(self.in_short(), self.changes)
+
+
+class Ingestion(_Answer, IngestResult):
+    """What an ingestion found and what had changed."""
+
+    @override
+    def in_short(self) -> str:
+        return (
+            f"{self.datasets.found:,} datasets in {self.files.listed:,} files, "
+            f"{_counted(self.changes)}, {self.files.unreadable:,} unreadable files"
         )
 
     @override

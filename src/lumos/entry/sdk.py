@@ -20,6 +20,7 @@ from lumos.entry.notebook import (
     Export,
     History,
     Import,
+    Ingestion,
     SearchResults,
     StoredSnapshot,
     answer,
@@ -37,6 +38,7 @@ __all__ = [
     "History",
     "Import",
     "ImportMode",
+    "Ingestion",
     "Lumos",
     "SearchResults",
     "StoredSnapshot",
@@ -145,6 +147,13 @@ class Lumos:
         """Read a snapshot into the catalog; nothing that it lacks is removed."""
         importer = self._application.importer(platform)
         return answer(Import, importer.run(str(path), mode=mode, dry_run=dry_run))
+
+    def ingest(self, *sources: str, dry_run: bool = False, full: bool = False) -> Ingestion:
+        """Scan the sources of the settings, or those named, on Spark and publish what changed."""
+        result = self._application.ingestion.ingest(
+            names=sources, dry_run=dry_run, full=full, tell=lambda _: None
+        )
+        return answer(Ingestion, result)
 
     def report(self, path: str | Path) -> CatalogReport:
         """Write one HTML page on the state of the catalog, and return what it says."""

@@ -87,7 +87,7 @@ def find_java(environment: Mapping[str, str]) -> JavaRuntime:
         else:
             home = answer.home
             if not _has_vector_module(java):
-                home = _shim_home(java, version=answer.version, cache=_cache_folder(environment))
+                home = _shim_home(java, version=answer.version, cache=cache_folder(environment))
             return JavaRuntime(home, version=answer.version, major=answer.major, origin=origin)
     if refused:
         raise JavaUnavailableError(
@@ -156,7 +156,8 @@ def _run_java(java: Path, *arguments: str) -> str | None:
     return process.stdout + process.stderr if process.returncode == 0 else None
 
 
-def _cache_folder(environment: Mapping[str, str]) -> Path:
+def cache_folder(environment: Mapping[str, str]) -> Path:
+    """Return the folder of this user in which Lumos keeps what can be made again."""
     if folder := environment.get("XDG_CACHE_HOME"):
         return Path(folder) / "lumos"
     home = environment.get("HOME")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -68,10 +69,14 @@ class _Outcome:
     updated: int = 0
     unchanged: int = 0
     removed: int = 0
+    formats: Counter[str] = field(default_factory=Counter)
     datasets: list[LumosDataset] = field(default_factory=list)
 
-    def count(self, action: PlannedAction) -> None:
+    def see(self, dataset: LumosDataset) -> None:
         self.found += 1
+        self.formats[dataset.format or "unknown"] += 1
+
+    def count(self, action: PlannedAction) -> None:
         match action:
             case PlannedAction.CREATE:
                 self.created += 1
@@ -171,13 +176,14 @@ class IngestionController:
             failed = _record_problems(pipeline, sources, recorder=recorder)
             outcome = _Outcome()
             for built in pipeline.datasets():
-                outcome.found += 1
                 outcome.datasets.append(LumosDataset.from_json(orjson.loads(built.document)))
+                outcome.see(outcome.datasets[-1])
                 recorder.done(built.urn)
         return IngestResult.of(
             recorder.finish(at=self._clock()),
             files=FileTotals(**counts._asdict(), unreadable=failed),
             datasets=outcome.counts(),
+            formats=dict(outcome.formats.most_common()),
             found=tuple(outcome.datasets),
         )
 
@@ -220,6 +226,7 @@ class IngestionController:
                 planned = plan_dataset(present, found, mode=ImportMode.UPDATE)
                 if planned.action is not PlannedAction.KEEP:
                     publisher.publish(planned.dataset)
+                outcome.see(found)
                 outcome.count(planned.action)
                 recorder.done(found.urn)
             keys = pipeline.dataset_keys()
@@ -260,6 +267,7 @@ class IngestionController:
             recorder.finish(at=self._clock()),
             files=files,
             datasets=outcome.counts(),
+            formats=dict(outcome.formats.most_common()),
             snapshot=snapshot.id,
             changes=changes,
             versions=versions,

@@ -205,6 +205,9 @@ class IngestResult(RunReport):
 
     files: FileTotals
     datasets: DatasetCounts
+    formats: dict[str, int] = Field(
+        default_factory=dict, description="How many datasets were found in each format."
+    )
     snapshot: str | None = Field(default=None, description="The snapshot stored; none if dry.")
     changes: tuple[ReportedChange, ...] = ()
     versions: tuple[NewVersion, ...] = ()

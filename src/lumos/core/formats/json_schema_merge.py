@@ -1,6 +1,7 @@
 """Merges JSON records into one schema, in the order in which fields were first seen.
 
-Only the kinds of values are kept, never a value.
+Only the kinds of values are kept, never a value. Every field is nullable: a sample without a null
+proves nothing, and what is nullable must not change with the records that happen to be sampled.
 """
 
 from __future__ import annotations
@@ -72,7 +73,6 @@ class RecordSchema:
             self._warnings.append(f"its records are no objects; they are column '{_LOST_NAME}'")
         column = Field(
             name=_LOST_NAME,
-            nullable=root.nulls > 0,
             **self._parts(root, path=_LOST_NAME),
         )
         return Schema(fields=(column,)), tuple(self._warnings)
@@ -81,11 +81,9 @@ class RecordSchema:
         sources = [_storable(name) for name in node.members]
         names, renamed = unique_names(sources, within=path)
         self._warnings.extend(renamed)
-        objects = node.objects
         return tuple(
             Field(
                 name=name,
-                nullable=member.nulls > 0 or member.times < objects,
                 properties={} if name == source else {"source_name": source},
                 **self._parts(member, path=f"{path}.{name}" if path else name),
             )
@@ -100,7 +98,7 @@ class RecordSchema:
             return self._object_parts(node, native, path=path)
         if node.kinds == {"array"}:
             items = node.items or _Node()
-            item = FieldType(nullable=items.nulls > 0, **self._parts(items, path=f"{path}[]"))
+            item = FieldType(**self._parts(items, path=f"{path}[]"))
             return {"type": TypeName.ARRAY, "native_type": native, "items": item}
         if node.kinds == {"integer", "big integer"}:
             return {**_BIG_INTEGER, "native_type": native}
@@ -122,28 +120,24 @@ class RecordSchema:
             merged.absorb(member)
         key = FieldType(type=TypeName.STRING, nullable=False, native_type="string")
         parts = self._parts(merged, path=f"{path}{{value}}")
-        value = FieldType(nullable=merged.nulls > 0, **parts)
+        value = FieldType(**parts)
         return {"type": TypeName.MAP, "native_type": native, "key": key, "value": value}
 
 
 class _Node:
     """What is known of the values in one place."""
 
-    __slots__ = ("items", "kinds", "members", "nulls", "objects", "times")
+    __slots__ = ("items", "kinds", "members", "nulls")
 
     def __init__(self) -> None:
         self.kinds: set[str] = set()
-        self.times = 0
         self.nulls = 0
-        self.objects = 0
         self.members: dict[str, _Node] = {}
         self.items: _Node | None = None
 
     def add(self, value: object, size: SchemaSize, *, path: str, depth: int) -> None:
-        self.times += 1
         if isinstance(value, dict):
             self.kinds.add("object")
-            self.objects += 1
             for name, inner in value.items():
                 member = self.members.get(name)
                 where = path or name
@@ -166,9 +160,7 @@ class _Node:
     def absorb(self, other: _Node) -> None:
         """Take in all that another place knows."""
         self.kinds |= other.kinds
-        self.times += other.times
         self.nulls += other.nulls
-        self.objects += other.objects
         for name, member in other.members.items():
             self.members.setdefault(name, _Node()).absorb(member)
         if other.items is not None:

@@ -97,8 +97,9 @@ def print_ingestion(result: IngestResult) -> None:
         size = f", {rows:,} rows" if rows is not None else ""
         columns = len(dataset.schema.fields)
         print_line(f"  {dataset.urn}  ({dataset.format}, {columns} columns{size})")
+    formats = ", ".join(f"{count:,} {name}" for name, count in result.formats.items())
     print_line(
-        f"datasets: {datasets.found:,} found, {datasets.created:,} new, "
+        f"datasets: {datasets.found:,} found ({formats or 'none'}), {datasets.created:,} new, "
         f"{datasets.updated:,} updated, {datasets.unchanged:,} unchanged, "
         f"{datasets.removed:,} removed"
     )

@@ -93,23 +93,29 @@ def _kept_here(present: LumosDataset, wanted: LumosDataset) -> LumosDataset:
     return with_parts(wanted, version=present.version, lineage=lineage)
 
 
-def _merged(base: JsonValue, extra: JsonValue, *, name: str = "") -> JsonValue:
+def _merged(base: JsonValue, extra: JsonValue, *, name: str = "", typed: bool = False) -> JsonValue:
+    """Merge two values; `typed` where they are, or lie in, the types of columns."""
+    typed = typed or name == "schema"
     if isinstance(base, dict) and isinstance(extra, dict):
+        if typed and base.get("type") != extra.get("type"):
+            return {**_words(base), **extra}  # parameters of the old type mean nothing to the new
         both = base.keys() & extra.keys()
-        inside = {key: _merged(base[key], extra[key], name=key) for key in both}
+        inside = {key: _merged(base[key], extra[key], name=key, typed=typed) for key in both}
         return {**base, **extra, **inside}
     if isinstance(base, list) and isinstance(extra, list):
         first, second = _named(base), _named(extra)
         if name in _NAMED_LISTS and len(first) == len(base) and len(second) == len(extra):
-            return [*_merged_by_name(first, second).values()]
+            both = first.keys() & second.keys()
+            inside = {key: _merged(first[key], second[key], typed=typed) for key in both}
+            return [*{**first, **second, **inside}.values()]
+        if typed:
+            return extra
         return [*base, *(item for item in extra if item not in base)]
     return extra
 
 
-def _merged_by_name(base: Mapping[str, Json], extra: Mapping[str, Json]) -> dict[str, JsonValue]:
-    both = base.keys() & extra.keys()
-    inside = {name: _merged(base[name], extra[name]) for name in both}
-    return {**base, **extra, **inside}
+def _words(field: Json) -> Json:
+    return {name: field[name] for name in _PEOPLES_FIELD_PARTS if name in field}
 
 
 def _named(items: Iterable[JsonValue]) -> dict[str, Json]:
@@ -128,8 +134,7 @@ def _field(known: Mapping[str, Json], field: JsonValue) -> JsonValue:
     if not isinstance(field, dict) or str(field["name"]) not in known:
         return field
     before = known[str(field["name"])]
-    words = {name: before[name] for name in _PEOPLES_FIELD_PARTS if name in before}
-    result: Json = {**words, **field}
+    result: Json = {**_words(before), **field}
     if "fields" in field and "fields" in before:
         inner = _named(_list(before["fields"]))
         result["fields"] = [_field(inner, member) for member in _list(field["fields"])]

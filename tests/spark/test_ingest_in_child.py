@@ -1,0 +1,103 @@
+"""Ingestions in processes of their own: on a cluster, without permission, killed."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import Result, run_in_child
+from lakes import write_lake, write_settings, write_table
+from privileges import obeying_permissions
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    write_settings(folder, write_lake(tmp_path / "lake"))
+    return folder
+
+
+def report_of(result: Result) -> Any:
+    assert result.exit_code == 0, result.stderr
+    return result.json()
+
+
+def content(project: Path) -> str:
+    newest = max((project / ".lumos" / "snapshots").iterdir())
+    found: str = json.loads((newest / "manifest.json").read_text())["content_hash"]
+    return found
+
+
+def test_a_cluster_finds_what_one_machine_finds(
+    project: Path, tmp_path: Path, spark_cluster_url: str
+) -> None:
+    on_cluster = tmp_path / "on-cluster"
+    on_cluster.mkdir()
+    options = '{"spark.executor.memory": "512m", "spark.cores.max": 2}'
+    write_settings(
+        on_cluster,
+        tmp_path / "lake",
+        spark=f'{{master: "{spark_cluster_url}", conf: {options}}}',
+    )
+
+    report_of(run_in_child("ingest", "--json", folder=project))
+    found = report_of(run_in_child("ingest", "--json", folder=on_cluster))
+
+    assert found["datasets"]["created"] == 3
+    assert content(on_cluster) == content(project)
+
+
+def test_a_folder_that_cannot_be_listed_is_no_removed_dataset(
+    project: Path, tmp_path: Path
+) -> None:
+    report_of(run_in_child("ingest", "--json", folder=project))
+    closed = tmp_path / "lake" / "customers"
+    closed.chmod(0)
+    try:
+        result = run_in_child("ingest", "--json", folder=project, before=obeying_permissions)
+    finally:
+        closed.chmod(0o755)
+
+    report = report_of(result)
+    assert report["complete"] is False
+    assert report["datasets"]["removed"] == 0
+    assert str(closed) in {item["item"] for item in report["items"]}
+    assert run_in_child("show", "customers", folder=project).exit_code == 0
+
+
+def test_a_killed_ingest_is_completed_by_the_next(project: Path, tmp_path: Path) -> None:
+    report_of(run_in_child("ingest", "--json", folder=project))
+    before = content(project)
+    write_table(tmp_path / "lake" / "refunds" / "part-0.parquet", {"id": [1]})
+    seed = random.randrange(1 << 32)
+    chance = random.Random(seed)
+    for _ in range(2):
+        with subprocess.Popen(
+            [sys.executable, "-m", "lumos", "ingest"],
+            cwd=project,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as child:
+            time.sleep(chance.uniform(2.0, 12.0))
+            child.send_signal(signal.SIGKILL)
+        assert run_in_child("snapshot", "verify", folder=project).exit_code == 0, seed
+        assert run_in_child("search", "orders", folder=project).exit_code == 0, seed
+
+    report = report_of(run_in_child("ingest", "--json", folder=project))
+
+    assert report["datasets"]["found"] == 4, seed
+    assert content(project) != before
+    assert not list((project / ".lumos").glob("work-*"))
+    names = {hit["name"] for hit in run_in_child("search", "--json", folder=project).json()["hits"]}
+    assert names == {"orders", "customers", "campaigns", "refunds"}, seed
