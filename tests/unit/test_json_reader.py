@@ -21,7 +21,7 @@ def facts_of(content: str | bytes, name: str = "a.json") -> FileFacts:
     return read_file(io.BytesIO(data), size=len(data), name=name)
 
 
-def columns_of(content: str) -> list[tuple[str, str, bool]]:
+def columns_of(content: str) -> list[tuple[str, str]]:
     fields = facts_of(content).schema.fields
     return [(field.name, field.signature()) for field in fields]
 
