@@ -140,9 +140,15 @@ class Application:
                 snapshots=lambda: self.snapshots,
                 importer=self.importer,
                 people=lambda: self.people,
+                ingest=self._ingested_with,
+                reports=lambda: self.reports,
                 clock=self._clock,
             )
         )
+
+    def _ingested_with(self, file: Path) -> RunReport:
+        self.use_settings(file)
+        return self.ingestion.ingest(tell=lambda _: None).as_run_report()
 
     @cached_property
     def reports(self) -> ReportController:

@@ -190,3 +190,26 @@ def test_no_source_and_an_unknown_source_are_usage_errors(lumos: Lumos, tmp_path
     result = lumos("ingest")
     assert result.exit_code == 2
     assert "lumos discover" in result.error_line
+
+
+def test_a_chain_ingests_and_reports(lumos: Lumos, tmp_path: Path) -> None:
+    result = lumos("run", "ingest:lumos.yaml", "snapshot", "report:page.html", "--json")
+
+    assert result.exit_code == 0, result.stderr
+    steps = result.json()["steps"]
+    assert [step["operation"] for step in steps] == ["ingest", "snapshot", "report"]
+    assert steps[0]["counts"]["done"] == 3
+    assert "orders" in (tmp_path / "page.html").read_text()
+
+
+def test_the_sdk_ingests_too(lumos: Lumos, tmp_path: Path) -> None:
+    from lumos import Lumos as Project
+
+    with Project(tmp_path / "lumos.yaml", state_dir=tmp_path / "sdk") as project:
+        found = project.ingest()
+        again = project.ingest("lake")
+
+        assert found.datasets.created == 3
+        assert again.files.opened == 0
+        assert "3 datasets in 4 files" in repr(found)
+        assert project.dataset("orders").version == "1.0.0"

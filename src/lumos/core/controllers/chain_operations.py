@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.import_controller import ImportController
     from lumos.core.controllers.people_controller import PeopleController
     from lumos.core.controllers.publishing import Clock
+    from lumos.core.controllers.report_controller import ReportController
     from lumos.core.controllers.snapshot_controller import SnapshotController
 
 
@@ -22,6 +23,8 @@ def chain_operations(
     snapshots: Callable[[], SnapshotController],
     importer: Callable[[], ImportController],
     people: Callable[[], PeopleController],
+    ingest: Callable[[Path], RunReport],
+    reports: Callable[[], ReportController],
     clock: Clock,
 ) -> dict[str, Operation]:
     """Return every operation by name; the parts are asked for when an operation runs."""
@@ -44,7 +47,13 @@ def chain_operations(
             )
         return reference
 
+    def reported_page(file: str) -> str:
+        reports().write(Path(file))
+        return file
+
     return {
+        "ingest": Operation("FILE", lambda file: ingest(Path(file))),
+        "report": Operation("FILE", reported("report", reported_page)),
         "import": Operation("FILE", lambda file: importer().run(file).report),
         "export": Operation(
             "FILE", reported("export", lambda file: snapshots().export(Path(file)).output)

@@ -29,6 +29,7 @@ def run(
     """Run operations in order; an error ends the chain.
 
     \b
+    ingest:FILE            scan the sources of a settings file on Spark
     import:FILE            read a snapshot into the catalog
     export:FILE            write the catalog to a file
     validate:FILE          check a snapshot
@@ -37,6 +38,7 @@ def run(
     create-groups:FILE     create the groups of a file
     assign-ownership:FILE  give datasets their owners
     enrich:FILE            add tags, documentation and properties
+    report:FILE            write the page on the catalog
 
     Example: lumos run import:january.json enrich:docs.yaml snapshot
     """  # noqa: D301 - the help needs the character itself
