@@ -13,7 +13,16 @@ from pathlib import Path
 import pytest
 
 from command_line import ROOT, run_here
-from documented_console import NOT_RUN, Shown, blocks_in, differs, show_file, shown_in
+from documented_console import (
+    FILE_WORK,
+    NOT_RUN,
+    Shown,
+    blocks_in,
+    differs,
+    show_file,
+    shown_in,
+    work_on_files,
+)
 
 PAGES = sorted(
     path
@@ -34,13 +43,30 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_the_commands_of_a_page_run(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def needs_spark(page: Path) -> bool:
+    return any(shown.needs_spark for shown in shown_in(page.read_text("utf-8")))
+
+
+PAGES_ON_SPARK = [page for page in PAGES if needs_spark(page)]
+PAGES_WITHOUT_SPARK = [page for page in PAGES if page not in PAGES_ON_SPARK]
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("LUMOS_PLATFORM", "LUMOS_DATABASE_URL", "LUMOS_STATE_DIR"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("own_folder")
+@pytest.mark.parametrize("page", PAGES_WITHOUT_SPARK, ids=name_of)
+def test_the_commands_of_a_page_run(page: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run_commands_of(page, capfd)
+
+
+@pytest.mark.usefixtures("own_folder", "spark")
+@pytest.mark.parametrize("page", PAGES_ON_SPARK, ids=name_of)
+def test_the_commands_of_a_page_run_on_spark(page: Path, capfd: pytest.CaptureFixture[str]) -> None:
     run_commands_of(page, capfd)
 
 
@@ -64,7 +90,9 @@ def run_commands_of(page: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for shown in shown_in(page.read_text("utf-8")):
         if shown.command.startswith("cat "):
             show_file(shown)
-        elif not shown.command.startswith("lumos "):
+        elif shown.command.startswith(FILE_WORK):
+            work_on_files(shown)
+        elif not shown.is_lumos:
             assert shown.command.startswith(NOT_RUN), shown.command
         else:
             capfd.readouterr()
@@ -99,7 +127,7 @@ def test_every_command_is_shown_somewhere() -> None:
         each.words[1]
         for page in PAGES
         for each in shown_in(page.read_text("utf-8"))
-        if each.command.startswith("lumos ")
+        if each.is_lumos
     }
     assert {command.name for command in COMMANDS} <= shown
 
@@ -118,6 +146,32 @@ took … s
 $ lumos search
 ```
 """
+
+
+def test_the_demo_is_shown_once_for_it_takes_its_time() -> None:
+    shown = [
+        name_of(page)
+        for page in PAGES
+        for each in shown_in(page.read_text("utf-8"))
+        if each.words[:2] == ["lumos", "demo"] and "--clean" not in each.words
+    ]
+    assert shown == ["README.md"]
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "on_spark"),
+    [
+        ("make demo", ["lumos", "demo"], True),
+        ("lumos ingest --strict  # exit code 1", ["lumos", "ingest", "--strict"], True),
+        ("lumos search ingest", ["lumos", "search", "ingest"], False),
+        ("make test", ["make", "test"], False),
+    ],
+)
+def test_commands_that_need_spark_are_known(command: str, words: list[str], on_spark: bool) -> None:
+    shown = Shown(command, ())
+
+    assert shown.words == words
+    assert shown.needs_spark is on_spark
 
 
 def test_a_page_is_read_block_by_block() -> None:

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import re
+
+from command_line import ROOT
+from lumos.feature.discovery.assembling import place_of
+
+PAGE = (ROOT / "docs" / "reference" / "layouts.md").read_text("utf-8")
+ROW = re.compile(r"^\| `([^`]+)` \| (?:`([^`]+)`|none[^|]*) \| ?(?:`([^`]+)`)? ?\|$", re.MULTILINE)
+
+
+def test_every_file_of_the_page_has_the_place_that_it_shows() -> None:
+    shown = ROW.findall(PAGE)
+    places = {path: place_of(path) for path, _, _ in shown}
+    found = [
+        (path, "/".join(place.dataset), place.partitioning or "") if place else (path, "", "")
+        for path, place in places.items()
+    ]
+
+    assert len(shown) == PAGE.count("\n| `") > 10
+    assert found == shown
+
+
+def test_the_page_has_the_rules_of_the_code() -> None:
+    from lumos.feature.discovery import assembling
+
+    def rules(text: str) -> list[str]:
+        numbered = re.findall(r"^(\d\. .*(?:\n   .*)*)", text, re.MULTILINE)
+        return [" ".join(rule.split()).split(":")[0].rstrip(".") for rule in numbered]
+
+    assert rules(PAGE) == rules(assembling.__doc__ or "")
+    assert len(rules(PAGE)) == 6
