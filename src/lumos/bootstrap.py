@@ -210,7 +210,7 @@ class Application:
         """Return the source that a bare path stands for."""
         from lumos.core.settings import settings_from_mapping
 
-        source: dict[str, JsonValue] = {"type": "local", "name": "here", "path": prefix}
+        source: dict[str, JsonValue] = {"type": "local", "name": prefix, "path": prefix}
         return settings_from_mapping({"sources": [source]}, self._environment).sources
 
     def _spark_session(self, tell: Callable[[str], None]) -> AbstractContextManager[SparkSession]:

@@ -213,3 +213,126 @@ def test_the_sdk_ingests_too(lumos: Lumos, tmp_path: Path) -> None:
         assert again.files.opened == 0
         assert "3 datasets in 4 files" in repr(found)
         assert project.dataset("orders").version == "1.0.0"
+
+
+def versions_of(lumos: Lumos, reference: str) -> list[str]:
+    history = lumos("history", reference, "--json").json()["schema_history"]
+    return [version["version"] for version in history]
+
+
+def test_columns_of_a_file_that_cannot_be_read_now_are_not_removed(
+    lumos: Lumos, lake: Path
+) -> None:
+    write_table(lake / "customers" / "part-1.parquet", {"id": [2], "tier": ["gold"]})
+    ingested(lumos)
+    file = lake / "customers" / "part-1.parquet"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-9])
+
+    damaged = ingested(lumos)
+    forced = ingested(lumos, "--full")
+
+    assert damaged["changes"] == forced["changes"] == []
+    assert damaged["files"]["unreadable"] == 1
+    assert versions_of(lumos, "customers") == ["1.0.0"]
+
+
+def test_each_format_under_one_name_comes_and_goes_alone(lumos: Lumos, lake: Path) -> None:
+    (lake / "customers" / "part-0.csv").write_text("id,country\n1,NL\n")
+    ingested(lumos)
+    assert lumos("show", urn_of(lake, "customers.csv")).exit_code == 0
+    (lake / "customers" / "part-0.csv").unlink()
+
+    result = ingested(lumos)
+
+    assert result["datasets"]["removed"] == 1
+    assert lumos("show", urn_of(lake, "customers.csv")).exit_code == 3
+    assert lumos("show", urn_of(lake, "customers"), "--json").json()["format"] == "parquet"
+
+
+def test_drift_is_told_and_goes_when_it_is_healed(lumos: Lumos, lake: Path) -> None:
+    write_table(lake / "customers" / "part-1.parquet", {"id": [2]})
+    told = ingested(lumos)
+    customers = lumos("show", "customers", "--json").json()
+    assert any("country" in warning for warning in told["warnings"])
+    assert "schema_drift" in customers["extensions"]
+
+    write_table(lake / "customers" / "part-1.parquet", {"id": [2], "country": ["DE"]})
+    healed = ingested(lumos)
+
+    assert healed["warnings"] == []
+    assert "schema_drift" not in lumos("show", "customers", "--json").json()["extensions"]
+
+
+def test_a_dataset_that_comes_back_gets_a_version(lumos: Lumos, lake: Path) -> None:
+    ingested(lumos)
+    (lake / "campaigns.csv").rename(lake.parent / "away.csv")
+    ingested(lumos)
+    (lake.parent / "away.csv").rename(lake / "campaigns.csv")
+
+    result = ingested(lumos)
+
+    assert [change["rule"] for change in result["changes"]] == ["dataset.added"]
+    assert versions_of(lumos, "campaigns")[:2] == ["1.0.0", "2.0.0"]
+    assert len(versions_of(lumos, "campaigns")) == 3
+
+
+def test_a_source_without_any_file_is_doubted(lumos: Lumos, lake: Path, tmp_path: Path) -> None:
+    ingested(lumos)
+    lake.rename(tmp_path / "unmounted")
+    lake.mkdir()
+
+    doubted = ingested(lumos)
+    confirmed = ingested(lumos, "--full")
+
+    assert doubted["datasets"]["removed"] == 0
+    assert any("no file at all" in warning for warning in doubted["warnings"])
+    assert confirmed["datasets"]["removed"] == 3
+
+
+def test_sources_that_overlap_are_refused(lumos: Lumos, lake: Path, tmp_path: Path) -> None:
+    settings = (tmp_path / "lumos.yaml").read_text()
+    (tmp_path / "lumos.yaml").write_text(
+        settings + f"  - {{type: local, name: part, path: {lake}/orders}}\n"
+    )
+
+    result = lumos("ingest")
+
+    assert result.exit_code == 2
+    assert "lake and part overlap" in result.error_line
+
+
+def test_a_damaged_file_index_costs_a_full_read_and_nothing_else(
+    lumos: Lumos, tmp_path: Path
+) -> None:
+    ingested(lumos)
+    for part in (tmp_path / ".lumos" / "file_index").rglob("*.parquet"):
+        part.write_bytes(b"no index any more")
+
+    assert ingested(lumos)["files"]["opened"] == 4
+    assert ingested(lumos)["files"]["opened"] == 0
+
+
+def test_the_state_folder_is_no_data_even_inside_the_lake(
+    lumos: Lumos, lake: Path, tmp_path: Path
+) -> None:
+    write_settings(tmp_path, lake, state_dir=str(lake / "state"))
+
+    ingested(lumos)
+    assert ingested(lumos)["datasets"]["found"] == 3
+
+
+def test_a_warning_about_a_file_stays_while_the_file_does(lumos: Lumos, lake: Path) -> None:
+    (lake / "export.parquet").write_text("id,name\n1,a\n2,b\n")
+
+    for _ in range(2):
+        assert any("named .parquet but is CSV" in text for text in ingested(lumos)["warnings"])
+
+
+def test_a_time_that_no_calendar_has_is_left_out(lumos: Lumos, lake: Path) -> None:
+    from datetime import datetime
+
+    from lumos.core.controllers.storage_functions import _moment
+
+    assert _moment(10**18) is None
+    assert isinstance(_moment(0), datetime)

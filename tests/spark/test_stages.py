@@ -71,7 +71,7 @@ def test_files_become_datasets_and_problems_are_named(spark: SparkSession, tmp_p
         (b"orders/day=2/broken.parquet", "it is cut off")
     ]
     assert [each.path for each in pipeline.unlisted()] == [b"secret"]
-    assert pipeline.dataset_keys() == {("lake", "orders"), ("lake", "customers")}
+    assert pipeline.unreadable_datasets() == {("lake", "orders")}
 
 
 def test_the_second_run_opens_only_what_could_not_be_read(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _CURRENT = "CURRENT"
+_MAGIC = b"PAR1"
 
 
 class FileIndex:
@@ -50,7 +51,23 @@ class FileIndex:
         except (OSError, UnicodeDecodeError):
             return None
         folder = self._folder / name
-        return folder if name and (folder / "_SUCCESS").exists() else None
+        whole = name and (folder / "_SUCCESS").exists() and all(map(_is_whole, _parts(folder)))
+        return folder if whole else None
+
+
+def _parts(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.parquet"))
+
+
+def _is_whole(part: Path) -> bool:
+    """Tell whether a part begins and ends as Parquet does; a damaged cache is no cache."""
+    try:
+        with part.open("rb") as stream:
+            head = stream.read(len(_MAGIC))
+            stream.seek(-len(_MAGIC), os.SEEK_END)
+            return head == _MAGIC == stream.read()
+    except OSError:
+        return False
 
 
 def _remove(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lumos.core.errors import UsageError
 from lumos.core.settings import SETTINGS_FILE
+from lumos.core.store.snapshot_files import storing
 from lumos.feature.demo.lake import evolve_lake, write_lake
 from lumos.feature.extraction.wording import verdict
 
@@ -70,10 +72,12 @@ class DemoController:
         self.clean(folder)
         lake, report = folder / "lake", folder / "report.html"
         tell("writing the lake")
-        folder.mkdir(parents=True)
-        (folder / _MARKER).touch()
+        with storing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / _MARKER).touch()
         write_lake(lake)
-        (folder / SETTINGS_FILE).write_text(_SETTINGS.format(lake=lake), encoding="utf-8")
+        path = json.dumps(str(lake)).replace("$", "$$")
+        (folder / SETTINGS_FILE).write_text(_SETTINGS.format(lake=path), encoding="utf-8")
         with self._open_session(tell), self._open_project(folder) as project:
             first = project.ingestion.ingest(tell=tell)
             tell("changing the lake")
@@ -88,6 +92,8 @@ class DemoController:
         Raises:
             UsageError: the folder holds something that is not a demo.
         """
+        if folder.exists() and (folder.is_symlink() or not folder.is_dir()):
+            raise UsageError(f"{folder} is not a folder", hint="give another path with --path")
         if not folder.exists() or not any(folder.iterdir()):
             return False
         if not (folder / _MARKER).exists():

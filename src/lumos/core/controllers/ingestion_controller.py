@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
 
-from lumos.core.controllers.results import (
-    DatasetCounts,
-    FileTotals,
-    IngestResult,
-    NewVersion,
-    ReportedChange,
+from lumos.core.controllers.found_datasets import FoundDatasets, Scope
+from lumos.core.controllers.results import FileTotals, IngestResult, NewVersion, ReportedChange
+from lumos.core.controllers.storage_functions import LocalUnit, shown_path, storage_functions
+from lumos.core.errors import (
+    ConfigurationError,
+    LumosError,
+    SourceError,
+    UnreadableItemError,
+    UsageError,
 )
-from lumos.core.controllers.storage_functions import (
-    LocalUnit,
-    origin_of,
-    shown_path,
-    storage_functions,
-)
-from lumos.core.errors import LumosError, SourceError, UnreadableItemError, UsageError
-from lumos.core.models import DatasetVersion, LumosDataset
 from lumos.core.run_report import RunRecorder, RunReport
+from lumos.core.store.snapshot_files import storing
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
-from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction, plan_dataset
+from lumos.spark.failures import spark_failures
 from lumos.spark.file_index import FileIndex
 from lumos.spark.pipeline import Pipeline
 
@@ -38,6 +34,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.import_controller import ImportTarget
     from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.snapshot_controller import SnapshotController
+    from lumos.core.models import DatasetVersion
     from lumos.core.settings import SourceEntry
     from lumos.spark.handles import SparkSession
 
@@ -51,48 +48,11 @@ class OpenSession(Protocol):
     def __call__(self, tell: Tell) -> AbstractContextManager[SparkSession]: ...
 
 
-@dataclass
-class _Sources:
+class _Sources(NamedTuple):
     """The sources of a run that can be scanned."""
 
-    units: list[tuple[str, str]] = field(default_factory=list)
-    roots: dict[str, str] = field(default_factory=dict)
-    incomplete: set[str] = field(default_factory=set)
-
-
-@dataclass
-class _Outcome:
-    """What a run did to datasets."""
-
-    found: int = 0
-    created: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    formats: Counter[str] = field(default_factory=Counter)
-    datasets: list[LumosDataset] = field(default_factory=list)
-
-    def see(self, dataset: LumosDataset) -> None:
-        self.found += 1
-        self.formats[dataset.format or "unknown"] += 1
-
-    def count(self, action: PlannedAction) -> None:
-        match action:
-            case PlannedAction.CREATE:
-                self.created += 1
-            case PlannedAction.UPDATE:
-                self.updated += 1
-            case _:
-                self.unchanged += 1
-
-    def counts(self) -> DatasetCounts:
-        return DatasetCounts(
-            found=self.found,
-            created=self.created,
-            updated=self.updated,
-            unchanged=self.unchanged,
-            removed=self.removed,
-        )
+    units: list[tuple[str, str]]
+    roots: dict[str, str]
 
 
 class IngestionController:
@@ -137,7 +97,7 @@ class IngestionController:
         """
         entries = self._chosen(names)
         recorder = RunRecorder("ingest", started_at=self._clock())
-        sources = _planned(entries, recorder)
+        sources = _planned(entries, recorder, skip=self._skipped())
         if dry_run:
             return self._look(sources, recorder, full=full, tell=tell)
         with self._write_lock("ingest"):
@@ -148,7 +108,11 @@ class IngestionController:
     def discover(self, entries: Sequence[SourceEntry], *, tell: Tell) -> IngestResult:
         """Find the datasets of sources that no settings name; nothing is written."""
         recorder = RunRecorder("discover", started_at=self._clock())
-        return self._look(_planned(entries, recorder), recorder, full=True, tell=tell)
+        sources = _planned(entries, recorder, skip=self._skipped())
+        return self._look(sources, recorder, full=True, tell=tell)
+
+    def _skipped(self) -> tuple[str, ...]:
+        return (str(self._state_dir().absolute()),)
 
     def _chosen(self, names: Sequence[str]) -> list[SourceEntry]:
         entries = list(self._entries())
@@ -166,92 +130,61 @@ class IngestionController:
     def _look(
         self, sources: _Sources, recorder: RunRecorder, *, full: bool, tell: Tell
     ) -> IngestResult:
+        found = FoundDatasets(Scope(sources.roots), recorder)
         with (
             self._open_session(tell) as spark,
             tempfile.TemporaryDirectory(prefix="lumos-") as work,
+            spark_failures(),
         ):
             pipeline = Pipeline(spark, storage_functions(sources.roots), work=Path(work), tell=tell)
             index = FileIndex(self._state_dir() / "file_index").read(spark)
-            counts = pipeline.run(sources.units, index.limit(0) if full else index)
-            failed = _record_problems(pipeline, sources, recorder=recorder)
-            outcome = _Outcome()
-            for built in pipeline.datasets():
-                outcome.datasets.append(LumosDataset.from_json(orjson.loads(built.document)))
-                outcome.see(outcome.datasets[-1])
-                recorder.done(built.urn)
+            counts = pipeline.run(sources.units, index, full=full)
+            failed = _record_problems(pipeline, found.scope, recorder=recorder)
+            found.look_at(pipeline)
         return IngestResult.of(
             recorder.finish(at=self._clock()),
             files=FileTotals(**counts._asdict(), unreadable=failed),
-            datasets=outcome.counts(),
-            formats=dict(outcome.formats.most_common()),
-            found=tuple(outcome.datasets),
+            datasets=found.counts(),
+            formats=dict(found.formats.most_common()),
+            found=tuple(found.datasets),
         )
 
     def _ingested(
         self, sources: _Sources, recorder: RunRecorder, *, full: bool, tell: Tell
     ) -> IngestResult:
         folder = self._state_dir() / "file_index"
-        folder.mkdir(parents=True, exist_ok=True)
-        for leftover in self._state_dir().glob(f"{_WORK_PREFIX}*"):  # of a run that was killed
-            shutil.rmtree(leftover, ignore_errors=True)
+        with storing(self._state_dir()):
+            folder.mkdir(parents=True, exist_ok=True)
+            for leftover in self._state_dir().glob(f"{_WORK_PREFIX}*"):  # of a run that was killed
+                shutil.rmtree(leftover, ignore_errors=True)
+            temporary = tempfile.TemporaryDirectory(prefix=_WORK_PREFIX, dir=self._state_dir())
         started = self._clock()
-        with (
-            self._open_session(tell) as spark,
-            tempfile.TemporaryDirectory(prefix=_WORK_PREFIX, dir=self._state_dir()) as work,
-        ):
+        found = FoundDatasets(Scope(sources.roots), recorder)
+        with temporary as work, self._open_session(tell) as spark, spark_failures():
             index = FileIndex(folder)
             pipeline = Pipeline(spark, storage_functions(sources.roots), work=Path(work), tell=tell)
             known = index.read(spark)
-            counts = pipeline.run(sources.units, known.limit(0) if full else known)
-            failed = _record_problems(pipeline, sources, recorder=recorder)
+            counts = pipeline.run(sources.units, known, full=full)
+            failed = _record_problems(pipeline, found.scope, recorder=recorder)
+            if not full:
+                _doubt_empty_sources(pipeline, found.scope, recorder=recorder)
             tell("publishing")
-            outcome = self._published(pipeline, sources, recorder=recorder)
+            found.publish(pipeline, self._target())
             others = known.where(~known.source.isin(list(sources.roots)))
             index.replace(others.unionByName(pipeline.facts()), run=f"{started:%Y%m%dT%H%M%S%f}")
-        return self._stored(
-            recorder,
-            files=FileTotals(**counts._asdict(), unreadable=failed),
-            outcome=outcome,
-        )
-
-    def _published(
-        self, pipeline: Pipeline, sources: _Sources, *, recorder: RunRecorder
-    ) -> _Outcome:
-        platform, publisher, database = self._target()
-        outcome = _Outcome()
-        with database.transaction():
-            for built in pipeline.datasets():
-                found = LumosDataset.from_json(orjson.loads(built.document))
-                present = platform.find_dataset(found.urn)
-                planned = plan_dataset(present, found, mode=ImportMode.UPDATE)
-                if planned.action is not PlannedAction.KEEP:
-                    publisher.publish(planned.dataset)
-                outcome.see(found)
-                outcome.count(planned.action)
-                recorder.done(found.urn)
-            keys = pipeline.dataset_keys()
-            gone = [
-                dataset
-                for dataset in platform.list()
-                if (origin := origin_of(dataset)) is not None
-                and origin.source in sources.roots
-                and origin.source not in sources.incomplete
-                and (origin.source, origin.dataset) not in keys
-            ]
-            for dataset in gone:
-                publisher.retire(dataset)
-                outcome.removed += 1
-        return outcome
+        files = FileTotals(**counts._asdict(), unreadable=failed)
+        return self._stored(recorder, files=files, found=found)
 
     def _stored(
-        self, recorder: RunRecorder, *, files: FileTotals, outcome: _Outcome
+        self, recorder: RunRecorder, *, files: FileTotals, found: FoundDatasets
     ) -> IngestResult:
         snapshots = self._snapshots()
         earlier = snapshots.newest()
         snapshot = snapshots.create()
         changes: tuple[ReportedChange, ...] = ()
         if earlier is not None and earlier != snapshot.id:
-            changes = snapshots.diff(earlier, snapshot.id).changes
+            differing = snapshots.diff(earlier, snapshot.id).changes
+            changes = tuple(change for change in differing if change.dataset in found.touched)
         versions = tuple(
             NewVersion(
                 dataset=urn,
@@ -266,22 +199,24 @@ class IngestionController:
         return IngestResult.of(
             recorder.finish(at=self._clock()),
             files=files,
-            datasets=outcome.counts(),
-            formats=dict(outcome.formats.most_common()),
+            datasets=found.counts(),
+            formats=dict(found.formats.most_common()),
             snapshot=snapshot.id,
             changes=changes,
             versions=versions,
         )
 
 
-def _planned(entries: Sequence[SourceEntry], recorder: RunRecorder) -> _Sources:
+def _planned(
+    entries: Sequence[SourceEntry], recorder: RunRecorder, *, skip: Sequence[str]
+) -> _Sources:
     """Ask every source what there is to scan; one that cannot say is named, the others go on."""
-    sources = _Sources()
+    sources = _Sources([], {})
     failure: LumosError | None = None
     for entry in entries:
         try:
             handler = HandlerFactory.get_handler(entry)
-            unit = LocalUnit.of(handler)
+            unit = LocalUnit.of(handler, skip=skip)
         except SourceError as error:
             failure = error
             recorder.failed(entry.name, error)
@@ -290,22 +225,46 @@ def _planned(entries: Sequence[SourceEntry], recorder: RunRecorder) -> _Sources:
         sources.roots[handler.name] = unit.root
     if failure is not None and not sources.units:
         raise failure
+    _refuse_overlaps(sources.roots)
     return sources
 
 
-def _record_problems(pipeline: Pipeline, sources: _Sources, *, recorder: RunRecorder) -> int:
+def _refuse_overlaps(roots: Mapping[str, str]) -> None:
+    """Refuse sources that would find the same files: a dataset belongs to one source."""
+    ordered = sorted((Path(root).parts, name) for name, root in roots.items())
+    for (outer, first), (inner, second) in pairwise(ordered):
+        if inner[: len(outer)] == outer:
+            raise ConfigurationError(
+                f"the sources {first} and {second} overlap: {Path(*inner)} lies in {Path(*outer)}",
+                hint=f"leave {second} out, or exclude its folder from {first}",
+            )
+
+
+def _doubt_empty_sources(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> None:
+    """Take nothing as removed from a source without a single file: its disk may be missing."""
+    for source in sorted(scope.roots.keys() - pipeline.sources_with_files()):
+        scope.incomplete.add(source)
+        recorder.incomplete(
+            reason=f"source {source} has no file at all; nothing is taken as removed, unless --full"
+        )
+
+
+def _record_problems(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> int:
     """Put everything that could not be listed or read into the report; return how many files."""
     for part in pipeline.unlisted():
-        sources.incomplete.add(part.source)
-        path = shown_path(sources.roots[part.source], part.path)
+        root = scope.roots[part.source]
+        path = shown_path(root, part.path)
+        scope.incomplete.add(part.source)
+        scope.closed.setdefault(part.source, []).append(os.path.relpath(path, root))
         recorder.failed(path, UnreadableItemError(part.reason))
     failed = 0
     for file in pipeline.unreadable():
         failed += 1
-        path = shown_path(sources.roots[file.source], file.path)
+        path = shown_path(scope.roots[file.source], file.path)
         recorder.failed(path, UnreadableItemError(file.reason), scope_seen=True)
-    for file in pipeline.warnings():
-        path = shown_path(sources.roots[file.source], file.path)
-        for text in orjson.loads(file.reason):
-            recorder.warning(f"{path}: {text}")
+    for odd in pipeline.warnings():
+        path = shown_path(scope.roots[odd.source], odd.path)
+        others = f" and {odd.files - 1:,} more" if odd.files > 1 else ""
+        for text in orjson.loads(odd.texts):
+            recorder.warning(f"{path}{others}: {text}")
     return failed

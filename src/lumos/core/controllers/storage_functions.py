@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 PLATFORM = "local"
 ORIGIN = "lumos"
 """The extension in which a dataset keeps the source and the place that it was found in."""
+OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift"})
+"""The extensions that every ingestion says anew."""
 
 
 class LocalUnit(NamedTuple):
@@ -45,17 +47,21 @@ class LocalUnit(NamedTuple):
     root: str
     patterns: tuple[str, ...]
     exclude: tuple[str, ...]
+    skip: tuple[str, ...] = ()
 
     def as_text(self) -> str:
         return json.dumps(self._asdict())
 
     @classmethod
     def of_text(cls, text: str) -> LocalUnit:
-        values = json.loads(text)
-        return cls(values["root"], tuple(values["patterns"]), tuple(values["exclude"]))
+        values: dict[str, list[str]] = json.loads(text)
+        root = str(values.pop("root"))
+        return cls(root, **{name: tuple(items) for name, items in values.items()})
 
     @classmethod
-    def of(cls, handler: BaseIngestionHandler[SourceSettings]) -> LocalUnit:
+    def of(
+        cls, handler: BaseIngestionHandler[SourceSettings], *, skip: Sequence[str] = ()
+    ) -> LocalUnit:
         """Return what a handler of local files scans.
 
         Raises:
@@ -68,10 +74,12 @@ class LocalUnit(NamedTuple):
                 hint="sources of type local can",
             )
         (unit,) = handler.plan()
-        return cls(unit.target, settings.file_patterns, settings.exclude)
+        return cls(unit.target, settings.file_patterns, settings.exclude, tuple(skip))
 
     def files(self) -> LocalFiles:
-        return LocalFiles(Path(self.root), patterns=self.patterns, exclude=self.exclude)
+        return LocalFiles(
+            Path(self.root), patterns=self.patterns, exclude=self.exclude, skip=self.skip
+        )
 
 
 class Origin(NamedTuple):
@@ -181,8 +189,15 @@ def _totals(group: DatasetGroup) -> FileTotals:
         exact_rows=sum(each.rows or 0 for each in group.schemas),
         exact_files=sum(each.files_with_rows for each in group.schemas),
         partitions=group.partitions if _partitioned(group) else None,
-        last_modified=datetime.fromtimestamp(newest / 1_000_000, UTC),
+        last_modified=_moment(newest),
     )
+
+
+def _moment(microseconds: int) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(microseconds / 1_000_000, UTC)
+    except (OverflowError, OSError, ValueError):  # a clock gone wrong, not a reason to fail
+        return None
 
 
 def _partitioned(group: DatasetGroup) -> bool:

@@ -68,8 +68,9 @@ def _place(dataset: LumosDataset) -> Iterator[tuple[str, str | None]]:
     yield "namespace", dataset.namespace
     yield "format", dataset.format
     if location := dataset.location:
-        parts = (location.bucket, location.path or location.prefix)
-        yield "location", "/".join(part for part in parts if part)
+        root = "/".join(part for part in (location.bucket, location.path) if part)
+        prefix = (location.prefix or "").lstrip("/")
+        yield "location", "/".join(part for part in (root, prefix) if part)
         yield "partitions", location.partitioning or ", ".join(location.partition_keys)
 
 

@@ -26,7 +26,9 @@ def demo(
 ) -> None:
     """Make a small data lake, ingest it, change it, and show what Lumos noticed.
 
-    Works offline, in a folder of its own, and can be repeated. Example: lumos demo
+    Works offline, in a folder of its own, and can be repeated.
+
+    Example: lumos demo
     """
     application: Application = context.obj
     if clean:

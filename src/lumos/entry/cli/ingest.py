@@ -98,17 +98,20 @@ def print_ingestion(result: IngestResult) -> None:
         columns = len(dataset.schema.fields)
         print_line(f"  {dataset.urn}  ({dataset.format}, {columns} columns{size})")
     formats = ", ".join(f"{count:,} {name}" for name, count in result.formats.items())
+    what_happened = (
+        f", {datasets.created:,} new, {datasets.updated:,} updated, "
+        f"{datasets.unchanged:,} unchanged, {datasets.removed:,} removed"
+    )
     print_line(
-        f"datasets: {datasets.found:,} found ({formats or 'none'}), {datasets.created:,} new, "
-        f"{datasets.updated:,} updated, {datasets.unchanged:,} unchanged, "
-        f"{datasets.removed:,} removed"
+        f"datasets: {datasets.found:,} found ({formats or 'none'})"
+        + (what_happened if result.snapshot else "")
     )
     if result.changes:
         print_line()
         print_changes(result.changes)
         print_line()
     for version in result.versions:
-        print_line(f"  {version.previous_version or '-'} -> {version.version}  {version.dataset}")
+        print_line(f"  {version.previous_version or 'new'} -> {version.version}  {version.dataset}")
     if result.snapshot:
         print_line(f"snapshot: {result.snapshot}")
     if result.failed or result.warnings:

@@ -24,7 +24,7 @@ def init(context: typer.Context, as_json: AsJson = False) -> None:
     made = "wrote" if result.settings_created else "kept"
     print_line(f"{made} {result.settings_file}")
     print_line(f"state database: {result.state}")
-    print_line("next: lumos doctor, then lumos import --input FILE")
+    print_line("next: name your sources in lumos.yaml, then lumos ingest")
 
 
 def doctor(context: typer.Context, as_json: AsJson = False) -> None:

@@ -49,7 +49,23 @@ _TEMPORARY_SUFFIXES = (".crc", ".tmp", ".temp", ".inprogress", ".swp", "~", "._c
 class LocalFiles:
     """The files below one path that match a pattern and that nobody hides."""
 
-    def __init__(self, root: Path, *, patterns: Sequence[str], exclude: Sequence[str]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *,
+        patterns: Sequence[str],
+        exclude: Sequence[str],
+        skip: Sequence[str] = (),
+    ) -> None:
+        """Look below a path.
+
+        Args:
+            root: a folder, or one file.
+            patterns: names, or paths, of files to find.
+            exclude: names, or paths, of files and folders to leave out.
+            skip: whole paths of folders to leave out, such as the state folder.
+        """
+        self._skip = frozenset(skip)
         self._root = os.path.abspath(os.path.expanduser(root))
         self._patterns = tuple(pattern.lower() for pattern in patterns)
         self._exclude = tuple(pattern.lower().rstrip("/") for pattern in exclude)
@@ -92,7 +108,7 @@ class LocalFiles:
         if not stat.S_ISDIR(_mode(self._root, source=self._root)):
             yield from _listed(self._root, below=os.path.dirname(self._root))
             return
-        for found in _Walk(self._root, exclude=self._exclude).files():
+        for found in _Walk(self._root, exclude=self._exclude, skip=self._skip).files():
             if isinstance(found, UnlistedPart):
                 yield found
             elif isinstance(found, str) and self._wanted(found, below=self._root):
@@ -164,9 +180,12 @@ class _Walk:
     a new link never changes how anything else is called.
     """
 
-    def __init__(self, root: str, *, exclude: Sequence[str]) -> None:
+    def __init__(
+        self, root: str, *, exclude: Sequence[str], skip: frozenset[str] = frozenset()
+    ) -> None:
         self._root = root
         self._exclude = exclude
+        self._skip = skip
         self._entered: set[tuple[int, int]] = set()
         self._links: list[str] = []
 
@@ -211,6 +230,8 @@ class _Walk:
         return is_new
 
     def _excluded(self, path: str) -> bool:
+        if path in self._skip:
+            return True
         return bool(self._exclude) and _matches(os.path.relpath(path, self._root), self._exclude)
 
 

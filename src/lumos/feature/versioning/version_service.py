@@ -13,6 +13,7 @@ from lumos.core.changes import (
     category_of,
     change_details_of,
     change_type_of,
+    change_type_of_rule,
     diff_datasets,
     is_backward_compatible,
     next_cloud_version,
@@ -29,6 +30,7 @@ from lumos.core.models import (
     VersionMapping,
 )
 
+_REMOVED = "dataset.removed"
 _BUMPS = {"BREAKING_SCHEMA_CHANGE": Bump.MAJOR, "SCHEMA_CHANGE": Bump.MINOR}
 _CATEGORIES = {
     "BREAKING_SCHEMA_CHANGE": VersionCategory.SCHEMA_CHANGE,
@@ -89,7 +91,9 @@ class VersionManager:
             if old is None or not diff_datasets(old, new):
                 return begin(new)
             current = begin(old)
-        changes = diff_datasets(self._history.dataset_at(new.urn, current.version), new)
+        known = self._history.dataset_at(new.urn, current.version)
+        is_back = current.change_type == change_type_of_rule(_REMOVED)
+        changes = diff_datasets(None if is_back else known, new)
         return self._append(current, new, changes=changes, at=at, author=author)
 
     def retire(

@@ -56,6 +56,14 @@ def unknown_files(places: DataFrame, known: DataFrame) -> DataFrame:
     return listed.join(known.select(*_KEY), _KEY, "left_anti")
 
 
+def last_good_facts(index: DataFrame, failed: DataFrame) -> DataFrame:
+    """Return what was read before from files that cannot be read now.
+
+    A dataset keeps the columns of such files: nobody saw that they are gone.
+    """
+    return index.where("reason IS NULL").join(failed.select(*_KEY), _KEY, "left_semi")
+
+
 def read_facts(files: DataFrame, read_files: ReadFiles) -> DataFrame:
     """Open every file where this runs, footers, headers and samples only."""
 

@@ -1,0 +1,43 @@
+"""What Spark raises while stages run, turned into one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lumos.core.errors import EXIT_UNREADABLE, LumosError
+from lumos.core.redaction import redact
+
+_LUMOS_ERROR = re.compile(r"^lumos\.[\w.]+Error: (?P<reason>.+)$", re.MULTILINE)
+_CAUSE = re.compile(r"Caused by: [\w.$]+: (?P<reason>.+)")
+_LONGEST_REASON = 300
+
+
+class SparkRunError(LumosError):
+    """A stage failed on Spark; what was there before is untouched."""
+
+    code = "LUM-131"
+    exit_code = EXIT_UNREADABLE
+    retryable = True
+
+
+@contextmanager
+def spark_failures() -> Iterator[None]:
+    """Turn an error of Spark, while its JVM can still be asked, into a `SparkRunError`."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException) as error:
+        raise SparkRunError(
+            f"Spark could not complete the run: {_reason(str(error))}",
+            hint="check disk space and permissions of the state folder, then run again",
+        ) from None
+
+
+def _reason(text: str) -> str:
+    found = [*_LUMOS_ERROR.finditer(text)] or [*_CAUSE.finditer(text)]
+    reason = found[-1]["reason"] if found else text.strip().splitlines()[0]
+    return redact(reason)[:_LONGEST_REASON]
