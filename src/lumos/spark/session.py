@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import signal
 import socket
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
@@ -104,10 +107,29 @@ def spark_session(
             # Before Java is looked for: a wrong setting is the quicker answer.
             user_options(settings)
             _require_master(settings.master)
-            session = stack.enter_context(
-                _local_or_cluster(settings, environment=environment, cache_dir=cache_dir, tell=tell)
-            )
+            with _interrupts_as_before():
+                session = stack.enter_context(
+                    _local_or_cluster(
+                        settings, environment=environment, cache_dir=cache_dir, tell=tell
+                    )
+                )
         yield session
+
+
+@contextmanager
+def _interrupts_as_before() -> Iterator[None]:
+    """Keep the handler of Ctrl-C: PySpark's own asks the JVM in the middle of another question."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs what is raised anyway
+    if not logging.getLogger().handlers:  # else py4j would set up logging to standard error
+        logging.getLogger().addHandler(logging.NullHandler())
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager
