@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from lumos.spark.class_archive import trainer_command
+from lumos.spark.class_archive import ClassArchive, trainer_command
 from lumos.spark.java import find_java
+from lumos.spark.session import SparkUnavailableError, _started
 from spark_jobs import run_job
 
 
@@ -41,22 +44,35 @@ def test_making_the_archive_leaves_nothing_else_behind(spark_archive: Path) -> N
     assert left == {".jsa", ".lock"}
 
 
-def test_an_archive_that_kills_the_jvm_is_done_without_and_removed(
-    spark_archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_archive_that_is_cut_off_does_no_harm(spark_archive: Path, tmp_path: Path) -> None:
     broken = tmp_path / "spark" / spark_archive.name
     broken.parent.mkdir()
     shutil.copy(spark_archive, broken)
-    with broken.open("r+b") as file:
-        file.seek(2_000_000)
-        file.write(b"\xde\xad\xbe\xef" * 4_000_000)
-    monkeypatch.chdir(tmp_path)
+    os.truncate(broken, 1_000_000)
 
     answer = run_job("levers", cache=tmp_path, master="local[2]")
 
     assert (answer["count"], answer["mapped"]) == (10, [])
-    assert [path.name for path in tmp_path.iterdir()] == ["spark"], "no report of the crash"
-    assert not broken.exists()
+
+
+def test_an_archive_that_keeps_the_jvm_from_starting_is_done_without_and_removed(
+    tmp_path: Path,
+) -> None:
+    archive = ClassArchive(tmp_path / "java.jsa", java_major=25)
+    archive.path.write_bytes(b"damaged")
+
+    started_with = []
+
+    @contextmanager
+    def start(*, java_options: tuple[str, ...]) -> Iterator[None]:
+        started_with.append(java_options)
+        if set(java_options) & set(archive.using_options()):
+            raise SparkUnavailableError("the JVM died")
+        yield
+
+    with _started(start, ("-Xmx1g",), archive=archive):  # type: ignore[arg-type]
+        assert started_with == [("-Xmx1g", *archive.using_options()), ("-Xmx1g",)]
+    assert not archive.path.exists()
 
 
 def test_an_archive_that_is_none_is_ignored(spark_archive: Path, tmp_path: Path) -> None:
