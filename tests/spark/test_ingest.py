@@ -336,3 +336,19 @@ def test_a_time_that_no_calendar_has_is_left_out(lumos: Lumos, lake: Path) -> No
 
     assert _moment(10**18) is None
     assert isinstance(_moment(0), datetime)
+
+
+def test_the_demo_catches_every_planted_change_and_cleans_up(lumos: Lumos, tmp_path: Path) -> None:
+    from lumos.feature.demo.lake import EXPECTED_CHANGES, EXPECTED_UNREADABLE
+
+    result = lumos("demo", "--path", "shop", "--json")
+
+    assert result.exit_code == 0, result.stderr
+    shown = result.json()
+    jsonschema.validate(shown, json.loads((SCHEMA.parent / "demo.schema.json").read_text()))
+    assert len(shown["second"]["changes"]) == len(EXPECTED_CHANGES)
+    assert shown["second"]["files"]["unreadable"] == len(EXPECTED_UNREADABLE)
+    assert "customers" in Path(shown["report"]).read_text()
+    assert lumos("demo", "--path", str(tmp_path)).exit_code == 2  # not empty, and no demo
+    assert lumos("demo", "--path", "shop", "--clean").exit_code == 0
+    assert not (tmp_path / "shop").exists()

@@ -6,6 +6,7 @@ wherever that model goes. Everything that comes from outside is escaped.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import islice
@@ -61,9 +62,9 @@ def answer(kind: type[M], model: BaseModel) -> M:
 class _Answer:
     """What the answers share: they are summed up in one line."""
 
+    @abstractmethod
     def in_short(self) -> str:
         """Say in one line what this is."""
-        raise NotImplementedError
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(self.in_short())}</p>"

@@ -7,8 +7,9 @@ import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from lumos.core.controllers.results import DemoResult
 from lumos.core.errors import UsageError
 from lumos.core.settings import SETTINGS_FILE
 from lumos.core.store.snapshot_files import storing
@@ -18,7 +19,6 @@ from lumos.feature.extraction.wording import verdict
 if TYPE_CHECKING:
     from lumos.core.controllers.ingestion_controller import IngestionController, OpenSession, Tell
     from lumos.core.controllers.report_controller import ReportController
-    from lumos.core.controllers.results import IngestResult
 
 _MARKER = ".lumos-demo"
 _SETTINGS = """\
@@ -38,16 +38,6 @@ class DemoProject(Protocol):
 
     @property
     def reports(self) -> ReportController: ...
-
-
-class DemoResult(NamedTuple):
-    """What the demo did and where it lies."""
-
-    lake: Path
-    first: IngestResult
-    second: IngestResult
-    verdict: str
-    report: Path
 
 
 class DemoController:
@@ -84,7 +74,14 @@ class DemoController:
             evolve_lake(lake)
             second = project.ingestion.ingest(tell=tell)
             summary = project.reports.write(report)
-        return DemoResult(lake, first, second, verdict(summary), report)
+        return DemoResult(
+            folder=str(folder),
+            lake=str(lake),
+            first=first,
+            second=second,
+            verdict=verdict(summary),
+            report=str(report),
+        )
 
     def clean(self, folder: Path) -> bool:
         """Remove an earlier demo and tell whether there was one.

@@ -228,6 +228,17 @@ class IngestResult(RunReport):
         return RunReport(**{name: getattr(self, name) for name in RunReport.model_fields})
 
 
+class DemoResult(_Result):
+    """What the demo did, and where it lies."""
+
+    folder: str
+    lake: str
+    first: IngestResult
+    second: IngestResult
+    verdict: str
+    report: str
+
+
 class ChainResult(_Result):
     """What the steps of a chain did, in order."""
 
@@ -245,6 +256,7 @@ class ErrorResult(_Result):
 
 JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "init": InitResult,
+    "demo": DemoResult,
     "doctor": DoctorReport,
     "search": SearchPage,
     "show": LumosDataset,

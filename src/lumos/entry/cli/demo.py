@@ -13,7 +13,7 @@ from lumos.entry.cli.output import AsJson, print_json, print_line
 from lumos.entry.cli.progress import progress
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.demo_controller import DemoResult
+    from lumos.core.controllers.results import DemoResult
 
 
 def demo(
@@ -38,15 +38,7 @@ def demo(
     with progress("demo") as tell:
         result = application.demo.run(path, tell=tell)
     if as_json:
-        print_json(
-            {
-                "lake": str(result.lake),
-                "first": result.first.as_json(),
-                "second": result.second.as_json(),
-                "verdict": result.verdict,
-                "report": str(result.report),
-            }
-        )
+        print_json(result.as_json())
     else:
         _print_text(result)
 
@@ -62,6 +54,5 @@ def _print_text(result: DemoResult) -> None:
     print_line()
     print_line(result.verdict)
     print_line(f"report: {result.report}")
-    folder = result.lake.parent
-    print_line(f"look around: cd {folder} && lumos search customer && lumos history orders")
-    print_line(f"clean up: lumos demo --path {folder} --clean")
+    print_line(f"look around: cd {result.folder} && lumos search customer && lumos history orders")
+    print_line(f"clean up: lumos demo --path {result.folder} --clean")
