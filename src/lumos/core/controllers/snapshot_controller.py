@@ -45,12 +45,15 @@ class SnapshotController:
         self._platform_names = platform_names
         self._clock = clock
 
-    def create(self, platform: str | None = None) -> SnapshotInfo:
-        """Store what a catalog holds now, after clearing away what dead writers left."""
+    def create(self, platform: str | None = None, *, reuse_identical: bool = False) -> SnapshotInfo:
+        """Store what a catalog holds now, after clearing away what dead writers left.
+
+        With `reuse_identical` the newest snapshot is returned where nothing changed since.
+        """
         now = self._clock()
         snapshot = self._platform_of(platform).export_all(at=now)
         self._store.collect_orphans()
-        return self._store.write(snapshot, at=now)
+        return self._store.write(snapshot, at=now, reuse_identical=reuse_identical)
 
     def newest(self) -> str | None:
         """Return the id of the newest stored snapshot, if there is one."""

@@ -16,6 +16,7 @@ from lumos.core.store.folder_claim import CLAIM_NAME, FolderClaim
 from lumos.core.store.line_sorter import MEMORY_BYTES
 from lumos.core.store.manifest import (
     MANIFEST_NAME,
+    Manifest,
     SnapshotHeader,
     SnapshotInfo,
     VerifyReport,
@@ -52,10 +53,18 @@ class SnapshotStore:
         self._part_bytes = part_bytes
         self._memory_bytes = memory_bytes
 
-    def write(self, snapshot: Snapshot, *, at: datetime) -> SnapshotInfo:
+    def write(
+        self, snapshot: Snapshot, *, at: datetime, reuse_identical: bool = False
+    ) -> SnapshotInfo:
         """Store a snapshot under the time `at`; its statistics are counted anew.
 
         Writing the same content for the same second again returns what is there.
+
+        Args:
+            snapshot: what to store.
+            at: the time that names it.
+            reuse_identical: return the newest snapshot in place of a new one where it has the
+                same content, whenever that was written.
 
         Raises:
             StorageFullError: the disk is full.
@@ -69,10 +78,17 @@ class SnapshotStore:
             source_platform=snapshot.source_platform,
             complete=snapshot.complete,
         )
-        return self.write_sections(header, SnapshotSections.of(snapshot), at=at)
+        return self.write_sections(
+            header, SnapshotSections.of(snapshot), at=at, reuse_identical=reuse_identical
+        )
 
     def write_sections(
-        self, header: SnapshotHeader, sections: SnapshotSections, *, at: datetime
+        self,
+        header: SnapshotHeader,
+        sections: SnapshotSections,
+        *,
+        at: datetime,
+        reuse_identical: bool = False,
     ) -> SnapshotInfo:
         """Store a snapshot from streams, holding no more than a bounded part of it in memory."""
         writer = SnapshotWriter(
@@ -81,8 +97,9 @@ class SnapshotStore:
             part_bytes=self._part_bytes,
             memory_bytes=self._memory_bytes,
         )
+        reusable = self._whole_newest if reuse_identical else None
         with storing(self.root):
-            return SnapshotInfo.of(writer.write(header, sections, at=at))
+            return SnapshotInfo.of(writer.write(header, sections, at=at, reusable=reusable))
 
     def list(self) -> builtins.list[SnapshotInfo]:
         """Return the snapshots, oldest first; one that is damaged is listed with its problem."""
@@ -160,6 +177,15 @@ class SnapshotStore:
             if removed:
                 self._files.sync_folder(self.root)
         return tuple(removed)
+
+    def _whole_newest(self) -> Manifest | None:
+        """Return the newest snapshot's manifest, or None where any of its files is not in place."""
+        try:
+            newest = self.latest()
+            stored = self._opened(newest.id) if newest else None
+        except (CorruptSnapshotError, UnsupportedSnapshotVersionError):
+            return None
+        return stored.manifest if stored and stored.has_all_parts() else None
 
     def _collect_folder(self, folder: Path) -> bool:
         claim = FolderClaim.try_existing(folder, files=self._files)

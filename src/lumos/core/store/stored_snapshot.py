@@ -70,6 +70,16 @@ class StoredSnapshot:
     def complete(self) -> bool:
         return self.manifest.complete
 
+    def has_all_parts(self) -> bool:
+        """Tell whether every part lies there in its size; no byte of it is read."""
+        try:
+            return all(
+                (self.folder / part.name).stat().st_size == part.bytes
+                for part in self.manifest.parts
+            )
+        except OSError:
+            return False
+
     def bucket_count(self, section: str = "datasets") -> int:
         return self.manifest.buckets.get(section, 1)
 
