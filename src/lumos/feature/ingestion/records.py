@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from lumos.core.models import LumosDataset, Urn
+from lumos.core.storage.port import printable
 
 if TYPE_CHECKING:
     from lumos.core.errors import LumosError
@@ -62,9 +63,14 @@ class ScanWarning:
     text: str
 
 
+__all__ = [
+    "ScanRecord",
+    "ScanUnit",
+    "ScanWarning",
+    "SkippedItem",
+    "UnlistedPart",
+    "UnreadableItem",
+    "printable",
+]
+
 ScanRecord: TypeAlias = LumosDataset | UnreadableItem | UnlistedPart | SkippedItem | ScanWarning
-
-
-def printable(name: str) -> str:
-    r"""Return a name as text that JSON can carry; undecodable bytes are written as `\xe9`."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

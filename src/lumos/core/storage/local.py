@@ -1,0 +1,233 @@
+"""Files of the local file system."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from typing_extensions import override
+
+from lumos.core.errors import SourceError, UnreadableItemError
+from lumos.core.storage.port import (
+    ListedObject,
+    Storage,
+    StorageSource,
+    UnlistedPrefix,
+    printable,
+)
+from lumos.core.storage.selection import Folder, Selection
+
+PLATFORM = "local"
+
+
+class LocalSource(StorageSource):
+    """A local folder, or one file."""
+
+    path: str
+    skip: tuple[str, ...] = ()
+    """Whole paths of folders to leave out, such as the state folder."""
+
+    @property
+    @override
+    def platform(self) -> str:
+        return PLATFORM
+
+    @override
+    def open(self) -> LocalStorage:
+        return LocalStorage(self)
+
+
+class LocalStorage(Storage):
+    """A local folder; it is listed in one go, because links may lead from one part to another."""
+
+    def __init__(self, source: LocalSource) -> None:
+        self._name = source.name
+        self._root = os.path.abspath(os.path.expanduser(source.path))
+        self._skip = frozenset(source.skip)
+        self._selection = Selection(patterns=source.patterns, exclude=source.exclude)
+        self.local_folder = self._root if os.path.isdir(self._root) else os.path.dirname(self._root)
+
+    @override
+    def check(self) -> None:
+        mode_of(self._root, source=self._name)
+
+    @override
+    def units(self, wanted: int) -> Sequence[str]:
+        self.check()
+        return [""]
+
+    @override
+    def list(self, unit: str) -> Iterator[ListedObject | UnlistedPrefix]:
+        if not stat.S_ISDIR(mode_of(self._root, source=self._name)):
+            yield from _listed(self._root, os.path.basename(self._root))
+            return
+        walk = FolderWalk(self._root, selection=self._selection, skip=self._skip)
+        start = len(self._root.rstrip("/")) + 1
+        for found in walk.files():
+            if isinstance(found, UnlistedPrefix):
+                yield found
+            else:
+                relative = found[start:]
+                if self._selection.wanted(relative):
+                    yield from _listed(found, relative)
+
+    @override
+    def children(self, folder: bytes) -> Sequence[ListedObject]:
+        top = os.path.join(self._folder(), os.fsdecode(folder))
+        try:
+            with os.scandir(top) as entries:
+                names = sorted(
+                    (entry.name for entry in entries if entry.is_file()), key=os.fsencode
+                )
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise unreadable(error) from error
+        listed = [
+            item
+            for name in names
+            for item in _listed(
+                os.path.join(top, name), os.path.join(os.fsdecode(folder), name).lstrip("/")
+            )
+        ]
+        return [item for item in listed if isinstance(item, ListedObject)]
+
+    @override
+    def read(self, path: bytes, *, start: int, length: int) -> bytes:
+        try:
+            descriptor = os.open(
+                os.path.join(os.fsencode(self._folder()), path),
+                os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK,
+            )
+            try:
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    raise UnreadableItemError("it is not a regular file")
+                return os.pread(descriptor, length, start)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise unreadable(error) from error
+
+    @override
+    def shown(self, path: bytes) -> str:
+        return os.path.join(printable(self._folder()), path.decode("utf-8", "backslashreplace"))
+
+    @override
+    def urn_parts(self) -> tuple[str, ...]:
+        return Path(self._folder()).parts[1:]
+
+    def _folder(self) -> str:
+        return self.local_folder or self._root
+
+
+class FolderWalk:
+    """A walk that enters every real folder once, whatever links lead to it.
+
+    Real folders come first, in the order of their names; links to folders follow, and only where
+    they lead to a folder that was not walked under its own name. So no link can make a loop, and
+    a new link never changes how anything else is called.
+    """
+
+    def __init__(
+        self, root: str, *, selection: Selection, skip: frozenset[str] = frozenset()
+    ) -> None:
+        self._root = root
+        self._start = len(root.rstrip("/")) + 1
+        self._selection = selection
+        self._skip = skip
+        self._entered: set[tuple[int, int]] = set()
+        self._links: list[str] = []
+
+    def files(self) -> Iterator[str | UnlistedPrefix]:
+        """Yield the path of every file in folders that are wanted, and each unlisted folder."""
+        yield from self._below(self._root)
+        while self._links:
+            links, self._links = sorted(self._links, key=os.fsencode), []
+            for link in links:
+                yield from self._below(link)
+
+    def _below(self, top: str) -> Iterator[str | UnlistedPrefix]:
+        waiting = [top]
+        while waiting:
+            folder = waiting.pop()
+            try:
+                if not self._enter(folder):
+                    continue
+                with os.scandir(folder) as listing:
+                    entries = sorted(listing, key=lambda entry: os.fsencode(entry.name))
+            except OSError as error:
+                reason = f"it cannot be listed: {error.strerror or type(error).__name__}"
+                problem = UnreadableItemError(reason, hint="check permissions")
+                yield UnlistedPrefix(printable(folder), problem)
+                continue
+            folders = []
+            for entry in entries:
+                if not _is_folder(entry):
+                    yield entry.path
+                elif not self._wanted(entry.path):
+                    continue
+                elif entry.is_symlink():
+                    self._links.append(entry.path)
+                else:
+                    folders.append(entry.path)
+            waiting.extend(reversed(folders))
+
+    def _enter(self, folder: str) -> bool:
+        status = os.stat(folder)
+        identity = (status.st_dev, status.st_ino)
+        is_new = identity not in self._entered
+        self._entered.add(identity)
+        return is_new
+
+    def _wanted(self, folder: str) -> bool:
+        if folder in self._skip:
+            return False
+        return self._selection.folder(folder[self._start :]) is not Folder.HIDDEN
+
+
+def mode_of(path: str, *, source: str) -> int:
+    """Return the mode of a folder or file.
+
+    Raises:
+        SourceError: there is nothing at the path, or it may not be looked at.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a valid path"
+        raise SourceError(
+            f"source '{source}': cannot scan {printable(path)}: {reason}",
+            hint="check the path of the source and its permissions",
+        ) from error
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+        raise SourceError(
+            f"source '{source}': {printable(path)} is neither a folder nor a file",
+            hint="give the path of a folder or of a file",
+        )
+    return mode
+
+
+def unreadable(error: OSError) -> UnreadableItemError:
+    """Return why a file or folder cannot be read, in words."""
+    reason = error.strerror or type(error).__name__
+    return UnreadableItemError(f"it cannot be read: {reason}", hint="check its permissions")
+
+
+def _listed(path: str, relative: str) -> Iterator[ListedObject | UnlistedPrefix]:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return  # gone between the listing and the look: it is not there
+    except OSError as error:
+        yield UnlistedPrefix(printable(path), unreadable(error))
+        return
+    yield ListedObject(os.fsencode(relative), status.st_size, status.st_mtime_ns // 1000)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself; opening it will give the reason
+        return False

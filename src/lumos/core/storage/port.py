@@ -1,0 +1,120 @@
+"""What every storage can do: be checked, divided, listed and read in parts.
+
+A source is a small description that travels to executors; opening it gives the storage. Paths are
+bytes relative to the storage's root, with `/` between the parts.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import Field
+
+from lumos.core.settings import SettingsModel
+
+if TYPE_CHECKING:
+    from lumos.core.errors import UnreadableItemError
+
+
+class ListedObject(NamedTuple):
+    """A file as a listing sees it; nothing was opened for it."""
+
+    path: bytes
+    size: int
+    mtime_us: int
+    etag: str | None = None
+
+
+class UnlistedPrefix(NamedTuple):
+    """A part of a storage that could not be listed, so nobody knows what lies in it."""
+
+    shown: str
+    """Which part, as reports show it."""
+    error: UnreadableItemError
+
+
+class Storage(ABC):
+    """An open storage; it may be shared by threads, not by processes."""
+
+    local_folder: str | None = None
+    """The folder of the root where it lies on this machine, so that others may open its files."""
+    bucket: str | None = None
+
+    @abstractmethod
+    def check(self) -> None:
+        """Make sure that the storage is there and answers.
+
+        Raises:
+            SourceError: it is not there, or it does not let us in; says which of both.
+        """
+
+    @abstractmethod
+    def units(self, wanted: int) -> Sequence[str]:
+        """Divide the storage into parts that can be listed at once, about as many as wanted.
+
+        Small storages are one part. What cannot be divided is still listed, with its error.
+
+        Raises:
+            SourceError: as of `check`.
+        """
+
+    @abstractmethod
+    def list(self, unit: str) -> Iterator[ListedObject | UnlistedPrefix]:
+        """Yield the files of a part that are wanted, and what of it could not be listed."""
+
+    @abstractmethod
+    def children(self, folder: bytes) -> Sequence[ListedObject]:
+        """Return the files directly in a folder, hidden ones too, by name.
+
+        Raises:
+            UnreadableItemError: it cannot be listed; an empty or missing folder has no files.
+        """
+
+    @abstractmethod
+    def read(self, path: bytes, *, start: int, length: int) -> bytes:
+        """Return bytes of a file; fewer only where it ends before.
+
+        Raises:
+            UnreadableItemError: it is gone, or there is no permission, or nobody answers.
+        """
+
+    @abstractmethod
+    def shown(self, path: bytes) -> str:
+        """Return where a file lies, as reports show it; with an empty path, the root."""
+
+    @abstractmethod
+    def urn_parts(self) -> tuple[str, ...]:
+        """Return what stands before the parts of a dataset's path in every URN."""
+
+
+class StorageSource(SettingsModel):
+    """Where files lie and which of them are wanted; small, frozen, and safe to pickle."""
+
+    name: str = Field(min_length=1, description="How errors and reports call the source.")
+    patterns: tuple[str, ...] = Field(
+        default=("*",), description="Names of files; one with a slash fits the whole path."
+    )
+    exclude: tuple[str, ...] = Field(
+        default=(), description="Names or paths, of files or folders, to leave out."
+    )
+
+    @property
+    def platform(self) -> str:
+        """The first part of every URN of this source."""
+        raise NotImplementedError
+
+    def open(self) -> Storage:
+        """Return the storage; nothing is asked of it yet.
+
+        Raises:
+            SourceError: the settings cannot be used on this machine.
+            MissingExtraError: the packages that this storage needs are not installed.
+        """
+        raise NotImplementedError
+
+
+def printable(name: str) -> str:
+    r"""Return a name as text that JSON can carry; undecodable bytes are written as `\xe9`."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
