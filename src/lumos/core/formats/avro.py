@@ -58,7 +58,7 @@ _LOGICAL: Final[dict[tuple[str, str], TypeParts]] = {
 }
 
 
-def read_avro(stream: BinaryIO, *, size: int) -> FileFacts:
+def read_avro(stream: BinaryIO, *, size: int, value_ranges: bool = False) -> FileFacts:
     """Return the facts of an open Avro file by reading its header.
 
     Raises:

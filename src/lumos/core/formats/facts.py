@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+import orjson
 from pydantic import JsonValue
 
 from lumos.core.errors import InvalidModelError
-from lumos.core.models import Schema
+from lumos.core.formats.known_schemas import KnownSchema
+from lumos.core.models import ColumnStatistics, Schema
+from lumos.core.models.base import canonical_json
 
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """Facts about one file; none of them is a value of its data."""
+    """Facts about one file; none of them is a value of its data, unless ranges were asked for."""
 
     format: str
     schema: Schema
@@ -33,29 +36,63 @@ class FileFacts:
     or where it may differ from column to column."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """How the file is written, such as the delimiter and encoding of a CSV."""
+    columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
+    """What the footer tells of each column that holds values, by its path: `a`, `a.b`, `a[].b`."""
+    known: KnownSchema | None = field(default=None, compare=False, repr=False)
+    """The schema as it was written before, so that it need not be written again."""
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the facts as a JSON object; what is unset or empty is left out."""
+        return self._plain_parts() | {"schema": self.schema.to_json()}
+
+    def to_document(self) -> bytes:
+        """Return the canonical JSON of the facts with the `fingerprint` of their schema.
+
+        The fingerprint is the SHA-256 of the schema's own canonical JSON.
+        """
+        known = self.known
+        if known is None or known.schema is not self.schema:
+            known = KnownSchema.of(self.schema)
+        document: dict[str, object] = {
+            **self._plain_parts(),
+            "schema": orjson.Fragment(known.json),
+            "fingerprint": known.fingerprint,
+        }
+        return canonical_json(document)
+
+    def _plain_parts(self) -> dict[str, JsonValue]:
         document: dict[str, JsonValue] = {}
         for name in _PLAIN_PARTS:
             value = getattr(self, name)
             if value not in (None, (), {}):
                 document[name] = list(value) if isinstance(value, tuple) else value
-        return document | {"schema": self.schema.to_json()}
+        if self.columns:
+            document["columns"] = {
+                path: statistics.to_json() for path, statistics in self.columns.items()
+            }
+        return document
 
     @classmethod
     def from_json(cls, document: Mapping[str, JsonValue]) -> FileFacts:
-        """Return the facts of which `to_json` made this object.
+        """Return the facts of which `to_json` or `to_document` made this object.
 
         Raises:
             InvalidModelError: the object does not hold facts of a file.
         """
         parts: dict[str, Any] = dict(document)
+        parts.pop("fingerprint", None)
         try:
             schema = Schema.from_json(parts.pop("schema"))
-            return cls(schema=schema, warnings=tuple(parts.pop("warnings", ())), **parts)
-        except (KeyError, TypeError):
+            columns = {
+                path: ColumnStatistics.from_json(statistics)
+                for path, statistics in parts.pop("columns", {}).items()
+            }
+            warnings = tuple(parts.pop("warnings", ()))
+            return cls(schema=schema, warnings=warnings, columns=columns, **parts)
+        except (AttributeError, KeyError, TypeError):
             raise InvalidModelError("not the facts of a file") from None
 
 
-_PLAIN_PARTS = tuple(part.name for part in fields(FileFacts) if part.name != "schema")
+_PLAIN_PARTS = tuple(
+    part.name for part in fields(FileFacts) if part.name not in ("schema", "columns", "known")
+)

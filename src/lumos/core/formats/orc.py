@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     import pyarrow.orc as pyarrow_orc
 
+    from lumos.core.formats.tails import Tail
+
 FORMAT: Final = "orc"
 MAGIC: Final = b"ORC"
 LARGEST_FOOTER_BYTES: Final = 64 * 1024 * 1024
@@ -34,7 +36,14 @@ class _Wire(IntEnum):
     FOUR_BYTES = 5
 
 
-def read_orc(stream: BinaryIO, *, size: int) -> FileFacts:
+def is_end(tail: bytes) -> bool:
+    """Tell whether a file ends as ORC does: a postscript, and its length."""
+    return tail[-1 - len(MAGIC) : -1] == MAGIC
+
+
+def read_orc(
+    stream: BinaryIO, *, size: int, tail: Tail | None = None, value_ranges: bool = False
+) -> FileFacts:
     """Return the facts of an open ORC file by reading its tail.
 
     Raises:

@@ -1,7 +1,6 @@
-"""Reads the footer of a Parquet file: schema and counts, never a row or a column statistic.
+"""Reads the footer of a Parquet file: schema, counts and what it tells of columns, never a row.
 
-Only the footer's own schema and totals are asked for. The metadata of column chunks carries
-minimum and maximum values of the data, and reading it from a damaged file can end the process.
+All of it is at the end of the file, so one read of the end is enough wherever the footer fits it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,10 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.arrow_types import canonical_schema
 from lumos.core.formats.facts import FileFacts
+from lumos.core.formats.known_schemas import KnownSchema, KnownSchemas
 from lumos.core.formats.magic import HEAD_BYTES, looks_like
+from lumos.core.formats.parquet_statistics import column_statistics
+from lumos.core.formats.tails import Tail
 from lumos.core.formats.type_parts import MAX_DEPTH
 from lumos.core.models import Field, FieldType, Schema, TypeName
 
@@ -23,34 +25,45 @@ if TYPE_CHECKING:
 FORMAT: Final = "parquet"
 
 MAGIC: Final = b"PAR1"
-_ENCRYPTED_MAGIC = b"PARE"
+ENCRYPTED_MAGIC: Final = b"PARE"
 _TRAILER_BYTES = 8
 _SMALLEST_FILE = len(MAGIC) + _TRAILER_BYTES
-_TAIL_BYTES = 64 * 1024
 _DESCRIPTION_KEYS = (b"description", b"comment")
 _SPARK_SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
+_SCHEMAS = KnownSchemas()
 
 
-def read_parquet(stream: BinaryIO, *, size: int) -> FileFacts:
-    """Return the facts of an open Parquet file by reading its first bytes and its footer.
+def read_parquet(
+    stream: BinaryIO, *, size: int, tail: Tail | None = None, value_ranges: bool = False
+) -> FileFacts:
+    """Return the facts of an open Parquet file by reading its end.
 
     Args:
         stream: the file, open for reading bytes at any position.
         size: its length in bytes.
+        tail: its end, where that has been read already.
+        value_ranges: whether to tell the smallest and largest value of columns without text.
 
     Raises:
         UnreadableItemError: the file is not readable Parquet; the reason holds no data.
     """
+    if size == 0:
+        raise UnreadableItemError("the file is empty")
     try:
-        footer = _footer(stream, size)
+        footer = _footer(tail or Tail.of(stream, size=size))
     except OSError as error:
         raise UnreadableItemError(
             f"it cannot be read: {error.strerror or type(error).__name__}", retryable=True
         ) from error
-    return facts_of_footer(footer)
+    return facts_of_footer(footer, value_ranges=value_ranges)
 
 
-def facts_of_footer(footer: bytes) -> FileFacts:
+def is_end(tail: bytes) -> bool:
+    """Tell whether a file ends as Parquet does."""
+    return tail.endswith(MAGIC)
+
+
+def facts_of_footer(footer: bytes, *, value_ranges: bool = False) -> FileFacts:
     """Return the facts that the footer of a Parquet file holds, given without its trailer.
 
     Raises:
@@ -62,68 +75,79 @@ def facts_of_footer(footer: bytes) -> FileFacts:
     trailer = len(footer).to_bytes(4, "little") + MAGIC
     try:
         with pa.BufferReader(MAGIC + footer + trailer) as reader:
-            return _facts(pq.ParquetFile(reader))
+            return _facts(pq.ParquetFile(reader), value_ranges)
     except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, KeyError) as error:
         raise UnreadableItemError(_reason(error)) from error
 
 
-def _footer(stream: BinaryIO, size: int) -> bytes:
-    head = stream.read(min(HEAD_BYTES, size))
-    if size == 0:
-        raise UnreadableItemError("the file is empty")
-    _require_magic(head)
-    if size < _SMALLEST_FILE:
-        raise UnreadableItemError(f"the file is cut off: it has {size} bytes")
-    stream.seek(max(0, size - _TAIL_BYTES))
-    tail = stream.read(_TAIL_BYTES)
-    if tail[-len(_ENCRYPTED_MAGIC) :] == _ENCRYPTED_MAGIC:
+def _footer(tail: Tail) -> bytes:
+    if tail.content[-len(ENCRYPTED_MAGIC) :] == ENCRYPTED_MAGIC:
         raise UnreadableItemError("its footer is encrypted", hint="Lumos reads no encrypted files")
-    if tail[-len(MAGIC) :] != MAGIC:
+    if tail.size < _SMALLEST_FILE or not tail.content.endswith(MAGIC):
+        _require_magic(tail.head(HEAD_BYTES))
+        if tail.size < _SMALLEST_FILE:
+            raise UnreadableItemError(f"the file is cut off: it has {tail.size} bytes")
         raise UnreadableItemError("the file is cut off: it has no Parquet footer at its end")
-    length = int.from_bytes(tail[-_TRAILER_BYTES : -len(MAGIC)], "little")
-    if not 0 < length <= size - _SMALLEST_FILE:
+    length = int.from_bytes(tail.content[-_TRAILER_BYTES : -len(MAGIC)], "little")
+    if not 0 < length <= tail.size - _SMALLEST_FILE:
         raise UnreadableItemError("its footer is damaged: the length it gives does not fit")
-    if length > len(tail) - _TRAILER_BYTES:
-        stream.seek(size - _TRAILER_BYTES - length)
-        tail = stream.read(length + _TRAILER_BYTES)
-    footer = tail[-_TRAILER_BYTES - length : -_TRAILER_BYTES]
-    if len(footer) != length:
-        raise UnreadableItemError("the file changed while it was read", retryable=True)
-    return footer
+    return tail.last(length + _TRAILER_BYTES)[:-_TRAILER_BYTES]
 
 
 def _require_magic(head: bytes) -> None:
     if head.startswith(MAGIC):
         return
-    if head.startswith(_ENCRYPTED_MAGIC):
+    if head.startswith(ENCRYPTED_MAGIC):
         raise UnreadableItemError("its footer is encrypted", hint="Lumos reads no encrypted files")
     found = looks_like(head)
     seems = f": it looks like {found}" if found else ""
     raise UnreadableItemError(f"it is not a Parquet file{seems}")
 
 
-def _facts(file: pq.ParquetFile) -> FileFacts:
+def _facts(file: pq.ParquetFile, value_ranges: bool) -> FileFacts:
     metadata = file.metadata
     if metadata.num_rows < 0:
         raise UnreadableItemError("its footer is damaged: it counts less than no rows")
+    known = _known_schema(file)
+    return FileFacts(
+        format=FORMAT,
+        schema=known.schema,
+        rows=metadata.num_rows,
+        rows_estimate=metadata.num_rows,
+        row_groups=metadata.num_row_groups,
+        created_by=metadata.created_by or None,
+        description=known.description,
+        warnings=known.warnings,
+        columns=column_statistics(metadata, known, value_ranges=value_ranges),
+        known=known,
+    )
+
+
+def _known_schema(file: pq.ParquetFile) -> KnownSchema:
+    arrow = file.schema_arrow.remove_metadata()
+    entries = file.metadata.metadata or {}
+    description = _description(entries)
+    # What the file says of itself as a whole differs from file to file and is no part of the key.
+    key = (
+        arrow.serialize().to_pybytes(),
+        str(file.metadata.schema).partition("\n")[2],
+        entries.get(_SPARK_SCHEMA_KEY),
+        description,
+    )
+    return _SCHEMAS.get(key, lambda: _new_schema(file, entries, description))
+
+
+def _new_schema(
+    file: pq.ParquetFile, entries: Mapping[bytes, bytes], description: str | None
+) -> KnownSchema:
     schema, warnings = canonical_schema(file.schema_arrow)
-    entries = metadata.metadata or {}
-    instants = _int96_columns(metadata)
+    instants = _int96_columns(file.metadata)
     if instants:
         schema = _with_instants(schema, instants)
     comments = _spark_comments(entries)
     if comments:
         schema = schema.model_copy(update={"fields": _with_comments(schema.fields, comments)})
-    return FileFacts(
-        format=FORMAT,
-        schema=schema,
-        rows=metadata.num_rows,
-        rows_estimate=metadata.num_rows,
-        row_groups=metadata.num_row_groups,
-        created_by=metadata.created_by or None,
-        description=_description(entries),
-        warnings=warnings,
-    )
+    return KnownSchema.of(schema, warnings, description=description)
 
 
 def _int96_columns(metadata: pq.FileMetaData) -> frozenset[int]:

@@ -26,6 +26,7 @@ from lumos.core.formats.sample import (
     plain_sample,
     text_of,
 )
+from lumos.core.formats.tails import Tail
 
 if TYPE_CHECKING:
     from lumos.core.formats.facts import FileFacts
@@ -68,17 +69,34 @@ _BINARY_READERS: Final[dict[str, Callable[..., FileFacts]]] = {
     avro.FORMAT: avro.read_avro,
     orc.FORMAT: orc.read_orc,
 }
+_TAIL_MARKS: Final = {
+    parquet.FORMAT: (parquet.is_end, parquet.MAGIC),
+    orc.FORMAT: (orc.is_end, orc.MAGIC),
+}
 _TEXT_FORMATS: Final = (csv_text.FORMAT, json_text.FORMAT)
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
 
 
-def read_file(stream: BinaryIO, *, size: int, name: str) -> FileFacts:
+def read_document(stream: BinaryIO, *, size: int, name: str, value_ranges: bool = False) -> bytes:
+    """Return what `read_file` returns as canonical JSON, with the `fingerprint` of the schema.
+
+    A schema that another file had is neither built nor written again.
+
+    Raises:
+        UnreadableItemError: as `read_file` says.
+    """
+    return read_file(stream, size=size, name=name, value_ranges=value_ranges).to_document()
+
+
+def read_file(stream: BinaryIO, *, size: int, name: str, value_ranges: bool = False) -> FileFacts:
     """Return the facts of an open file of any known format.
 
     Args:
         stream: the file, open for reading bytes at any position.
         size: its length in bytes.
         name: its name or path, of which only the suffix is looked at.
+        value_ranges: whether to tell the smallest and largest value of columns without text,
+            where the file knows them; else no value of the data is told.
 
     Raises:
         UnreadableItemError: the file is empty, damaged or of no known format; the reason holds
@@ -87,7 +105,8 @@ def read_file(stream: BinaryIO, *, size: int, name: str) -> FileFacts:
     if size == 0:
         raise UnreadableItemError("the file is empty")
     try:
-        return _File(stream, size, name).facts()
+        found = _facts_of_tail(stream, size=size, name=name, value_ranges=value_ranges)
+        return found or _File(stream, size, name, value_ranges=value_ranges).facts()
     except OSError as error:
         raise UnreadableItemError(
             f"it cannot be read: {error.strerror or type(error).__name__}", retryable=True
@@ -105,12 +124,33 @@ def named_format(name: str) -> tuple[str | None, bool]:
     return SUFFIXES.get(suffix), packed
 
 
+def _facts_of_tail(
+    stream: BinaryIO, *, size: int, name: str, value_ranges: bool
+) -> FileFacts | None:
+    """Read a file of which name and end agree that its end says it all; None for any other."""
+    promised, packed = named_format(name)
+    if packed or promised not in _TAIL_MARKS:
+        return None
+    tail = Tail.of(stream, size=size)
+    ends, begins = _TAIL_MARKS[promised]
+    if not ends(tail.content):
+        return None
+    try:
+        read = _BINARY_READERS[promised]
+        return read(stream, size=size, tail=tail, value_ranges=value_ranges)
+    except UnreadableItemError:
+        if tail.head(HEAD_BYTES).startswith(begins):
+            raise
+        return None
+
+
 class _File:
     """One file, while it is read."""
 
-    def __init__(self, stream: BinaryIO, size: int, name: str) -> None:
+    def __init__(self, stream: BinaryIO, size: int, name: str, *, value_ranges: bool) -> None:
         self._stream = stream
         self._size = size
+        self._value_ranges = value_ranges
         parts = name.lower().rsplit(".", 2)
         self._promised, self._promised_gzip = named_format(name)
         self._suffix = "." + ".".join(parts[1:] if self._promised_gzip else parts[-1:])
@@ -124,7 +164,10 @@ class _File:
         found = None if self._gzip else self._binary_format(self._head)
         if found is not None and not self._is_text_after_all():
             self._stream.seek(0)
-            return self._checked(_BINARY_READERS[found](self._stream, size=self._size))
+            read = _BINARY_READERS[found]
+            return self._checked(
+                read(self._stream, size=self._size, value_ranges=self._value_ranges)
+            )
         facts = self._sampled_facts()
         if self._gzip:
             facts = replace(facts, compression="gzip")
@@ -225,8 +268,11 @@ class _File:
 def preload() -> None:
     """Import now what readers import late, so that processes forked later need not."""
     import fastavro  # noqa: F401
+    import pyarrow as pa
     import pyarrow.orc
-    import pyarrow.parquet  # noqa: F401
+    import pyarrow.parquet
 
+    # Arrow sets aside address space with its first allocation; a reader may not have so much.
+    pa.allocate_buffer(1)
     content = b'{"a": [{"b": 1}]}'
     read_file(io.BytesIO(content), size=len(content), name="a.json").to_json()

@@ -26,6 +26,7 @@ from lumos.core.models.governance import Documentation, Governance
 from lumos.core.models.lineage import DatasetLineage
 from lumos.core.models.ownership import Ownership
 from lumos.core.models.quality import DatasetQuality, DQAssertion
+from lumos.core.models.statistics import ColumnFacts
 from lumos.core.models.types import Schema
 from lumos.core.models.urn import Urn
 
@@ -65,6 +66,9 @@ class OperationalMetadata(CanonicalModel):
     last_modified: UtcDatetime | None = None
     last_queried: UtcDatetime | None = None
     query_count: Count | None = None
+    columns: tuple[ColumnFacts, ...] = ModelField(
+        default=(), description="What is known of single columns, by path."
+    )
 
 
 OBSERVED = frozenset({"statistics", "quality", "cost", "version", "extensions"})

@@ -1,0 +1,109 @@
+"""What the footer of a Parquet file tells of its columns, added up over its row groups."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from lumos.core.models import ColumnStatistics, FieldType, TimeUnit, TypeName
+from lumos.core.models.statistics import Bound, bound_of
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+    from lumos.core.formats.known_schemas import KnownSchema
+
+MOST_CHUNKS: Final = 200_000
+"""A file with more column chunks tells nothing of its columns: adding them up takes too long."""
+
+_RANGED: Final = frozenset(
+    {
+        TypeName.BOOLEAN,
+        TypeName.INT8,
+        TypeName.INT16,
+        TypeName.INT32,
+        TypeName.INT64,
+        TypeName.UINT8,
+        TypeName.UINT16,
+        TypeName.UINT32,
+        TypeName.UINT64,
+        TypeName.FLOAT,
+        TypeName.DOUBLE,
+        TypeName.DECIMAL,
+        TypeName.DATE,
+        TypeName.TIME,
+        TypeName.TIMESTAMP,
+        TypeName.TIMESTAMP_NTZ,
+    }
+)
+"""Types whose smallest and largest value may be told at all: none of them holds text."""
+_TIMES: Final = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
+_MICROSECONDS: Final = {
+    TimeUnit.SECOND: (1_000_000, 1),
+    TimeUnit.MILLISECOND: (1_000, 1),
+    TimeUnit.MICROSECOND: (1, 1),
+    TimeUnit.NANOSECOND: (1, 1_000),
+}
+
+
+def column_statistics(
+    metadata: pq.FileMetaData, known: KnownSchema, *, value_ranges: bool
+) -> dict[str, ColumnStatistics]:
+    """Return the statistics of each column, by its path; ranges only where they are asked for.
+
+    Reading them from a damaged footer may end the process: only readers in a sandbox should.
+    """
+    count, groups = metadata.num_columns, metadata.num_row_groups
+    if count != len(known.leaves) or count * groups > MOST_CHUNKS:
+        return {}
+    totals = [ColumnStatistics()] * count
+    for place in range(groups):
+        group = metadata.row_group(place)
+        for index in range(count):
+            chunk = group.column(index)
+            leaf = known.leaves[index][1] if value_ranges else None
+            part = _of_chunk(chunk, leaf)
+            totals[index] = totals[index].merged_with(part) if place else part
+    return {path: total for (path, _), total in zip(known.leaves, totals, strict=True)}
+
+
+def _of_chunk(chunk: pq.ColumnChunkMetaData, leaf: FieldType | None) -> ColumnStatistics:
+    statistics = chunk.statistics
+    nulls = None
+    low: Bound | None = None
+    high: Bound | None = None
+    if statistics is not None:
+        if statistics.has_null_count:
+            nulls = statistics.null_count
+        if leaf is not None and leaf.type in _RANGED and statistics.has_min_max:
+            low, high = _range(statistics, leaf)
+    return ColumnStatistics(
+        chunk.num_values,
+        nulls,
+        chunk.total_compressed_size,
+        chunk.total_uncompressed_size,
+        low,
+        high,
+    )
+
+
+def _range(statistics: pq.Statistics, leaf: FieldType) -> tuple[Bound | None, Bound | None]:
+    try:
+        if leaf.type in _TIMES:
+            ends: list[object] = [
+                _moment(raw, leaf) for raw in (statistics.min_raw, statistics.max_raw)
+            ]
+        else:
+            ends = [statistics.min, statistics.max]
+    except (ValueError, OverflowError, TypeError):  # such as a year that no calendar here knows
+        return None, None
+    low, high = (bound_of(end) for end in ends)
+    return (None, None) if low is None or high is None else (low, high)
+
+
+def _moment(raw: object, leaf: FieldType) -> datetime:
+    if not isinstance(raw, int) or leaf.unit is None:
+        raise TypeError
+    factor, divisor = _MICROSECONDS[leaf.unit]
+    zone = UTC if leaf.type is TypeName.TIMESTAMP else None
+    return datetime(1970, 1, 1, tzinfo=zone) + timedelta(microseconds=raw * factor // divisor)
