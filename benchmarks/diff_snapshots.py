@@ -30,7 +30,8 @@ from lumos.core.store.part_format import merge_parts
 from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.core.store.snapshot_writer import SnapshotSections
 from lumos.feature.snapshot.diff import diff_snapshots
-from lumos.feature.snapshot.source import StoredSource, aligned_buckets
+from lumos.feature.snapshot.pairs import aligned_buckets
+from lumos.feature.snapshot.source import StoredSource
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 FIELDS = 30
@@ -81,7 +82,8 @@ def merge_lines(old: StoredSource, new: StoredSource) -> int:
     return sum(
         orjson.loads(before)["urn"] == orjson.loads(after)["urn"]
         for pair in aligned_buckets(old, new, section="datasets")
-        for before, after in merge_parts(*pair)
+        for lines in pair.lines()
+        for before, after in merge_parts(*lines)
         if before is not None and after is not None
     )
 

@@ -167,6 +167,16 @@ class ContentHasher:
         digest = int.from_bytes(hashlib.sha256(line).digest(), "big")
         self._sums[section] = (count + 1, (total + digest) % _MODULUS)
 
+    def sums(self) -> dict[str, tuple[int, int]]:
+        """Return what was added so far: for each section the count and the sum of digests."""
+        return dict(self._sums)
+
+    def add_sum(self, section: str, count: int, *, total: int) -> None:
+        """Take over what another hasher was given of a section."""
+        known, sofar = self._sums.get(section, (0, 0))
+        if count:
+            self._sums[section] = (known + count, (sofar + total) % _MODULUS)
+
     def digest(self, header: SnapshotHeader) -> str:
         sections = {name: [count, f"{total:064x}"] for name, (count, total) in self._sums.items()}
         return sha256_of(
@@ -177,6 +187,15 @@ class ContentHasher:
                 "sections": sections,
             }
         )
+
+
+class StatisticsTally(CanonicalModel):
+    """What was counted of some part of a snapshot, so that several can be put together."""
+
+    counts: dict[str, Count] = Field(default_factory=dict)
+    fields: Count = 0
+    owners: tuple[tuple[str, str], ...] = ()
+    tags: tuple[str, ...] = ()
 
 
 class StatisticsCounter:
@@ -198,6 +217,23 @@ class StatisticsCounter:
         self._counts[section] = self._counts.get(section, 0) + 1
         if tag is not None:
             self._tags.add(tag)
+
+    def tally(self) -> StatisticsTally:
+        """Return what was counted so far."""
+        return StatisticsTally(
+            counts=dict(self._counts),
+            fields=self._fields,
+            owners=tuple(sorted(self._owners)),
+            tags=tuple(sorted(self._tags)),
+        )
+
+    def add_tally(self, tally: StatisticsTally) -> None:
+        """Take over what another counter was given."""
+        for section, count in tally.counts.items():
+            self._counts[section] = self._counts.get(section, 0) + count
+        self._fields += tally.fields
+        self._owners.update(tally.owners)
+        self._tags.update(tally.tags)
 
     def result(self) -> SnapshotStatistics:
         counted = ("datasets", "jobs", "lineage_edges", "glossary", "domains", "users", "groups")

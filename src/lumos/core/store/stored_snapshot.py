@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lumos.core.errors import CorruptSnapshotError, InvalidModelError, SnapshotNotFoundError
+from lumos.core.errors import CorruptSnapshotError, SnapshotNotFoundError
 from lumos.core.models import LumosDataset, Snapshot, load_snapshot
 from lumos.core.store.manifest import (
     MANIFEST_NAME,
@@ -17,17 +16,15 @@ from lumos.core.store.manifest import (
     SnapshotInfo,
     VerifyReport,
     corrupt,
-    lines_out_of_place,
 )
 from lumos.core.store.part_format import (
     SECTIONS,
     dataset_json_of,
     dataset_of,
-    decode_part,
     item_of,
-    key_of_line,
 )
 from lumos.core.store.snapshot_files import reading
+from lumos.core.store.snapshot_parts import StoredPart
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -94,13 +91,18 @@ class StoredSnapshot:
         Raises:
             CorruptSnapshotError: the part is damaged or missing.
         """
-        part = self._parts[section].get(bucket)
-        return self._lines(part) if part else []
+        part = self.part(bucket, section=section)
+        return part.lines() if part else []
+
+    def part(self, bucket: int, *, section: str = "datasets") -> StoredPart | None:
+        """Return the part of a bucket; an empty bucket has none."""
+        entry = self._parts[section].get(bucket)
+        return self._part(entry) if entry else None
 
     def iter_lines(self, section: str = "datasets") -> Iterator[bytes]:
         """Yield a section's lines bucket after bucket, sorted by key within each."""
-        for _, part in sorted(self._parts[section].items()):
-            yield from self._lines(part)
+        for _, entry in sorted(self._parts[section].items()):
+            yield from self._part(entry).lines()
 
     def datasets(self) -> Iterator[LumosDataset]:
         """Yield the datasets, one at a time, in the order of the parts."""
@@ -145,7 +147,7 @@ class StoredSnapshot:
         lines = 0
         for part in self.manifest.parts:
             try:
-                lines += self._verify_part(part, hasher)
+                lines += self._verify_part(self._part(part), hasher)
             except CorruptSnapshotError as error:
                 problems.append(error.message)
         if not problems and hasher.digest(self.manifest) != self.manifest.content_hash:
@@ -158,32 +160,13 @@ class StoredSnapshot:
             problems=tuple(problems),
         )
 
-    def _verify_part(self, part: PartEntry, hasher: ContentHasher) -> int:
-        lines = self._lines(part)
+    def _verify_part(self, part: StoredPart, hasher: ContentHasher) -> int:
+        lines = part.lines()
         for line in lines:
-            hasher.add(part.section, line)
-        try:
-            keys = [key_of_line(part.section, line) for line in lines]
-        except InvalidModelError as error:
-            raise corrupt(self.manifest.id, part.name, reason=error.message) from None
-        buckets = self.bucket_count(part.section)
-        if lines_out_of_place(lines, keys, bucket=part.bucket, buckets=buckets):
-            raise corrupt(self.manifest.id, part.name, reason="its lines are out of order")
+            hasher.add(part.entry.section, line)
+        part.require_order(lines)
         return len(lines)
 
-    def _lines(self, part: PartEntry) -> list[bytes]:
-        path = self.folder / part.name
-        with reading(path):
-            try:
-                content = path.read_bytes()
-            except FileNotFoundError:
-                raise corrupt(self.manifest.id, part.name, reason="the file is missing") from None
-        if len(content) != part.bytes or hashlib.sha256(content).hexdigest() != part.sha256:
-            raise corrupt(self.manifest.id, part.name, reason="its checksum does not match")
-        try:
-            lines = decode_part(content, part.plain_bytes)
-        except ValueError:
-            raise corrupt(self.manifest.id, part.name, reason="it cannot be unpacked") from None
-        if len(lines) != part.count:
-            raise corrupt(self.manifest.id, part.name, reason="it holds another number of lines")
-        return lines
+    def _part(self, entry: PartEntry) -> StoredPart:
+        buckets = self.bucket_count(entry.section)
+        return StoredPart(self.manifest.id, self.folder, buckets, entry)

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from functools import partial
 
 from pydantic import Field, JsonValue
 
 from lumos.core.models import Change, ChangeLevel, DatasetLineage, LumosDataset, Urn, with_parts
 from lumos.core.models.base import CanonicalModel, Count
 from lumos.core.store.part_format import SECTIONS, dataset_of, key_of_line, merge_parts, urn_of
-from lumos.feature.snapshot.source import SnapshotSource, aligned_buckets
+from lumos.feature.snapshot.bucket_work import LOCAL, BucketEngine, BucketWork, Codec
+from lumos.feature.snapshot.pairs import PAIRS, BucketPair, aligned_buckets
+from lumos.feature.snapshot.source import SnapshotSource, in_parts
 
 DiffDatasets = Callable[[LumosDataset | None, LumosDataset | None], tuple[Change, ...]]
+
+
+class Fate(StrEnum):
+    """What happened to a dataset that differs."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+    UNOBSERVED = "unobserved"
 
 
 class SectionDiff(CanonicalModel):
@@ -87,8 +100,42 @@ def change_as_json(change: Change) -> dict[str, JsonValue]:
     return {**change.model_dump(mode="json"), "fingerprint": change.fingerprint}
 
 
+class DatasetDifference(CanonicalModel):
+    """What happened to one dataset; without a fate it is as it was to those who use it."""
+
+    urn: Urn
+    fate: Fate | None = None
+    changes: tuple[Change, ...] = ()
+
+
+class ItemDifferences(CanonicalModel):
+    """How many items of a section differ in some buckets."""
+
+    section: str
+    added: Count = 0
+    removed: Count = 0
+    changed: Count = 0
+
+
+def diff_work(
+    diff_datasets: DiffDatasets, *, new_is_complete: bool
+) -> BucketWork[BucketPair, DatasetDifference | ItemDifferences]:
+    """Return the comparison of one pair of buckets, as every engine carries it out."""
+    kernel = partial(diff_pair, diff_datasets=diff_datasets, new_is_complete=new_is_complete)
+    return BucketWork(kernel, PAIRS, Codec(_encoded, _decoded))
+
+
+def diff_tasks(old: SnapshotSource, new: SnapshotSource) -> list[BucketPair]:
+    """Return the pairs of buckets, of all sections, that have to be compared."""
+    return [pair for section in SECTIONS for pair in aligned_buckets(old, new, section=section)]
+
+
 def diff_snapshots(
-    old: SnapshotSource, new: SnapshotSource, *, diff_datasets: DiffDatasets
+    old: SnapshotSource,
+    new: SnapshotSource,
+    *,
+    diff_datasets: DiffDatasets,
+    engine: BucketEngine = LOCAL,
 ) -> SnapshotDiff:
     """Compare two snapshots of any form.
 
@@ -98,62 +145,110 @@ def diff_snapshots(
     Raises:
         CorruptSnapshotError: a stored snapshot is damaged.
     """
-    pairs = _DatasetPairs(diff_datasets, new_is_complete=new.header.complete)
-    for old_lines, new_lines in aligned_buckets(old, new, section="datasets"):
-        for old_line, new_line in merge_parts(old_lines, new_lines):
-            pairs.add(old_line, new_line)
-    sections = {name: _diff_section(old, new, section=name) for name in SECTIONS[1:]}
+    gathered = _Gathered()
+    work = diff_work(diff_datasets, new_is_complete=new.header.complete)
+    with in_parts(old, engine) as older, in_parts(new, engine) as newer:
+        for found in engine.run(work, diff_tasks(older, newer)):
+            gathered.add(found)
+    urns = {fate: tuple(sorted(gathered.urns[fate])) for fate in Fate}
+    sections = {
+        name: _section(old, new, section=name, counts=gathered.items[name]) for name in SECTIONS[1:]
+    }
     return SnapshotDiff(
         old=old.name,
         new=new.name,
-        changes=tuple(sorted(pairs.changes, key=lambda each: (each.dataset, each.path, each.rule))),
-        added=tuple(sorted(pairs.added)),
-        removed=tuple(sorted(pairs.removed)),
-        changed=tuple(sorted(pairs.changed)),
-        unobserved=tuple(sorted(pairs.unobserved)),
+        changes=tuple(
+            sorted(gathered.changes, key=lambda each: (each.dataset, each.path, each.rule))
+        ),
+        added=urns[Fate.ADDED],
+        removed=urns[Fate.REMOVED],
+        changed=urns[Fate.CHANGED],
+        unobserved=urns[Fate.UNOBSERVED],
         sections={
             "datasets": SectionDiff(
                 old=old.statistics.datasets,
                 new=new.statistics.datasets,
-                added=len(pairs.added),
-                removed=len(pairs.removed),
-                changed=len(pairs.changed),
-                unobserved=len(pairs.unobserved),
+                **{fate.value: len(urns[fate]) for fate in Fate},
             ),
             **{name: section for name, section in sections.items() if section != SectionDiff()},
         },
     )
 
 
-class _DatasetPairs:
-    """Sorts differing pairs of dataset lines by what happened to the dataset."""
+def diff_pair(
+    pair: BucketPair, *, diff_datasets: DiffDatasets, new_is_complete: bool
+) -> Iterator[DatasetDifference | ItemDifferences]:
+    """Compare the buckets of a pair; only what differs is parsed.
 
-    def __init__(self, diff_datasets: DiffDatasets, *, new_is_complete: bool) -> None:
-        self._diff_datasets = diff_datasets
-        self._new_is_complete = new_is_complete
-        self.changes: list[Change] = []
-        self.added: list[Urn] = []
-        self.removed: list[Urn] = []
-        self.changed: list[Urn] = []
-        self.unobserved: list[Urn] = []
+    Raises:
+        CorruptSnapshotError: a part is damaged.
+    """
+    for old_lines, new_lines in pair.lines():
+        if pair.section != "datasets":
+            yield _diff_items(pair.section, old_lines, new_lines=new_lines)
+            continue
+        for old_line, new_line in merge_parts(old_lines, new_lines):
+            if new_line is None and old_line is not None and not new_is_complete:
+                urn = Urn(urn_of(old_line).decode())
+                yield DatasetDifference(urn=urn, fate=Fate.UNOBSERVED)
+                continue
+            old = dataset_of(old_line) if old_line is not None else None
+            new = dataset_of(new_line) if new_line is not None else None
+            if old and new and not new_is_complete:
+                new = _with_unobserved_lineage(old, new)
+            yield _difference(old, new, diff_datasets=diff_datasets)
 
-    def add(self, old_line: bytes | None, new_line: bytes | None) -> None:
-        if new_line is None and old_line is not None and not self._new_is_complete:
-            self.unobserved.append(Urn(urn_of(old_line).decode()))
-            return
-        old = dataset_of(old_line) if old_line is not None else None
-        new = dataset_of(new_line) if new_line is not None else None
-        if old and new and not self._new_is_complete:
-            new = _with_unobserved_lineage(old, new)
-        changes = self._diff_datasets(old, new)
-        self.changes.extend(changes)
-        if old is None and new is not None:
-            self.added.append(new.urn)
-        elif old is not None and new is None:
-            self.removed.append(old.urn)
+
+def _difference(
+    old: LumosDataset | None, new: LumosDataset | None, *, diff_datasets: DiffDatasets
+) -> DatasetDifference:
+    changes = diff_datasets(old, new)
+    if new is None:
+        fate: Fate | None = Fate.REMOVED
+    elif old is None:
+        fate = Fate.ADDED
+    else:
         # Without changes the stored hashes may only be of another formula; it costs to know.
-        elif old and new and (changes or old.contract_hash != new.contract_hash):
-            self.changed.append(new.urn)
+        differs = changes or old.contract_hash != new.contract_hash
+        fate = Fate.CHANGED if differs else None
+    return DatasetDifference(urn=_either(old, new).urn, fate=fate, changes=changes)
+
+
+def _either(old: LumosDataset | None, new: LumosDataset | None) -> LumosDataset:
+    dataset = new or old
+    if dataset is None:
+        raise ValueError("a pair has at least one side")
+    return dataset
+
+
+def _diff_items(section: str, old_lines: list[bytes], *, new_lines: list[bytes]) -> ItemDifferences:
+    before, after = set(old_lines), set(new_lines)
+    gone = {key_of_line(section, line) for line in before - after}
+    come = {key_of_line(section, line) for line in after - before}
+    return ItemDifferences(
+        section=section,
+        added=len(come - gone),
+        removed=len(gone - come),
+        changed=len(gone & come),
+    )
+
+
+class _Gathered:
+    """What the pairs of buckets gave, put together."""
+
+    def __init__(self) -> None:
+        self.changes: list[Change] = []
+        self.urns: dict[Fate, list[Urn]] = {fate: [] for fate in Fate}
+        self.items: dict[str, Counter[str]] = {name: Counter() for name in SECTIONS}
+
+    def add(self, found: DatasetDifference | ItemDifferences) -> None:
+        if isinstance(found, ItemDifferences):
+            counts = {"added": found.added, "removed": found.removed, "changed": found.changed}
+            self.items[found.section].update(counts)
+            return
+        self.changes.extend(found.changes)
+        if found.fate is not None:
+            self.urns[found.fate].append(found.urn)
 
 
 def _with_unobserved_lineage(old: LumosDataset, new: LumosDataset) -> LumosDataset:
@@ -165,21 +260,25 @@ def _with_unobserved_lineage(old: LumosDataset, new: LumosDataset) -> LumosDatas
     return new if lineage == new.lineage else with_parts(new, lineage=lineage)
 
 
-def _diff_section(old: SnapshotSource, new: SnapshotSource, *, section: str) -> SectionDiff:
-    added = removed = changed = 0
-    for old_lines, new_lines in aligned_buckets(old, new, section=section):
-        before, after = set(old_lines), set(new_lines)
-        gone = {key_of_line(section, line) for line in before - after}
-        come = {key_of_line(section, line) for line in after - before}
-        changed += len(gone & come)
-        removed += len(gone - come)
-        added += len(come - gone)
+def _section(
+    old: SnapshotSource, new: SnapshotSource, *, section: str, counts: Counter[str]
+) -> SectionDiff:
     complete = new.header.complete
     return SectionDiff(
         old=old.section_count(section),
         new=new.section_count(section),
-        added=added,
-        changed=changed,
-        removed=removed if complete else 0,
-        unobserved=0 if complete else removed,
+        added=counts["added"],
+        changed=counts["changed"],
+        removed=counts["removed"] if complete else 0,
+        unobserved=0 if complete else counts["removed"],
     )
+
+
+def _encoded(found: DatasetDifference | ItemDifferences) -> bytes:
+    mark = b"d" if isinstance(found, DatasetDifference) else b"i"
+    return mark + found.model_dump_json().encode()
+
+
+def _decoded(content: bytes) -> DatasetDifference | ItemDifferences:
+    kind = DatasetDifference if content[:1] == b"d" else ItemDifferences
+    return kind.model_validate_json(content[1:])

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
@@ -15,14 +19,18 @@ from lumos.core.models.base import canonical_json
 from lumos.core.store.line_sorter import MEMORY_BYTES, LineSorter
 from lumos.core.store.part_format import SECTIONS, dataset_json_of, item_of, key_of_line
 from lumos.core.store.snapshot_files import DurableFiles, storing, write_all, write_atomically
+from lumos.core.store.snapshot_parts import StoredPart
+from lumos.feature.snapshot.bucket_work import LOCAL, BucketEngine, BucketWork, Codec
 from lumos.feature.snapshot.key_order import KeyOrder
+from lumos.feature.snapshot.source import in_parts
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.feature.snapshot.source import SnapshotSource
+    from lumos.feature.snapshot.source import Bucket, SnapshotSource
 
 _CHUNK = 1 << 20
+_ITEM = struct.Struct("<BI")
 # Without a list of edges a reader would take the neighbours that datasets name for edges.
 _ALWAYS_WRITTEN = frozenset({"datasets", "lineage_edges"})
 _MAPS = {"identity_map": ("urn", "ids"), "extensions": ("name", "value")}
@@ -35,6 +43,7 @@ def export_document(
     pretty: bool = True,
     files: DurableFiles | None = None,
     memory_bytes: int = MEMORY_BYTES,
+    engine: BucketEngine = LOCAL,
 ) -> None:
     """Write the document to a file, which is replaced only when the new one is whole.
 
@@ -48,7 +57,12 @@ def export_document(
     files = files or DurableFiles()
     target = Path(os.path.realpath(target))  # a link is written through, not replaced
     chunks = document_chunks(
-        source, target.parent, pretty=pretty, files=files, memory_bytes=memory_bytes
+        source,
+        target.parent,
+        pretty=pretty,
+        files=files,
+        memory_bytes=memory_bytes,
+        engine=engine,
     )
     with storing(target):
         if target.exists() and not stat.S_ISREG(target.stat().st_mode):
@@ -65,16 +79,24 @@ def document_chunks(
     pretty: bool = True,
     files: DurableFiles | None = None,
     memory_bytes: int = MEMORY_BYTES,
+    engine: BucketEngine = LOCAL,
 ) -> Iterator[bytes]:
     """Yield the document in pieces of about a megabyte; what must wait, waits in `spill_folder`."""
     buffer = bytearray()
-    sorter = _Sorting(spill_folder, files=files or DurableFiles(), memory_bytes=memory_bytes)
-    for piece in _pieces(source, sorter, layout=_PRETTY if pretty else _COMPACT):
-        buffer += piece
-        if len(buffer) >= _CHUNK:
-            yield bytes(buffer)
-            buffer.clear()
-    yield bytes(buffer)
+    sorting = _Sorting(spill_folder, files=files or DurableFiles(), memory_bytes=memory_bytes)
+    with in_parts(source, engine) as readable:
+        items = engine.run(render_work(pretty=pretty), export_tasks(readable))
+        sections = (
+            (name, sorting.texts(group, buckets=readable.bucket_count(name)))
+            for number, group in groupby(items, key=lambda item: item.section)
+            for name in (SECTIONS[number],)
+        )
+        for piece in _pieces(source, sections, layout=_PRETTY if pretty else _COMPACT):
+            buffer += piece
+            if len(buffer) >= _CHUNK:
+                yield bytes(buffer)
+                buffer.clear()
+        yield bytes(buffer)
 
 
 class _Layout:
@@ -106,48 +128,113 @@ _PRETTY = _Layout(pretty=True)
 _COMPACT = _Layout(pretty=False)
 
 
+@dataclass(frozen=True, slots=True)
+class BucketToRender:
+    """A bucket of the section of that number."""
+
+    section: int
+    bucket: Bucket
+
+
+class RenderedItem(NamedTuple):
+    """An item as the document shows it, under what it is sorted by."""
+
+    section: int
+    key: bytes
+    text: bytes
+
+
+def render_bucket(task: BucketToRender, *, pretty: bool) -> Iterator[RenderedItem]:
+    """Yield the items of a bucket as the document shows them, in the order of their keys.
+
+    Raises:
+        CorruptSnapshotError: the part is damaged.
+    """
+    section, layout = SECTIONS[task.section], _PRETTY if pretty else _COMPACT
+    for line in task.bucket.lines():
+        text = layout.line(2) + _item(section, line, layout=layout)
+        yield RenderedItem(task.section, key_of_line(section, line), text)
+
+
+def render_work(*, pretty: bool) -> BucketWork[BucketToRender, RenderedItem]:
+    """Return the rendering of one bucket, as every engine carries it out."""
+    kernel = partial(render_bucket, pretty=pretty)
+    tasks = Codec(_encoded_task, _decoded_task)
+    return BucketWork(kernel, tasks, Codec(_encoded_item, _decoded_item))
+
+
+def export_tasks(source: SnapshotSource) -> list[BucketToRender]:
+    """Return all buckets in the order of the document's sections."""
+    return [
+        BucketToRender(number, bucket)
+        for number, section in enumerate(SECTIONS)
+        for place in range(source.bucket_count(section))
+        if (bucket := source.part(place, section=section)) is not None
+    ]
+
+
+def _encoded_task(task: BucketToRender) -> bytes:
+    if not isinstance(task.bucket, StoredPart):
+        raise TypeError("only stored parts travel")
+    return bytes([task.section]) + task.bucket.encode()
+
+
+def _decoded_task(content: bytes) -> BucketToRender:
+    return BucketToRender(content[0], StoredPart.decode(content[1:]))
+
+
+def _encoded_item(item: RenderedItem) -> bytes:
+    return _ITEM.pack(item.section, len(item.key)) + item.key + item.text
+
+
+def _decoded_item(content: bytes) -> RenderedItem:
+    section, length = _ITEM.unpack_from(content)
+    end = _ITEM.size + length
+    return RenderedItem(section, content[_ITEM.size : end], content[end:])
+
+
 class _Sorting:
-    """Brings a section's lines from the order of buckets into one order."""
+    """Brings a section's items from the order of buckets into one order."""
 
     def __init__(self, folder: Path, *, files: DurableFiles, memory_bytes: int) -> None:
         self._folder = folder
         self._files = files
         self._memory_bytes = memory_bytes
 
-    def lines(self, source: SnapshotSource, section: str) -> Iterator[bytes]:
-        count = source.bucket_count(section)
-        if count == 1:
-            yield from source.bucket_lines(0, section=section)
+    def texts(self, items: Iterable[RenderedItem], *, buckets: int) -> Iterator[bytes]:
+        if buckets == 1:
+            yield from (item.text for item in items)
             return
         with LineSorter(self._folder, files=self._files, memory_bytes=self._memory_bytes) as sorter:
-            for bucket in range(count):
-                for line in source.bucket_lines(bucket, section=section):
-                    sorter.add(0, key_of_line(section, line), line=line)
-            for item in sorter:
-                yield item.line
+            for item in items:
+                sorter.add(0, item.key, line=item.text)
+            for sorted_item in sorter:
+                yield sorted_item.line
 
 
-def _pieces(source: SnapshotSource, sorting: _Sorting, *, layout: _Layout) -> Iterator[bytes]:
+def _pieces(
+    source: SnapshotSource, texts: Iterator[tuple[str, Iterator[bytes]]], *, layout: _Layout
+) -> Iterator[bytes]:
     yield b"{"
     for name, value in _head(source).items():
         yield layout.line(1) + canonical_json(name) + layout.colon + layout.value(value, 1) + b","
     separator = b""
-    for section in SECTIONS:
-        opened = False
-        for line in sorting.lines(source, section):
-            if not opened:
-                bracket = b"{" if section in _MAPS else b"["
-                yield separator + layout.line(1) + canonical_json(section) + layout.colon + bracket
-                opened = True
-            else:
-                yield b","
-            yield layout.line(2) + _item(section, line, layout=layout)
+    section, items = next(texts, (None, iter(())))
+    for name in SECTIONS:
+        opened = name == section
+        if not opened and name not in _ALWAYS_WRITTEN:
+            continue
+        brackets = (b"{", b"}") if name in _MAPS else (b"[", b"]")
+        yield separator + layout.line(1) + canonical_json(name) + layout.colon + brackets[0]
+        separator = b","
         if opened:
-            yield layout.line(1) + (b"}" if section in _MAPS else b"]")
-        elif section in _ALWAYS_WRITTEN:
-            yield separator + layout.line(1) + canonical_json(section) + layout.colon + b"[]"
-        if opened or section in _ALWAYS_WRITTEN:
-            separator = b","
+            comma = b""
+            for text in items:
+                yield comma + text
+                comma = b","
+            yield layout.line(1)
+            section, items = next(texts, (None, iter(())))
+        yield brackets[1]
     yield layout.line(0) + b"}\n"
 
 

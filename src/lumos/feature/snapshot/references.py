@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from lumos.core.models import Group, Job, LineageEdge, LumosDataset, User
+from lumos.core.models import Job, LineageEdge, LumosDataset
+from lumos.core.store.part_format import KEY_OF
+from lumos.feature.snapshot.bucket_work import Fact, FactIndex
 
 if TYPE_CHECKING:
     from lumos.core.models.base import CanonicalModel
 
 _URN_SCHEME = "lumos://"
+_NAMES = "names"
+_ENDS = "ends"
+_PEOPLE = {"user": "users", "group": "groups"}
 
 
 class ReferenceKind(Enum):
@@ -43,90 +48,88 @@ class ReferenceKind(Enum):
     )
 
 
-class References:
-    """Collects names and references in any order, then tells which lead nowhere."""
+def facts_of(section: str, model: CanonicalModel) -> Iterator[Fact]:
+    """Yield under which names an item can be found, and which it refers to itself."""
+    yield Fact(section, _key(section, model))
+    match model:
+        case LumosDataset():
+            yield from _facts_of_dataset(model)
+        case LineageEdge():
+            ends = (model.upstream_urn, model.downstream_urn)
+            yield Fact(_ENDS, "\n".join(ends))
+            for urn in ends:
+                yield from _wanted(ReferenceKind.LINEAGE, urn, spaces=("datasets", "jobs"))
+            if model.job_urn is not None:
+                yield from _wanted(ReferenceKind.EDGE_JOBS, model.job_urn, spaces=("jobs",))
+        case Job():
+            for urn in (*model.inputs, *model.outputs):
+                yield from _wanted(ReferenceKind.JOBS, urn, spaces=("datasets",))
+        case _:
+            pass
 
-    def __init__(self) -> None:
-        self._datasets: set[str] = set()
-        self._dataset_names: set[str] = set()
-        self._jobs: set[str] = set()
-        self._people: dict[str, set[str]] = {"user": set(), "group": set()}
-        self._wanted: dict[ReferenceKind, set[str]] = {kind: set() for kind in ReferenceKind}
-        self._owners: set[tuple[str, str]] = set()
-        self._listed: set[tuple[str, str]] = set()
-        self._edges: set[tuple[str, str]] = set()
 
-    @property
-    def count(self) -> int:
-        """How many different things are referred to."""
-        return sum(len(names) for names in self._wanted.values()) + len(self._owners)
+def unresolved(
+    facts: FactIndex, present: Mapping[str, int]
+) -> dict[ReferenceKind, tuple[str, ...]]:
+    """Return what each kind of reference does not find; kinds that find all are left out.
 
-    def add(self, model: CanonicalModel) -> None:
-        match model:
-            case LumosDataset():
-                self._add_dataset(model)
-            case LineageEdge():
-                self._want(ReferenceKind.LINEAGE, (model.upstream_urn, model.downstream_urn))
-                self._edges.add((model.upstream_urn, model.downstream_urn))
-                if model.job_urn is not None:
-                    self._want(ReferenceKind.EDGE_JOBS, (model.job_urn,))
-            case Job():
-                self._jobs.add(model.urn)
-                self._want(ReferenceKind.JOBS, (*model.inputs, *model.outputs))
-            case User():
-                self._people["user"].add(model.username)
-            case Group():
-                self._people["group"].add(model.name)
-            case _:
-                pass
+    People and jobs are looked for only where the snapshot lists any.
 
-    def unresolved(self) -> dict[ReferenceKind, tuple[str, ...]]:
-        """Return what each kind of reference does not find; kinds that find all are left out.
+    Args:
+        facts: those of all items.
+        present: how many items each section has.
+    """
+    missing: dict[ReferenceKind, set[str]] = {}
+    for kind_name, name in facts.missing():
+        kind = ReferenceKind[kind_name]
+        if kind is ReferenceKind.EDGE_JOBS and not present.get("jobs"):
+            continue
+        if kind is ReferenceKind.OWNERS:
+            category, _, person = name.partition("\n")
+            if present.get(_PEOPLE[category]):
+                missing.setdefault(kind, set()).add(f"{category} {person}")
+            continue
+        shown = name.replace("\n", " -> ") if kind is ReferenceKind.LISTED_LINEAGE else name
+        missing.setdefault(kind, set()).add(shown)
+    return {kind: tuple(sorted(missing[kind])) for kind in ReferenceKind if kind in missing}
 
-        People and jobs are looked for only where the snapshot lists any.
-        """
-        missing = {
-            ReferenceKind.LINEAGE: self._wanted[ReferenceKind.LINEAGE]
-            - self._datasets
-            - self._jobs,
-            ReferenceKind.LISTED_LINEAGE: {
-                f"{upstream} -> {downstream}" for upstream, downstream in self._listed - self._edges
-            },
-            ReferenceKind.JOBS: self._wanted[ReferenceKind.JOBS] - self._datasets,
-            ReferenceKind.EDGE_JOBS: (
-                self._wanted[ReferenceKind.EDGE_JOBS] - self._jobs if self._jobs else set()
-            ),
-            ReferenceKind.OWNERS: {
-                f"{category} {name}"
-                for category, name in self._owners
-                if self._people[category] and name not in self._people[category]
-            },
-            ReferenceKind.FOREIGN_KEYS: {
-                name
-                for name in self._wanted[ReferenceKind.FOREIGN_KEYS]
-                if not self._has_dataset(name)
-            },
-        }
-        return {kind: tuple(sorted(names)) for kind, names in missing.items() if names}
 
-    def _add_dataset(self, dataset: LumosDataset) -> None:
-        self._datasets.add(dataset.urn)
-        self._dataset_names.update((dataset.name, dataset.urn.name))
-        self._want(
-            ReferenceKind.FOREIGN_KEYS,
-            (key.references for key in dataset.schema.foreign_keys),
-        )
-        self._listed.update((source, dataset.urn) for source in dataset.lineage.upstream)
-        self._listed.update((dataset.urn, target) for target in dataset.lineage.downstream)
-        self._owners.update((owner.category, owner.name) for owner in dataset.ownership.owners)
+def reference_count(facts: FactIndex) -> int:
+    """Return how many different things are referred to."""
+    counts = facts.wanted()
+    return sum(counts.values()) - counts.get(ReferenceKind.LISTED_LINEAGE.name, 0)
 
-    def _has_dataset(self, reference: str) -> bool:
-        """Find a dataset by URN, or by a name that may be qualified, as `public.customers`."""
-        if reference.startswith(_URN_SCHEME):
-            return reference in self._datasets
-        return (
-            reference in self._dataset_names or reference.rpartition(".")[2] in self._dataset_names
-        )
 
-    def _want(self, kind: ReferenceKind, names: Iterable[str]) -> None:
-        self._wanted[kind].update(names)
+def _key(section: str, model: CanonicalModel) -> str:
+    if isinstance(model, LumosDataset | Job):
+        return model.urn
+    return KEY_OF[section](model.to_json())
+
+
+def _facts_of_dataset(dataset: LumosDataset) -> Iterator[Fact]:
+    for name in {dataset.name, dataset.urn.name}:
+        yield Fact(_NAMES, name)
+    for key in dataset.schema.foreign_keys:
+        yield from _wanted_dataset(key.references)
+    listed = [(source, dataset.urn) for source in dataset.lineage.upstream]
+    listed += [(dataset.urn, target) for target in dataset.lineage.downstream]
+    for ends in listed:
+        yield from _wanted(ReferenceKind.LISTED_LINEAGE, "\n".join(ends), spaces=(_ENDS,))
+    for owner in dataset.ownership.owners:
+        name = f"{owner.category}\n{owner.name}"
+        yield Fact(_PEOPLE[owner.category], owner.name, ReferenceKind.OWNERS.name, name)
+
+
+def _wanted_dataset(reference: str) -> Iterator[Fact]:
+    """Ask for a dataset by URN, or by a name that may be qualified, as `public.customers`."""
+    kind = ReferenceKind.FOREIGN_KEYS
+    if reference.startswith(_URN_SCHEME):
+        yield from _wanted(kind, reference, spaces=("datasets",))
+        return
+    for name in {reference, reference.rpartition(".")[2]}:
+        yield Fact(_NAMES, name, kind.name, reference)
+
+
+def _wanted(kind: ReferenceKind, name: str, *, spaces: tuple[str, ...]) -> Iterator[Fact]:
+    for space in spaces:
+        yield Fact(space, name, kind.name, name)

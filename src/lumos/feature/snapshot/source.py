@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,13 +20,20 @@ from lumos.core.store.part_format import (
     dataset_line,
     item_line,
     key_of_line,
-    split_bucket,
 )
 from lumos.core.store.snapshot_store import LATEST, SnapshotStore
 from lumos.core.store.stored_snapshot import StoredSnapshot
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
+
+    from lumos.feature.snapshot.bucket_work import BucketEngine
+
+
+class Bucket(Protocol):
+    """A bucket of a snapshot that is read when its lines are asked for."""
+
+    def lines(self) -> list[bytes]: ...
 
 
 class SnapshotSource(Protocol):
@@ -50,20 +60,38 @@ class SnapshotSource(Protocol):
 
     def bucket_lines(self, bucket: int, *, section: str = "datasets") -> list[bytes]: ...
 
+    def part(self, bucket: int, *, section: str = "datasets") -> Bucket | None:
+        """Return a bucket, to be read by whoever it is handed to; None for an empty one."""
+        return HeldBucket(self, bucket, section)
+
     def load(self) -> Snapshot:
         """Return the whole snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBucket:
+    """A bucket of a snapshot that only this process has."""
+
+    source: SnapshotSource
+    bucket: int
+    section: str
+
+    def lines(self) -> list[bytes]:
+        return self.source.bucket_lines(self.bucket, section=self.section)
 
 
 class StoredSource(SnapshotSource):
     """A snapshot in the store's form."""
 
-    def __init__(self, stored: StoredSnapshot) -> None:
+    def __init__(self, stored: StoredSnapshot, name: str | None = None) -> None:
+        """Take a stored snapshot, and what to call it if not by its id."""
         self.stored = stored
+        self._name = name or stored.manifest.id
 
     @property
     @override
     def name(self) -> str:
-        return self.stored.manifest.id
+        return self._name
 
     @property
     @override
@@ -90,6 +118,10 @@ class StoredSource(SnapshotSource):
     @override
     def bucket_lines(self, bucket: int, *, section: str = "datasets") -> list[bytes]:
         return self.stored.bucket_lines(bucket, section=section)
+
+    @override
+    def part(self, bucket: int, *, section: str = "datasets") -> Bucket | None:
+        return self.stored.part(bucket, section=section)
 
     @override
     def load(self) -> Snapshot:
@@ -148,6 +180,22 @@ class LoadedSource(SnapshotSource):
         return self._snapshot
 
 
+@contextmanager
+def in_parts(source: SnapshotSource, engine: BucketEngine) -> Iterator[SnapshotSource]:
+    """Yield the snapshot in a form that the engine can read.
+
+    What lies in no parts, a document or a catalog, is written to a temporary folder as parts
+    where others than this process have to read it.
+    """
+    if isinstance(source, StoredSource) or not engine.reads_parts_only:
+        yield source
+        return
+    with tempfile.TemporaryDirectory(prefix="lumos-parts-") as folder:
+        store = SnapshotStore(Path(folder))
+        info = store.write(source.load(), at=source.header.export_timestamp)
+        yield StoredSource(store.open(info.id), source.name)
+
+
 def section_items(snapshot: Snapshot, section: str) -> Iterator[dict[str, JsonValue]]:
     """Yield the items of a section other than the datasets, as the store's lines have them."""
     match section:
@@ -171,14 +219,25 @@ def open_source(reference: str, *, store: SnapshotStore) -> SnapshotSource:
         InvalidModelError: the file is no snapshot.
         CorruptSnapshotError: a checksum does not match.
     """
+    if stored := opened_stored(reference, store=store):
+        return StoredSource(stored)
+    return LoadedSource(load_snapshot(read_document(Path(reference))), reference)
+
+
+def opened_stored(reference: str, *, store: SnapshotStore) -> StoredSnapshot | None:
+    """Open what the user named if it has the store's form; None where it can only be a document.
+
+    Raises:
+        SnapshotNotFoundError: the store has no such snapshot.
+        InputUnreadableError: the folder is no snapshot, or cannot be read.
+        CorruptSnapshotError: the manifest is damaged.
+    """
     if reference == LATEST or is_snapshot_id(reference):
-        return StoredSource(store.open(reference))
+        return store.open(reference)
     path = Path(reference)
     if path.name == MANIFEST_NAME:
         path = path.parent
-    if is_folder(path):
-        return StoredSource(opened_folder(path))
-    return LoadedSource(load_snapshot(read_document(path)), reference)
+    return opened_folder(path) if is_folder(path) else None
 
 
 def read_document(path: Path) -> JsonValue:
@@ -228,37 +287,3 @@ def opened_folder(path: Path) -> StoredSnapshot:
             f"{path} is a folder without a {MANIFEST_NAME}: no snapshot",
             hint="give a snapshot's own folder, or a file that lumos export wrote",
         ) from None
-
-
-def aligned_buckets(
-    old: SnapshotSource, new: SnapshotSource, *, section: str
-) -> Iterator[tuple[list[bytes], list[bytes]]]:
-    """Yield the lines of both sides for the same keys, bucket by bucket, however many each has.
-
-    Buckets that are known to be equal are not read.
-    """
-    old_count, new_count = old.bucket_count(section), new.bucket_count(section)
-    few = min(old_count, new_count)
-    for bucket in range(few):
-        if old_count == new_count:
-            digest = old.bucket_digest(bucket, section=section)
-            if digest is None or digest != new.bucket_digest(bucket, section=section):
-                yield (
-                    old.bucket_lines(bucket, section=section),
-                    new.bucket_lines(bucket, section=section),
-                )
-            continue
-        yield from _split_pairs(old, new, bucket=bucket, section=section)
-
-
-def _split_pairs(
-    old: SnapshotSource, new: SnapshotSource, *, bucket: int, section: str
-) -> Iterator[tuple[list[bytes], list[bytes]]]:
-    """Compare one bucket of the side that has few with all buckets of the other that it covers."""
-    swapped = old.bucket_count(section) > new.bucket_count(section)
-    coarse, fine = (new, old) if swapped else (old, new)
-    step, count = coarse.bucket_count(section), fine.bucket_count(section)
-    spread = split_bucket(coarse.bucket_lines(bucket, section=section), section, buckets=count)
-    for index in range(bucket, count, step):
-        lines = fine.bucket_lines(index, section=section)
-        yield (lines, spread.get(index, [])) if swapped else (spread.get(index, []), lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,40 +11,30 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 
 from lumos.core.errors import CorruptSnapshotError, InvalidModelError
-from lumos.core.models import (
-    Domain,
-    GlossaryTerm,
-    Group,
-    Job,
-    LineageEdge,
-    LumosDataset,
-    Snapshot,
-    SnapshotStatistics,
-    Tag,
-    User,
-)
+from lumos.core.models import Snapshot, SnapshotStatistics
 from lumos.core.models.base import CanonicalModel, Count
 from lumos.core.models.migrations import migrated
-from lumos.core.store.manifest import MANIFEST_NAME, StatisticsCounter, is_snapshot_id
-from lumos.core.store.part_format import KEY_OF, dataset_json_of, hash_of, item_of
-from lumos.core.store.snapshot_store import LATEST, SnapshotStore
-from lumos.feature.snapshot.exposed_secrets import exposed_secrets
-from lumos.feature.snapshot.references import References
-from lumos.feature.snapshot.source import is_folder, opened_folder, printable, read_document
+from lumos.core.store.manifest import ContentHasher, StatisticsCounter
+from lumos.feature.snapshot.bucket_work import LOCAL, BucketEngine, FactIndex
+from lumos.feature.snapshot.part_check import (
+    MODEL_OF,
+    HeldItems,
+    PartFindings,
+    PartToCheck,
+    Told,
+    check_work,
+    chunks_in_parts,
+    chunks_to_check,
+    parts_to_check,
+    spelt_key,
+)
+from lumos.feature.snapshot.references import reference_count, unresolved
+from lumos.feature.snapshot.source import opened_stored, printable, read_document
 
 if TYPE_CHECKING:
+    from lumos.core.store.snapshot_store import SnapshotStore
     from lumos.core.store.stored_snapshot import StoredSnapshot
 
-MODEL_OF: dict[str, type[CanonicalModel]] = {
-    "datasets": LumosDataset,
-    "jobs": Job,
-    "lineage_edges": LineageEdge,
-    "glossary": GlossaryTerm,
-    "tags": Tag,
-    "domains": Domain,
-    "users": User,
-    "groups": Group,
-}
 _TITLES = {
     "datasets": "datasets",
     "jobs": "jobs",
@@ -57,7 +47,6 @@ _TITLES = {
 }
 _ALWAYS_SHOWN = frozenset({"datasets", "lineage_edges"})
 _UNIQUE_BY_LAW = frozenset({"datasets", "jobs"})
-_DETAILS_KEPT = 20
 _NAMES_SHOWN = 3
 
 
@@ -111,7 +100,9 @@ class ValidationReport(CanonicalModel):
         }
 
 
-def validate(reference: str, *, store: SnapshotStore) -> ValidationReport:
+def validate(
+    reference: str, *, store: SnapshotStore, engine: BucketEngine = LOCAL
+) -> ValidationReport:
     """Check what the user named: `latest`, an id in the store, a snapshot folder or a document.
 
     Raises:
@@ -119,85 +110,90 @@ def validate(reference: str, *, store: SnapshotStore) -> ValidationReport:
         InvalidModelError: the file is not JSON.
         SnapshotNotFoundError: the store has no such snapshot.
     """
-    path = Path(reference)
     try:
-        if reference == LATEST or is_snapshot_id(reference):
-            return validate_stored(store.open(reference))
-        if path.name == MANIFEST_NAME:
-            path = path.parent
-        if is_folder(path):
-            return validate_stored(opened_folder(path))
+        stored = opened_stored(reference, store=store)
+        if stored is not None:
+            return validate_stored(stored, engine)
     except CorruptSnapshotError as error:
         failed = _failed("checksums", printable(error.message))
         return ValidationReport(name=printable(reference), checks=(failed,))
-    return validate_document(read_document(path), printable(reference))
+    return validate_document(read_document(Path(reference)), printable(reference), engine=engine)
 
 
-def validate_document(document: JsonValue, name: str) -> ValidationReport:
+def validate_document(
+    document: JsonValue, name: str, *, engine: BucketEngine = LOCAL
+) -> ValidationReport:
     """Check a parsed one-document snapshot."""
     try:
         current = migrated(document)
     except InvalidModelError as error:
         return ValidationReport(name=name, checks=(_failed("header", error.message),))
-    checker = _Checker()
-    checker.check_header(current)
+    gathered = _Gathered()
+    gathered.check_header(current)
+    chunks: list[HeldItems] = []
     for section in MODEL_OF:
         items = current.get(section, [])
-        if not isinstance(items, list):
-            checker.add_problem(section, f"{section} is not a list")
-            continue
-        for place, item in enumerate(items, start=1):
-            checker.add(section, item, place=place)
-    claimed = current.get("statistics")
-    return checker.report(name, claimed=claimed if isinstance(claimed, dict) else {})
+        if isinstance(items, list):
+            chunks += chunks_to_check(section, items)
+        else:
+            gathered.add_problem(section, f"{section} is not a list")
+    if engine.reads_parts_only:
+        with chunks_in_parts(chunks, name) as parts:
+            facts = gathered.check(parts, engine)
+            return _document_report(gathered, facts, name=name, document=current)
+    facts = gathered.check(chunks, engine)
+    return _document_report(gathered, facts, name=name, document=current)
 
 
-def validate_stored(stored: StoredSnapshot) -> ValidationReport:
-    """Check a snapshot in the store's form: its bytes first, then its content."""
-    verified = stored.verify()
-    checker = _Checker()
-    for section in MODEL_OF:
-        place = 0
-        for bucket in range(stored.bucket_count(section)):
-            try:
-                lines = stored.bucket_lines(bucket, section=section)
-            except CorruptSnapshotError:
-                checker.miss_part(section)  # named by the verification already
-                continue
-            for line in lines:
-                place += 1
-                checker.add_line(section, line, place=place)
-    matching = ("part matches its checksum", "parts match their checksums")
-    checksums = (
-        _problem_check(
-            "checksums",
-            CheckStatus.FAIL,
-            details=verified.problems,
-            what=("damaged part", "damaged parts"),
-        )
-        if verified.problems
-        else Check(
-            check="checksums",
-            status=CheckStatus.OK,
-            message=_counted(verified.parts, matching),
-            count=verified.parts,
-        )
-    )
+def validate_stored(stored: StoredSnapshot, engine: BucketEngine = LOCAL) -> ValidationReport:
+    """Check a snapshot in the store's form, its bytes and its content, each part read once."""
+    gathered = _Gathered()
+    facts = gathered.check(parts_to_check(stored), engine)
     claimed = stored.manifest.statistics.model_dump(mode="json")
-    report = checker.report(stored.manifest.id, claimed=claimed, stale=CheckStatus.FAIL)
+    report = gathered.report(stored.manifest.id, facts, claimed=claimed, stale=CheckStatus.FAIL)
+    checksums = _checksums(gathered, stored)
     return report.model_copy(update={"checks": (checksums, *report.checks)})
 
 
-class _Checker:
-    """Gathers items and problems, section by section."""
+def _document_report(
+    gathered: _Gathered, facts: FactIndex, *, name: str, document: Mapping[str, JsonValue]
+) -> ValidationReport:
+    claimed = document.get("statistics")
+    return gathered.report(name, facts, claimed=claimed if isinstance(claimed, dict) else {})
+
+
+def _checksums(gathered: _Gathered, stored: StoredSnapshot) -> Check:
+    manifest = stored.manifest
+    problems = [
+        gathered.damage[part.name] for part in manifest.parts if part.name in gathered.damage
+    ]
+    if not problems and gathered.hasher.digest(manifest) != manifest.content_hash:
+        problems.append(f"snapshot {manifest.id}: the parts are not what was written")
+    if problems:
+        return _problem_check(
+            "checksums",
+            CheckStatus.FAIL,
+            told=Told.of(problems),
+            what=("damaged part", "damaged parts"),
+        )
+    matching = ("part matches its checksum", "parts match their checksums")
+    count = len(manifest.parts)
+    return Check(
+        check="checksums", status=CheckStatus.OK, message=_counted(count, matching), count=count
+    )
+
+
+class _Gathered:
+    """What the checks of all buckets found, put together."""
 
     def __init__(self) -> None:
-        self._problems: dict[str, list[str]] = {}
+        self.damage: dict[str, str] = {}
+        self.hasher = ContentHasher()
+        self._header: list[str] = []
+        self._problems: dict[str, Told] = {}
         self._seen: Counter[str] = Counter()
-        self._keys: dict[str, Counter[str]] = {section: Counter() for section in MODEL_OF}
         self._unreadable: Counter[str] = Counter()
-        self._secrets: list[str] = []
-        self._references = References()
+        self._secrets = Told()
         self._statistics = StatisticsCounter()
 
     def check_header(self, document: Mapping[str, JsonValue]) -> None:
@@ -207,50 +203,42 @@ class _Checker:
         try:
             Snapshot.from_json({**rest, "datasets": []})
         except InvalidModelError as error:
-            self.add_problem("header", error.message)
+            self._header.append(error.message)
         try:
             SnapshotStatistics.from_json(document.get("statistics", {}))
         except InvalidModelError as error:
-            self.add_problem("header", error.message)
+            self._header.append(error.message)
 
     def add_problem(self, section: str, problem: str) -> None:
-        self._problems.setdefault(section, []).append(problem)
+        self._problems[section] = self._told(section).and_then(Told.of([problem]))
 
-    def miss_part(self, section: str) -> None:
-        """Note that some of a section could not be read."""
-        self._unreadable[section] += 1
+    def check(self, tasks: Sequence[HeldItems | PartToCheck], engine: BucketEngine) -> FactIndex:
+        """Check the buckets, and return the facts of their items."""
+        results, facts = engine.check(check_work(), tasks)
+        for findings in results:
+            self._add(findings)
+        return facts
 
-    def add_line(self, section: str, line: bytes, *, place: int) -> None:
-        try:
-            item = item_of(dataset_json_of(line) if section == "datasets" else line)
-        except InvalidModelError as error:
-            self._seen[section] += 1
-            self.add_problem(section, f"item {place}: {error.message}")
-            return
-        model = self.add(section, item, place=place)
-        if isinstance(model, LumosDataset) and model.contract_hash.encode() != hash_of(line):
-            self.add_problem(section, f"{model.urn}: the stored hash is not that of the dataset")
+    def _add(self, findings: PartFindings) -> None:
+        section = findings.section
+        if findings.damage is not None:
+            self.damage[findings.part] = findings.damage
+        if findings.unread:
+            self._unreadable[section] += 1  # the checksums name it
+        count, total = findings.digest
+        self.hasher.add_sum(section, count, total=int(total, 16))
+        self._seen[section] += findings.seen
+        self._problems[section] = self._told(section).and_then(findings.problems)
+        self._secrets = self._secrets.and_then(findings.secrets)
+        self._statistics.add_tally(findings.statistics)
 
-    def add(self, section: str, item: JsonValue, *, place: int) -> CanonicalModel | None:
-        self._seen[section] += 1
-        try:
-            model = MODEL_OF[section].from_json(item)
-        except InvalidModelError as error:
-            name = _claimed_name(section, item) or f"item {place}"
-            self.add_problem(section, f"{name}: {error.message}")
-            return None
-        self._keys[section][KEY_OF[section](model.to_json())] += 1
-        self._references.add(model)
-        if isinstance(model, LumosDataset):
-            self._statistics.add_dataset(model)
-            self._secrets.extend(exposed_secrets(model))
-        else:
-            self._statistics.add_item(section, tag=model.name if isinstance(model, Tag) else None)
-        return model
+    def _told(self, section: str) -> Told:
+        return self._problems.get(section, Told())
 
     def report(
         self,
         name: str,
+        facts: FactIndex,
         *,
         claimed: Mapping[str, JsonValue],
         stale: CheckStatus = CheckStatus.WARN,
@@ -258,43 +246,45 @@ class _Checker:
         checks = [
             *self._header_checks(),
             *self._section_checks(),
-            *self._duplicate_checks(),
+            *self._duplicate_checks(facts),
             *self._secret_checks(),
         ]
         if not self._unreadable:  # else what is only unread would be told as missing
-            checks += self._reference_checks()
+            checks += self._reference_checks(facts)
             checks += self._statistics_checks(claimed, stale=stale)
         return ValidationReport(name=name, checks=tuple(checks))
 
     def _header_checks(self) -> Iterator[Check]:
-        if problems := self._problems.get("header"):
-            yield _failed("header", "; ".join(problems))
+        if self._header:
+            yield _failed("header", "; ".join(self._header))
 
     def _section_checks(self) -> Iterator[Check]:
         for section, title in _TITLES.items():
-            count, problems = self._seen[section], self._problems.get(section, [])
-            if problems:
+            count, problems = self._seen[section], self._told(section)
+            if problems.count:
                 of_all = f"of {_counted(count, _forms(title))}"
                 what = (f"{of_all} is not valid", f"{of_all} are not valid")
-                yield _problem_check(section, CheckStatus.FAIL, details=tuple(problems), what=what)
+                yield _problem_check(section, CheckStatus.FAIL, told=problems, what=what)
             if parts := self._unreadable[section]:
                 of_parts = ("part cannot be read", "parts cannot be read")
                 yield _failed(
                     section, f"{title.capitalize()} are not all here: {_counted(parts, of_parts)}"
                 )
-            elif not problems and (count or section in _ALWAYS_SHOWN):
+            elif not problems.count and (count or section in _ALWAYS_SHOWN):
                 message = _counted(count, _forms(title))
                 yield Check(check=section, status=CheckStatus.OK, message=message, count=count)
 
-    def _duplicate_checks(self) -> Iterator[Check]:
+    def _duplicate_checks(self, facts: FactIndex) -> Iterator[Check]:
+        repeated: dict[str, list[str]] = {}
+        for section, key in facts.repeated(_TITLES):
+            repeated.setdefault(section, []).append(spelt_key(key))
         for section, title in _TITLES.items():
-            twice = [_name(key) for key, count in self._keys[section].items() if count > 1]
-            if twice:
+            if twice := repeated.get(section):
                 status = CheckStatus.FAIL if section in _UNIQUE_BY_LAW else CheckStatus.WARN
                 yield _problem_check(
                     f"duplicates.{section}",
                     status,
-                    details=tuple(sorted(twice)),
+                    told=Told.of(sorted(twice)),
                     what=(
                         f"{_forms(title)[0]} is there more than once",
                         f"{title} are there more than once",
@@ -302,29 +292,29 @@ class _Checker:
                 )
 
     def _secret_checks(self) -> Iterator[Check]:
-        if self._secrets:
+        if self._secrets.count:
             yield _problem_check(
                 "secrets",
                 CheckStatus.WARN,
-                details=tuple(self._secrets),
+                told=self._secrets,
                 what=("value looks like a credential", "values look like credentials"),
             )
 
-    def _reference_checks(self) -> Iterator[Check]:
-        unresolved = self._references.unresolved()
-        for kind, names in unresolved.items():
+    def _reference_checks(self, facts: FactIndex) -> Iterator[Check]:
+        missing = unresolved(facts, self._statistics.tally().counts)
+        for kind, names in missing.items():
             yield _problem_check(
                 f"references.{kind.name.lower()}",
                 CheckStatus.WARN,
-                details=names,
+                told=Told.of(names),
                 what=kind.value,
             )
-        if not unresolved:
+        if not missing:
             yield Check(
                 check="references",
                 status=CheckStatus.OK,
                 message="All references resolved",
-                count=self._references.count,
+                count=reference_count(facts),
             )
 
     def _statistics_checks(
@@ -344,7 +334,7 @@ class _Checker:
             yield _problem_check(
                 "statistics",
                 stale,
-                details=wrong,
+                told=Told.of(wrong),
                 what=(
                     "count in statistics differs from the content",
                     "counts in statistics differ from the content",
@@ -356,17 +346,15 @@ def _failed(check: str, message: str) -> Check:
     return Check(check=check, status=CheckStatus.FAIL, message=message, count=1)
 
 
-def _problem_check(
-    check: str, status: CheckStatus, *, details: tuple[str, ...], what: tuple[str, str]
-) -> Check:
-    shown = "; ".join(details[:_NAMES_SHOWN])
-    more = f" (and {len(details) - _NAMES_SHOWN:,} more)" if len(details) > _NAMES_SHOWN else ""
+def _problem_check(check: str, status: CheckStatus, *, told: Told, what: tuple[str, str]) -> Check:
+    shown = "; ".join(told.first[:_NAMES_SHOWN])
+    more = f" (and {told.count - _NAMES_SHOWN:,} more)" if told.count > _NAMES_SHOWN else ""
     return Check(
         check=check,
         status=status,
-        message=f"{_counted(len(details), what)}: {shown}{more}",
-        count=len(details),
-        details=details[:_DETAILS_KEPT],
+        message=f"{_counted(told.count, what)}: {shown}{more}",
+        count=told.count,
+        details=told.first,
     )
 
 
@@ -378,16 +366,3 @@ def _counted(count: int, forms: tuple[str, str]) -> str:
 
 def _forms(title: str) -> tuple[str, str]:
     return title.removesuffix("s"), title
-
-
-def _claimed_name(section: str, item: JsonValue) -> str:
-    """Return how an item that is not valid calls itself, as far as it has a name at all."""
-    if not isinstance(item, dict):
-        return ""
-    texts = {name: value for name, value in item.items() if isinstance(value, str)}
-    return printable(_name(KEY_OF[section](texts)))
-
-
-def _name(key: str) -> str:
-    """Spell a key for people; that of an edge is made of its ends."""
-    return " -> ".join(part for part in key.split("\n") if part)

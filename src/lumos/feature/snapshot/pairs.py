@@ -1,0 +1,106 @@
+"""Buckets of two snapshots that hold the same keys, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import orjson
+
+from lumos.core.store.part_format import split_bucket
+from lumos.core.store.snapshot_parts import StoredPart
+from lumos.feature.snapshot.bucket_work import Codec
+
+if TYPE_CHECKING:
+    from lumos.feature.snapshot.source import Bucket, SnapshotSource
+
+
+@dataclass(frozen=True, slots=True)
+class BucketPair:
+    """Buckets of both sides that cover the same keys; the side with fewer buckets has one.
+
+    An empty bucket is None. The buckets of the side that has several are in the order of their
+    numbers, `first` being the lowest, and there are `buckets` of them in the whole snapshot.
+    """
+
+    section: str
+    first: int
+    buckets: int
+    old: tuple[Bucket | None, ...]
+    new: tuple[Bucket | None, ...]
+
+    def lines(self) -> Iterator[tuple[list[bytes], list[bytes]]]:
+        """Yield the lines of both sides, at most one bucket of each at a time.
+
+        Raises:
+            CorruptSnapshotError: a part is damaged.
+        """
+        if len(self.old) == len(self.new):
+            for old, new in zip(self.old, self.new, strict=True):
+                yield _lines(old), _lines(new)
+            return
+        swapped = len(self.old) > len(self.new)
+        (coarse,), fine = (self.new, self.old) if swapped else (self.old, self.new)
+        spread = split_bucket(_lines(coarse), self.section, buckets=self.buckets)
+        step = self.buckets // len(fine)
+        for place, bucket in enumerate(fine):
+            part, whole = spread.get(self.first + place * step, []), _lines(bucket)
+            yield (whole, part) if swapped else (part, whole)
+
+    def plain_bytes(self) -> int:
+        """Return how much has to be read, as far as that is known beforehand."""
+        parts = (each for each in chain(self.old, self.new) if isinstance(each, StoredPart))
+        return sum(part.entry.plain_bytes for part in parts)
+
+
+def aligned_buckets(
+    old: SnapshotSource, new: SnapshotSource, *, section: str
+) -> Iterator[BucketPair]:
+    """Yield the pairs of buckets that may differ, however many each side has.
+
+    Buckets that are known to be equal, by their digests, are left out.
+    """
+    counts = old.bucket_count(section), new.bucket_count(section)
+    for first in range(min(counts)):
+        if counts[0] == counts[1]:
+            digest = old.bucket_digest(first, section=section)
+            if digest is not None and digest == new.bucket_digest(first, section=section):
+                continue
+        sides = [
+            tuple(side.part(bucket, section=section) for bucket in range(first, count, min(counts)))
+            for side, count in zip((old, new), counts, strict=True)
+        ]
+        yield BucketPair(section, first, max(counts), *sides)
+
+
+def _lines(bucket: Bucket | None) -> list[bytes]:
+    return bucket.lines() if bucket else []
+
+
+def _encoded(pair: BucketPair) -> bytes:
+    sides = [[_encoded_part(bucket) for bucket in side] for side in (pair.old, pair.new)]
+    return orjson.dumps([pair.section, pair.first, pair.buckets, *sides])
+
+
+def _encoded_part(bucket: Bucket | None) -> str | None:
+    if bucket is None:
+        return None
+    if not isinstance(bucket, StoredPart):
+        raise TypeError("only stored parts travel")
+    return bucket.encode().decode()
+
+
+def _decoded(content: bytes) -> BucketPair:
+    section, first, buckets, *sides = orjson.loads(content)
+    old, new = (tuple(_decoded_parts(side)) for side in sides)
+    return BucketPair(section, first, buckets, old, new)
+
+
+def _decoded_parts(side: Iterable[str | None]) -> Iterator[StoredPart | None]:
+    for part in side:
+        yield StoredPart.decode(part.encode()) if part is not None else None
+
+
+PAIRS: Codec[BucketPair] = Codec(_encoded, _decoded)

@@ -1,0 +1,335 @@
+"""Checking the items of one bucket: what is wrong with each, and the names that it brings."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+from pydantic import JsonValue
+
+from lumos.core.errors import CorruptSnapshotError, InvalidModelError
+from lumos.core.models import (
+    Domain,
+    GlossaryTerm,
+    Group,
+    Job,
+    LineageEdge,
+    LumosDataset,
+    Tag,
+    User,
+)
+from lumos.core.models.base import CanonicalModel, Count
+from lumos.core.store.manifest import ContentHasher, PartEntry, StatisticsCounter, StatisticsTally
+from lumos.core.store.part_format import (
+    KEY_OF,
+    SECTIONS,
+    dataset_json_of,
+    encode_part,
+    hash_of,
+    item_of,
+    part_name,
+)
+from lumos.core.store.snapshot_parts import StoredPart
+from lumos.feature.snapshot.bucket_work import BucketWork, Codec, Fact
+from lumos.feature.snapshot.exposed_secrets import exposed_secrets
+from lumos.feature.snapshot.references import facts_of
+from lumos.feature.snapshot.source import printable
+
+if TYPE_CHECKING:
+    from lumos.core.store.stored_snapshot import StoredSnapshot
+
+MODEL_OF: dict[str, type[CanonicalModel]] = {
+    "datasets": LumosDataset,
+    "jobs": Job,
+    "lineage_edges": LineageEdge,
+    "glossary": GlossaryTerm,
+    "tags": Tag,
+    "domains": Domain,
+    "users": User,
+    "groups": Group,
+}
+DETAILS_KEPT = 20
+_ITEMS_PER_CHUNK = 1_500
+
+
+@dataclass(frozen=True, slots=True)
+class HeldItems:
+    """Some items of a section of a parsed document; `before` others come before them."""
+
+    section: str
+    before: int
+    items: Sequence[JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class PartToCheck:
+    """A part whose section has `before` items in the parts before it.
+
+    In a part that was cut from a document, lines are items as the document has them.
+    """
+
+    before: int
+    part: StoredPart
+    of_document: bool = False
+
+
+class Told(CanonicalModel):
+    """Texts of which the first few are kept and all are counted."""
+
+    count: Count = 0
+    first: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Told:
+        """Count the texts and keep the first of them."""
+        count, first = 0, []
+        for text in texts:
+            count += 1
+            if count <= DETAILS_KEPT:
+                first.append(text)
+        return cls(count=count, first=tuple(first))
+
+    def and_then(self, other: Told) -> Told:
+        """Return both, this one's texts first."""
+        first = (*self.first, *other.first)[:DETAILS_KEPT]
+        return Told(count=self.count + other.count, first=first)
+
+
+class PartFindings(CanonicalModel):
+    """What the check of one bucket found, however large the bucket is."""
+
+    section: str
+    part: str = ""
+    damage: str | None = None
+    unread: bool = False
+    seen: Count = 0
+    problems: Told = Told()
+    secrets: Told = Told()
+    digest: tuple[Count, str] = (0, "0")
+    statistics: StatisticsTally = StatisticsTally()
+
+
+def check_bucket(task: HeldItems | PartToCheck) -> Iterator[PartFindings | Fact]:
+    """Check every item of a bucket; its findings come last, after the facts of its items.
+
+    Raises:
+        StateError: a part cannot be read at all.
+    """
+    if isinstance(task, HeldItems):
+        checker = _ItemChecker(task.section, before=task.before)
+        for item in task.items:
+            yield from checker.add(item)
+        yield checker.findings()
+        return
+    part = task.part
+    checker = _ItemChecker(part.entry.section, before=task.before)
+    try:
+        lines = part.lines()
+    except CorruptSnapshotError as error:
+        yield checker.findings(part=part.entry.name, damage=error.message, unread=True)
+        return
+    if task.of_document:
+        for line in lines:
+            yield from checker.add(orjson.loads(line))
+        yield checker.findings()
+        return
+    damage = _disorder(part, lines)
+    if part.entry.section in MODEL_OF:
+        for line in lines:
+            yield from checker.add_line(line)
+    yield checker.findings(part=part.entry.name, damage=damage, digest=_digest(part, lines))
+
+
+def check_work() -> BucketWork[HeldItems | PartToCheck, PartFindings | Fact]:
+    """Return the check of one bucket, as every engine carries it out."""
+    return BucketWork(check_bucket, Codec(_encoded_task, _decoded_task), Codec(_encoded, _decoded))
+
+
+def parts_to_check(stored: StoredSnapshot) -> list[PartToCheck]:
+    """Return all parts of a snapshot, section by section."""
+    tasks = []
+    for section in SECTIONS:
+        before = 0
+        for bucket in range(stored.bucket_count(section)):
+            if part := stored.part(bucket, section=section):
+                tasks.append(PartToCheck(before, part))
+                before += part.entry.count
+    return tasks
+
+
+def chunks_to_check(section: str, items: Sequence[JsonValue]) -> Iterator[HeldItems]:
+    """Yield the items of a section in pieces of a part's size."""
+    for before in range(0, len(items), _ITEMS_PER_CHUNK):
+        yield HeldItems(section, before, items[before : before + _ITEMS_PER_CHUNK])
+
+
+@contextmanager
+def chunks_in_parts(chunks: Sequence[HeldItems], name: str) -> Iterator[list[PartToCheck]]:
+    """Yield the pieces of a document as parts in a temporary folder, for others to read."""
+    with tempfile.TemporaryDirectory(prefix="lumos-parts-") as folder:
+        write = partial(_written, folder=Path(folder), name=name)
+        yield [write(chunk, number) for number, chunk in enumerate(chunks)]
+
+
+def _written(chunk: HeldItems, number: int, *, folder: Path, name: str) -> PartToCheck:
+    encoded = encode_part(map(_raw_line, chunk.items))
+    file = part_name(chunk.section, number, sha256=encoded.sha256)
+    (folder / file).write_bytes(encoded.content)
+    entry = PartEntry(
+        name=file,
+        section=chunk.section,
+        bucket=number,
+        count=encoded.count,
+        bytes=len(encoded.content),
+        plain_bytes=encoded.plain_bytes,
+        sha256=encoded.sha256,
+    )
+    return PartToCheck(chunk.before, StoredPart(name, folder, 1, entry), of_document=True)
+
+
+def _raw_line(item: JsonValue) -> bytes:
+    """Write an item as it is, its keys in their order, since problems are told in that order."""
+    try:
+        return orjson.dumps(item)
+    except TypeError:  # nested deeper than orjson writes, though not than it reads
+        return json.dumps(item, separators=(",", ":")).encode()
+
+
+class _ItemChecker:
+    """Goes through the items of one bucket."""
+
+    def __init__(self, section: str, *, before: int) -> None:
+        self._section = section
+        self._place = before
+        self._seen = 0
+        self._problems: list[str] = []
+        self._problem_count = 0
+        self._secrets: list[str] = []
+        self._secret_count = 0
+        self._statistics = StatisticsCounter()
+
+    def add_line(self, line: bytes) -> Iterator[Fact]:
+        """Check an item in the store's form."""
+        try:
+            item = item_of(dataset_json_of(line) if self._section == "datasets" else line)
+        except InvalidModelError as error:
+            self._seen += 1
+            self._place += 1
+            self._add_problem(f"item {self._place}: {error.message}")
+            return
+        model = self._checked(item)
+        if model is None:
+            return
+        if isinstance(model, LumosDataset) and model.contract_hash.encode() != hash_of(line):
+            self._add_problem(f"{model.urn}: the stored hash is not that of the dataset")
+        yield from facts_of(self._section, model)
+
+    def add(self, item: JsonValue) -> Iterator[Fact]:
+        """Check an item as a document has it."""
+        model = self._checked(item)
+        if model is not None:
+            yield from facts_of(self._section, model)
+
+    def findings(
+        self,
+        *,
+        part: str = "",
+        damage: str | None = None,
+        unread: bool = False,
+        digest: tuple[int, str] = (0, "0"),
+    ) -> PartFindings:
+        return PartFindings(
+            section=self._section,
+            part=part,
+            damage=damage,
+            unread=unread,
+            seen=self._seen,
+            problems=Told(count=self._problem_count, first=tuple(self._problems)),
+            secrets=Told(count=self._secret_count, first=tuple(self._secrets)),
+            digest=digest,
+            statistics=self._statistics.tally(),
+        )
+
+    def _checked(self, item: JsonValue) -> CanonicalModel | None:
+        self._seen += 1
+        self._place += 1
+        try:
+            model = MODEL_OF[self._section].from_json(item)
+        except InvalidModelError as error:
+            name = _claimed_name(self._section, item) or f"item {self._place}"
+            self._add_problem(f"{name}: {error.message}")
+            return None
+        if isinstance(model, LumosDataset):
+            self._statistics.add_dataset(model)
+            for place in exposed_secrets(model):
+                self._secret_count += 1
+                _keep(self._secrets, place)
+        else:
+            tag = model.name if isinstance(model, Tag) else None
+            self._statistics.add_item(self._section, tag=tag)
+        return model
+
+    def _add_problem(self, problem: str) -> None:
+        self._problem_count += 1
+        _keep(self._problems, problem)
+
+
+def _keep(texts: list[str], text: str) -> None:
+    if len(texts) < DETAILS_KEPT:
+        texts.append(text)
+
+
+def _disorder(part: StoredPart, lines: list[bytes]) -> str | None:
+    try:
+        part.require_order(lines)
+    except CorruptSnapshotError as error:
+        return error.message
+    return None
+
+
+def _digest(part: StoredPart, lines: Iterable[bytes]) -> tuple[int, str]:
+    hasher = ContentHasher()
+    for line in lines:
+        hasher.add(part.entry.section, line)
+    count, total = hasher.sums().get(part.entry.section, (0, 0))
+    return count, f"{total:x}"
+
+
+def _claimed_name(section: str, item: JsonValue) -> str:
+    """Return how an item that is not valid calls itself, as far as it has a name at all."""
+    if not isinstance(item, dict):
+        return ""
+    texts = {name: value for name, value in item.items() if isinstance(value, str)}
+    return printable(spelt_key(KEY_OF[section](texts)))
+
+
+def spelt_key(key: str) -> str:
+    """Spell a key for people; that of an edge is made of its ends."""
+    return " -> ".join(part for part in key.split("\n") if part)
+
+
+def _encoded_task(task: HeldItems | PartToCheck) -> bytes:
+    if isinstance(task, HeldItems):
+        raise TypeError("only parts travel")
+    return orjson.dumps([task.before, task.of_document, task.part.encode().decode()])
+
+
+def _decoded_task(content: bytes) -> PartToCheck:
+    before, of_document, part = orjson.loads(content)
+    return PartToCheck(before, StoredPart.decode(part.encode()), of_document)
+
+
+def _encoded(found: PartFindings | Fact) -> bytes:
+    if isinstance(found, Fact):
+        raise TypeError("facts stay where they are found")
+    return found.model_dump_json().encode()
+
+
+_decoded: Callable[[bytes], PartFindings | Fact] = PartFindings.model_validate_json
