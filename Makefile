@@ -26,7 +26,7 @@ test: $(STAMP) lint docs ## Lint, docs and every test that wheels can carry: Spa
 	$(PYTEST) -m "not service and not full"
 
 test-fast: $(STAMP) ## Unit, contract and golden tests: no JVM, no server, seconds
-	$(PYTEST) -m "not spark and not postgres and not service and not full"
+	$(PYTEST) -m "not spark and not postgres and not storage and not service and not full"
 
 services: ## Install the system packages of the service tests (Debian; elsewhere it says what to install)
 	@tools/services.sh install

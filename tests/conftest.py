@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from s3_server import Bucket, S3Server
+
 # An archive that is there saves seconds, but a test run leaves no process behind to make one.
 os.environ.setdefault("LUMOS_SPARK_ARCHIVE", "existing")
 
@@ -29,6 +31,7 @@ settings.register_profile("full", parent=settings.get_profile("default"), max_ex
 settings.load_profile("full" if FULL_SIZE else "default")
 
 MARKER_OF_FIXTURE = {
+    "s3_server": "storage",
     "postgres_url": "postgres",
     "spark": "spark",
     "spark_archive": "spark",
@@ -67,6 +70,26 @@ def postgres_database_url(postgres_url: str) -> Iterator[str]:
     yield urlunsplit(urlsplit(postgres_url)._replace(path=f"/{name}"))
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """A real S3 server process, behind a proxy that counts, for as long as the test run."""
+    from s3_server import running_s3
+
+    with running_s3() as server:
+        yield server
+
+
+@pytest.fixture
+def s3_bucket(s3_server: S3Server) -> Iterator[Bucket]:
+    """An empty bucket of this test alone; nothing was counted yet and nothing fails."""
+    from s3_server import Bucket
+
+    bucket = Bucket(s3_server, f"lake-{uuid.uuid4().hex}")
+    s3_server.requests.clear()
+    yield bucket
+    s3_server.faults.clear()
 
 
 @pytest.fixture(scope="session")
