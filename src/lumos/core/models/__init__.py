@@ -48,7 +48,7 @@ from lumos.core.models.quality import (
     Severity,
 )
 from lumos.core.models.snapshot import SNAPSHOT_SCHEMA_VERSION, Snapshot, SnapshotStatistics
-from lumos.core.models.statistics import ColumnFacts, ColumnStatistics
+from lumos.core.models.statistics import ColumnFacts, ColumnStatistics, PartitionRange
 from lumos.core.models.types import Field, FieldType, ForeignKey, Schema, TimeUnit, TypeName
 from lumos.core.models.urn import Urn
 from lumos.core.models.version import (
@@ -103,6 +103,7 @@ __all__ = [
     "OperationalMetadata",
     "Owner",
     "Ownership",
+    "PartitionRange",
     "QualityDimensions",
     "QualitySla",
     "Schema",

@@ -26,7 +26,7 @@ from lumos.core.models.governance import Documentation, Governance
 from lumos.core.models.lineage import DatasetLineage
 from lumos.core.models.ownership import Ownership
 from lumos.core.models.quality import DatasetQuality, DQAssertion
-from lumos.core.models.statistics import ColumnFacts
+from lumos.core.models.statistics import ColumnFacts, PartitionRange
 from lumos.core.models.types import Schema
 from lumos.core.models.urn import Urn
 
@@ -63,6 +63,13 @@ class OperationalMetadata(CanonicalModel):
     row_count: Count | None = ModelField(default=None, description="Exact, where it is known.")
     row_count_estimate: Count | None = None
     partition_count: Count | None = None
+    partition_count_estimate: Count | None = ModelField(
+        default=None, description="About how many, where there are too many to tell exactly."
+    )
+    newest_partition: str | None = ModelField(
+        default=None, description="The latest by the time in its name: `dt=2024-01-31`."
+    )
+    partition_ranges: tuple[PartitionRange, ...] = ()
     last_modified: UtcDatetime | None = None
     last_queried: UtcDatetime | None = None
     query_count: Count | None = None

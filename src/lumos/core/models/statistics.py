@@ -112,6 +112,15 @@ class ColumnFacts(CanonicalModel):
     max: _StoredBound | None = None
 
 
+class PartitionRange(CanonicalModel):
+    """The values of one partition key: names of folders, not values of the data."""
+
+    key: Name
+    type: str | None = ModelField(default=None, description="The type that holds every value.")
+    min: str | None = None
+    max: str | None = None
+
+
 def merged_columns(
     parts: Iterable[Mapping[str, ColumnStatistics]],
 ) -> dict[str, ColumnStatistics]:

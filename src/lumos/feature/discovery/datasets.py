@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from pydantic import JsonValue
 
 from lumos.core.models import (
+    ColumnStatistics,
     DatasetKind,
     Documentation,
     Field,
     Location,
     LumosDataset,
     OperationalMetadata,
+    PartitionRange,
     Schema,
     TypeName,
     Urn,
@@ -23,6 +28,8 @@ from lumos.core.models import (
 if TYPE_CHECKING:
     from lumos.feature.discovery.assembling import Parts
     from lumos.feature.discovery.merging import MergedSchema
+
+_MOST_TOLD: Final = 100
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,12 @@ class FileTotals:
     estimated_rows: int = 0
     estimated_files: int = 0
     partitions: int | None = None
+    estimated_partitions: int | None = None
+    """About how many, where there are too many to count."""
+    newest_partition: str | None = None
+    partition_ranges: tuple[PartitionRange, ...] = ()
     last_modified: datetime | None = None
+    columns: Mapping[str, ColumnStatistics] = dataclass_field(default_factory=dict)
 
     def statistics(self) -> OperationalMetadata:
         """Return them as observed facts; rows are exact only where every file is."""
@@ -72,7 +84,11 @@ class FileTotals:
             row_count=self.exact_rows if self.exact_files == self.files else None,
             row_count_estimate=self._estimate(),
             partition_count=self.partitions,
+            partition_count_estimate=self.estimated_partitions,
+            newest_partition=self.newest_partition,
+            partition_ranges=self.partition_ranges,
             last_modified=self.last_modified,
+            columns=tuple(each.facts(path) for path, each in sorted(self.columns.items())),
         )
 
     def _estimate(self) -> int | None:
@@ -124,8 +140,27 @@ def dataset_of(
         schema=_with_partition_columns(merged.schema, layout),
         documentation=Documentation(description=description),
         statistics=totals.statistics(),
-        extensions={"schema_drift": [d.as_json() for d in merged.drift]} if merged.drift else {},
+        extensions={"schema_drift": _drift(merged)} if merged.drift else {},
     )
+
+
+def _drift(merged: MergedSchema) -> dict[str, JsonValue]:
+    """Tell the fields that differ and the schemas there are, up to a bearable number of each."""
+    schemas: list[JsonValue] = [
+        {
+            "fingerprint": variant.fingerprint,
+            "fields": len(variant.schema.fields),
+            "files": variant.files,
+            **variant.span.as_json(),
+        }
+        for variant in merged.variants[:_MOST_TOLD]
+    ]
+    return {
+        "schema_count": len(merged.variants),
+        "schemas": schemas,
+        "field_count": len(merged.drift),
+        "fields": [drift.as_json() for drift in merged.drift[:_MOST_TOLD]],
+    }
 
 
 def merge_layouts(layouts: Iterable[Layout]) -> Layout:

@@ -9,7 +9,7 @@ It grows with distinct schemas, layouts and partitions, not with files; of parti
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple, Protocol, Self
+from typing import Final, NamedTuple, Protocol
 
 import orjson
 from pydantic import JsonValue
@@ -20,10 +20,9 @@ from lumos.feature.discovery.partitions import (
     NO_VALUE,
     Natural,
     PartitionOrder,
-    SortKey,
+    RankedPartition,
     natural,
-    partition_order,
-    shown_partition,
+    order_of,
 )
 
 MOST_PARTITIONS: Final = 65_536
@@ -73,29 +72,6 @@ class FileRow(NamedTuple):
     rows: int | None = None
     rows_estimate: int | None = None
     columns: str | bytes | None = None
-
-
-class RankedPartition(NamedTuple):
-    """A partition and what it is sorted by."""
-
-    order: SortKey
-    values: str
-    """Its values as JSON."""
-    layout: str
-
-    @property
-    def shown(self) -> str:
-        """The folders of the partition."""
-        template = orjson.loads(self.layout).get("partitioning")
-        return shown_partition(template, orjson.loads(self.values))
-
-    def as_json(self) -> list[JsonValue]:
-        return [self.values, self.layout]
-
-    @classmethod
-    def from_json(cls, document: list[str]) -> Self:
-        values, layout = document
-        return cls(_order_of(layout).key(orjson.loads(values)), values, layout)
 
 
 class SchemaTotals:
@@ -182,7 +158,7 @@ class LayoutTotals:
         """Every partition, while there are not too many."""
         self.sketch: DistinctSketch | None = None
         """What is left of them when there are."""
-        self._order: PartitionOrder = _order_of(text)
+        self._order: PartitionOrder = order_of(text)
         keys = len(self._order.forms)
         self.low: list[Natural] = [NO_VALUE] * keys
         """The smallest value of each key, if any partition has one."""
@@ -362,11 +338,6 @@ class DatasetFold:
         documents: dict[str, list[object]] = orjson.loads(state)
         fold.formats = {name: FormatFold.from_json(each) for name, each in documents.items()}
         return fold
-
-
-def _order_of(layout: str) -> PartitionOrder:
-    document = orjson.loads(layout)
-    return partition_order(document.get("partitioning"), len(document["partition_keys"]))
 
 
 def _values(ranks: Iterable[Natural]) -> list[JsonValue]:

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
 from typing import TypedDict
 
-from pydantic import JsonValue
-
 from lumos.core.changes.lattice import NESTED
-from lumos.core.changes.text import member_path, quoted
+from lumos.core.changes.text import member_path
 from lumos.core.models import Field, FieldType, Schema, TimeUnit, TypeName
 from lumos.core.models.base import canonical_json
 from lumos.feature.discovery.common_types import common_type
+from lumos.feature.discovery.drift import NOWHERE, Drift, DriftKind, FileSpan, span_of
 
 
 @dataclass(frozen=True)
@@ -28,55 +26,13 @@ class SchemaVariant:
     files: int = 1
     newest: int = 0
     """When the newest of them was written, in any unit; the newest leads the order of fields."""
+    span: FileSpan = NOWHERE
+    """When and where they were written."""
+    fingerprint: str = ""
 
     @cached_property
     def rank(self) -> tuple[int, int, bytes]:
         return -self.newest, -self.files, canonical_json(self.schema.to_json())
-
-
-class DriftKind(StrEnum):
-    """How files of one dataset differ."""
-
-    MISSING = "missing"
-    WIDENED = "widened"
-    CONFLICT = "conflict"
-
-
-@dataclass(frozen=True, order=True)
-class Drift:
-    """A field in which the files of one dataset differ."""
-
-    path: str
-    kind: DriftKind
-    files: int
-    """How many files differ from the merged schema."""
-    of: int
-    """How many files could have held the field."""
-    types: tuple[str, ...] = ()
-    """The types found; the first is the one in the merged schema."""
-
-    @property
-    def message(self) -> str:
-        """The drift as people read it."""
-        where = quoted(self.path)
-        if self.kind is DriftKind.MISSING:
-            return f"field {where} is missing in {self.files} of {self.of} files"
-        chosen, *others = self.types
-        found = ", ".join(others)
-        if self.kind is DriftKind.WIDENED:
-            return (
-                f"field {where} is {found} in {self.files} of {self.of} files; {chosen} holds all"
-            )
-        return f"field {where} is {found} in {self.files} of {self.of} files, but {chosen} in most"
-
-    def as_json(self) -> dict[str, JsonValue]:
-        return {
-            "path": self.path,
-            "kind": self.kind.value,
-            "files": self.files,
-            "of": self.of,
-            **({"types": list(self.types)} if self.types else {}),
-        }
 
 
 @dataclass(frozen=True)
@@ -85,6 +41,8 @@ class MergedSchema:
 
     schema: Schema
     drift: tuple[Drift, ...] = ()
+    variants: tuple[SchemaVariant, ...] = field(default=(), compare=False)
+    """The schemas that were merged, the newest first; empty where there is no drift."""
 
 
 def merge_schemas(variants: Iterable[SchemaVariant]) -> MergedSchema:
@@ -105,8 +63,7 @@ def merge_schemas(variants: Iterable[SchemaVariant]) -> MergedSchema:
         return MergedSchema(first)
     merge = _Merge()
     fields = merge.fields(
-        [_Members(variant.schema.fields, variant.files, variant.newest) for variant in telling],
-        path="",
+        [_Members(variant.schema.fields, variant) for variant in telling], path=""
     )
     schema = Schema(
         fields=fields,
@@ -115,7 +72,8 @@ def merge_schemas(variants: Iterable[SchemaVariant]) -> MergedSchema:
         unique_keys=first.unique_keys if _agree(s.unique_keys for s in schemas) else (),
         foreign_keys=first.foreign_keys if _agree(s.foreign_keys for s in schemas) else (),
     )
-    return MergedSchema(schema, tuple(sorted(merge.drift)))
+    drift = tuple(sorted(merge.drift, key=lambda each: each.rank))
+    return MergedSchema(schema, drift, variants=tuple(telling) if drift else ())
 
 
 def _agree(values: Iterable[object]) -> bool:
@@ -127,8 +85,7 @@ class _Members:
     """The fields of one struct, or of one schema, as some files have them."""
 
     fields: tuple[Field, ...]
-    files: int
-    newest: int
+    variant: SchemaVariant
 
 
 @dataclass(frozen=True)
@@ -136,13 +93,15 @@ class _Seen:
     """A field, item, key or value as some files have it."""
 
     node: FieldType
-    files: int
-    newest: int
+    variant: SchemaVariant
+
+    @property
+    def files(self) -> int:
+        return self.variant.files
 
     @cached_property
     def kind(self) -> str:
-        """What must be equal for two types to be the same before their members are looked at."""
-        return self.node.type.value if self.node.type in NESTED else self.node.signature()
+        return _kind(self.node)
 
 
 class _TypePart(TypedDict, total=False):
@@ -172,20 +131,22 @@ class _Merge:
         found: dict[str, list[_Seen]] = {}
         for variant in variants:
             for member in variant.fields:
-                seen = _Seen(member, variant.files, variant.newest)
-                found.setdefault(member.name, []).append(seen)
-        files = sum(variant.files for variant in variants)
+                found.setdefault(member.name, []).append(_Seen(member, variant.variant))
+        holders = [variant.variant for variant in variants]
         return tuple(
-            self._field(seen, path=member_path(path, name), files=files)
+            self._field(seen, path=member_path(path, name), holders=holders)
             for name, seen in found.items()
         )
 
-    def _field(self, seen: Sequence[_Seen], *, path: str, files: int) -> Field:
+    def _field(
+        self, seen: Sequence[_Seen], *, path: str, holders: Sequence[SchemaVariant]
+    ) -> Field:
         members = [each.node for each in seen if isinstance(each.node, Field)]
         first = members[0]
-        missing = files - sum(each.files for each in seen)
+        having = {id(each.variant) for each in seen}
+        missing = [variant for variant in holders if id(variant) not in having]
         if missing:
-            self.drift.append(Drift(path, DriftKind.MISSING, files=missing, of=files))
+            self._drift(path, DriftKind.MISSING, apart=missing, of=holders)
         return Field(
             name=first.name,
             nullable=bool(missing) or any(member.nullable for member in members),
@@ -231,22 +192,40 @@ class _Merge:
     def _record(
         self, path: str, *, accepted: Sequence[_Seen], refused: Sequence[_Seen], result: FieldType
     ) -> None:
-        files = sum(each.files for each in (*accepted, *refused))
-        chosen = _Seen(result, files, 0).kind
+        every = [each.variant for each in (*accepted, *refused)]
+        chosen = _kind(result)
         widened = [each for each in accepted if each.kind != chosen]
         for kind, apart in ((DriftKind.WIDENED, widened), (DriftKind.CONFLICT, refused)):
             if apart:
                 types = (chosen, *sorted({each.kind for each in apart}))
-                count = sum(each.files for each in apart)
-                self.drift.append(Drift(path, kind, files=count, of=files, types=types))
+                self._drift(path, kind, apart=[s.variant for s in apart], of=every, types=types)
+
+    def _drift(
+        self,
+        path: str,
+        kind: DriftKind,
+        *,
+        apart: Sequence[SchemaVariant],
+        of: Sequence[SchemaVariant],
+        types: tuple[str, ...] = (),
+    ) -> None:
+        drift = Drift(
+            path,
+            kind,
+            files=sum(variant.files for variant in apart),
+            of=sum(variant.files for variant in of),
+            types=types,
+            span=span_of(variant.span for variant in apart),
+        )
+        self.drift.append(drift)
 
     def _parts(self, result: FieldType, accepted: Sequence[_Seen], *, path: str) -> _TypePart:
-        kind = _Seen(result, 0, 0).kind
+        kind = _kind(result)
         natives = [each.node.native_type for each in accepted if each.kind == kind]
         parts: _TypePart = {"type": result.type, "native_type": next(iter(natives), None)}
         match result.type:
             case TypeName.STRUCT:
-                structs = [_Members(s.node.fields, s.files, s.newest) for s in accepted]
+                structs = [_Members(s.node.fields, s.variant) for s in accepted]
                 parts["fields"] = self.fields(structs, path=path)
             case TypeName.ARRAY:
                 parts["items"] = self._node(_inner(accepted, "items"), path=f"{path}[]")
@@ -274,7 +253,7 @@ class _Merge:
         """
         found: dict[str, list[_Seen]] = {}
         for union in accepted:
-            branches = [_Seen(b, union.files, union.newest) for b in union.node.branches]
+            branches = [_Seen(b, union.variant) for b in union.node.branches]
             if len({branch.kind for branch in branches}) < len(branches):
                 return union.node.branches
             for branch in branches:
@@ -282,14 +261,19 @@ class _Merge:
         return tuple(self._node(seen, path=f"{path}<{kind}>") for kind, seen in found.items())
 
 
+def _kind(node: FieldType) -> str:
+    """Return what must be equal for two types before their members are looked at."""
+    return node.type.value if node.type in NESTED else node.signature()
+
+
 def _commonness(group: Sequence[_Seen]) -> tuple[int, int, str]:
     files = sum(each.files for each in group)
-    return -files, -max(each.newest for each in group), group[0].kind
+    return -files, -max(each.variant.newest for each in group), group[0].kind
 
 
 def _inner(seen: Sequence[_Seen], name: str) -> list[_Seen]:
     return [
-        _Seen(node, each.files, each.newest)
+        _Seen(node, each.variant)
         for each in seen
         if isinstance(node := getattr(each.node, name), FieldType)
     ]

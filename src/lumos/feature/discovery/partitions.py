@@ -10,7 +10,10 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
+
+import orjson
+from pydantic import JsonValue
 
 Values = Sequence[str | None]
 Moment = tuple[int, ...]
@@ -79,6 +82,36 @@ def partition_order(template: str | None, keys: int) -> PartitionOrder:
         return PartitionOrder((None,) * keys, ((),) * keys)
     forms = [_form(slot) for slot in slots]
     return PartitionOrder(tuple(form for form, _ in forms), tuple(tokens for _, tokens in forms))
+
+
+@lru_cache(maxsize=1024)
+def order_of(layout: str) -> PartitionOrder:
+    """Return the order of the partitions of a layout, given as JSON."""
+    document = orjson.loads(layout)
+    return partition_order(document.get("partitioning"), len(document["partition_keys"]))
+
+
+class RankedPartition(NamedTuple):
+    """A partition and what it is sorted by."""
+
+    order: SortKey
+    values: str
+    """Its values as JSON."""
+    layout: str
+
+    @property
+    def shown(self) -> str:
+        """The folders of the partition."""
+        template = orjson.loads(self.layout).get("partitioning")
+        return shown_partition(template, orjson.loads(self.values))
+
+    def as_json(self) -> list[JsonValue]:
+        return [self.values, self.layout]
+
+    @classmethod
+    def from_json(cls, document: list[str]) -> Self:
+        values, layout = document
+        return cls(order_of(layout).key(orjson.loads(values)), values, layout)
 
 
 @lru_cache(maxsize=16_384)
