@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lumos.core.settings import LumosSettings, SourceEntry
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.snapshot_store import SnapshotStore
+    from lumos.feature.snapshot.engines import Engines
     from lumos.feature.versioning.version_service import VersionManager
     from lumos.spark.handles import SparkSession
 
@@ -114,8 +115,21 @@ class Application:
             self._snapshot_store,
             platform_of=self._platform,
             platform_names=PlatformFactory.names(),
+            engines=self._engines,
             clock=self._clock,
         )
+
+    @cached_property
+    def _engines(self) -> Engines:
+        from lumos.feature.snapshot.engines import Engines
+
+        return Engines(open_session=self._spark_session, runs_here=self._spark_runs_here)
+
+    def _spark_runs_here(self) -> bool:
+        from lumos.spark.options import is_on_this_machine
+
+        spark = self.settings.spark
+        return spark.remote is None and is_on_this_machine(spark.master)
 
     @cached_property
     def people(self) -> PeopleController:
@@ -148,7 +162,7 @@ class Application:
 
     def _ingested_with(self, file: Path) -> RunReport:
         self.use_settings(file)
-        return self.ingestion.ingest(tell=lambda _: None).as_run_report()
+        return self.ingestion.ingest().as_run_report()
 
     @cached_property
     def reports(self) -> ReportController:
@@ -179,6 +193,7 @@ class Application:
             entries=lambda: self.settings.sources,
             open_session=self._spark_session,
             target=target,
+            look_at_catalog=self._catalog_if_any,
             snapshots=lambda: self.snapshots,
             state_dir=lambda: self.state_dir,
             write_lock=self._write_lock,
@@ -223,6 +238,14 @@ class Application:
             cache_dir=cache_folder(self._environment),
             on_status=tell,
         )
+
+    def _catalog_if_any(self, name: str | None = None) -> MetadataPlatformInterface | None:
+        from lumos.core.errors import NoCatalogError
+
+        try:
+            return self._platform(name)
+        except NoCatalogError:
+            return None
 
     def importer(self, platform: str | None = None) -> ImportController:
         """Return what imports snapshots into a platform, by default that of the settings."""

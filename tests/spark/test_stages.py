@@ -2,90 +2,230 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lumos.spark.file_index import FileIndex
-from lumos.spark.pipeline import Pipeline, PipelineFunctions
-from lumos.spark.stages.datasets import BuiltDataset, DatasetGroup
-from lumos.spark.stages.facts import FileToRead, ReadFile
-from lumos.spark.stages.files import ListedFile, Place
+from lumos.core.progress import SILENT
+from lumos.spark.file_index import FileIndex, Origin
+from lumos.spark.pipeline import FileCounts, Pipeline
+from lumos.spark.stages.arrow_rows import names_of
+from lumos.spark.stages.datasets import DatasetPieces
+from lumos.spark.stages.rows import (
+    READ,
+    BuiltDataset,
+    FileRow,
+    ItemToRead,
+    ListedFile,
+    Place,
+    ReadOutcome,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FILES = {
-    "lake": [
-        ("orders/day=1/part-0.parquet", 10, 1),
-        ("orders/day=2/part-0.parquet", 20, 2),
-        ("orders/day=2/broken.parquet", 5, 2),
-        ("customers/all.csv", 7, 3),
-        ("_SUCCESS", 0, 3),
-    ]
-}
+ORIGIN = Origin("1", {"lake": "/lake"})
+FILES = [
+    ("orders/day=1/part-0.parquet", 10, 1),
+    ("orders/day=2/part-0.parquet", 20, 2),
+    ("orders/day=2/broken.parquet", 5, 2),
+    ("orders/day=2/closed.parquet", 5, 2),
+    ("customers/all.csv", 7, 3),
+    ("_SUCCESS", 0, 3),
+]
 
 
-def list_unit(source: str, unit: str) -> Iterator[ListedFile]:
-    for path, size, mtime in FILES[source]:
-        yield ListedFile(source, path.encode(), size, mtime)
-    if unit == "closed":
-        yield ListedFile(source, b"secret", None, None, "it cannot be listed: no permission")
+class Sizes:
+    """Adds up the sizes of the files of a dataset."""
+
+    def __init__(self, state: bytes = b"0") -> None:
+        self.total = int(state)
+
+    def add(self, file: FileRow) -> None:
+        self.total += file.size
+
+    def merge(self, other: Sizes) -> None:
+        self.total += other.total
+
+    def to_bytes(self) -> bytes:
+        return str(self.total).encode()
 
 
-def place_of(path: bytes) -> Place | None:
-    name = path.decode().split("/")[0]
-    if name.startswith("_"):
-        return None
-    partition = path.decode().split("/")[1] if "=" in path.decode() else ""
-    return Place(name, f"/{name}/", partition)
+@dataclass(frozen=True)
+class Functions:
+    files: list[tuple[str, int, int]] = field(default_factory=lambda: FILES)
+    table_formats: tuple[str, ...] = ("delta", "iceberg")
+
+    def list_unit(self, source: str, unit: str) -> Iterator[ListedFile]:
+        for path, size, mtime in self.files:
+            if "_log/" in path:
+                root = path.split("/")[0].encode()
+                yield ListedFile(source, root, size, mtime, None, "delta", True)
+            else:
+                yield ListedFile(source, path.encode(), size, mtime)
+        if unit == "closed":
+            yield ListedFile(source, b"secret", None, None, error="it cannot be listed")
+
+    def in_tables(self, tables: Iterable[tuple[str, bytes, str]]) -> Callable[[str, bytes], bool]:
+        roots = {(source, root) for source, root, _ in tables}
+        return lambda source, path: (source, path.split(b"/")[0]) in roots
+
+    def read_items(self, items: Iterable[ItemToRead]) -> Iterator[tuple[ItemToRead, ReadOutcome]]:
+        for item in items:
+            name, _, rest = item.path.decode().partition("/")
+            place = Place(name, f"/{name}/", rest.split("/")[0])
+            if item.kind:
+                yield item, ReadOutcome(place=place, format=item.kind, fingerprint="t", schema="{}")
+            elif name.startswith("_"):
+                yield item, ReadOutcome(skipped="")
+            elif "broken" in rest:
+                yield item, ReadOutcome(place=place, reason="it is cut off")
+            elif "closed" in rest:
+                yield item, ReadOutcome(place=place, reason="no permission", retry=True)
+            else:
+                kind, print_ = rest.rsplit(".", 1)[1], str(item.size % 3)
+                yield (
+                    item,
+                    ReadOutcome(
+                        place=place, format=kind, fingerprint=print_, rows=item.size, schema="{}"
+                    ),
+                )
+
+    def new_fold(self) -> Sizes:
+        return Sizes()
+
+    def build_datasets(self, pieces: DatasetPieces) -> Iterator[BuiltDataset]:
+        total = sum(Sizes(state).total for state in pieces.states)
+        text = f"{pieces.dataset} {total} {sorted(pieces.schemas)}"
+        urn = f"lumos://local/{pieces.dataset}"
+        yield BuiltDataset(pieces.source, pieces.dataset, urn, text, "any", text, None)
 
 
-def read_files(files: Iterable[FileToRead]) -> Iterator[ReadFile]:
-    for file in files:
-        if b"broken" in file.path:
-            yield ReadFile(None, None, None, None, "it is cut off", None)
-        else:
-            kind = file.path.decode().rsplit(".", 1)[1]
-            yield ReadFile(kind, f"{file.size % 3}", "{}", file.size, None, None)
+def run_of(
+    spark: SparkSession, tmp_path: Path, *, files: list[tuple[str, int, int]], unit: str = "open"
+) -> tuple[Pipeline, FileCounts]:
+    """Run the pipeline over the files and keep the index for the next run."""
+    index = FileIndex(tmp_path / "index")
+    number = len(list(tmp_path.glob("work*")))
+    work = tmp_path / f"work{number}"
+    pipeline = Pipeline(spark, Functions(files), work=work, progress=SILENT)
+    counts = pipeline.run([("lake", unit)], index.read(spark, ORIGIN))
+    if pipeline.has_news:
+        index.replace(pipeline.tables, ORIGIN, run=f"run{number}")
+    return pipeline, counts
 
 
-def build(group: DatasetGroup) -> BuiltDataset:
-    sizes = sum(schema.bytes for schema in group.schemas)
-    text = f"{group.format} {group.partitions} {sizes} {len(group.schemas)}"
-    return BuiltDataset(group.source, f"lumos://local/{group.dataset}", text, None)
-
-
-FUNCTIONS = PipelineFunctions(list_unit, place_of, read_files, build)
+def documents(pipeline: Pipeline) -> list[str]:
+    return [built.document for built in pipeline.found()]
 
 
 def test_files_become_datasets_and_problems_are_named(spark: SparkSession, tmp_path: Path) -> None:
-    pipeline = Pipeline(spark, FUNCTIONS, work=tmp_path / "work", tell=lambda _: None)
-    index = FileIndex(tmp_path / "index")
+    pipeline, counts = run_of(spark, tmp_path, files=FILES, unit="closed")
 
-    counts = pipeline.run([("lake", "closed")], index.read(spark))
-
-    assert counts == (4, 4, 0)
-    assert [built.document for built in pipeline.datasets()] == ["csv 1 7 1", "parquet 2 30 2"]
+    assert counts == FileCounts(listed=5, opened=5, unchanged=0, unreadable=2)
+    assert documents(pipeline) == ["customers 7 ['1']", "orders 30 ['1', '2']"]
     assert [(each.path, each.reason) for each in pipeline.unreadable()] == [
-        (b"orders/day=2/broken.parquet", "it is cut off")
+        (b"orders/day=2/broken.parquet", "it is cut off"),
+        (b"orders/day=2/closed.parquet", "no permission"),
     ]
     assert [each.path for each in pipeline.unlisted()] == [b"secret"]
     assert pipeline.unreadable_datasets() == {("lake", "orders")}
 
 
-def test_the_second_run_opens_only_what_could_not_be_read(
+def test_the_second_run_opens_only_what_may_have_become_readable(
     spark: SparkSession, tmp_path: Path
 ) -> None:
+    first, _ = run_of(spark, tmp_path, files=FILES)
+    second, counts = run_of(spark, tmp_path, files=FILES)
+
+    assert counts == FileCounts(listed=5, opened=1, unchanged=4, unreadable=2)
+    assert documents(second) == documents(first)
+    assert sorted(path.name for path in (tmp_path / "index").iterdir()) == ["CURRENT", "run1"]
+
+
+def test_a_run_without_news_writes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    files = [file for file in FILES if "closed" not in file[0]]
+    first, _ = run_of(spark, tmp_path, files=files)
+    second, counts = run_of(spark, tmp_path, files=files)
+
+    assert counts == FileCounts(listed=4, opened=0, unchanged=4, unreadable=1)
+    assert not second.has_news
+    assert documents(second) == documents(first)
+    assert [each.reason for each in second.unreadable()] == ["it is cut off"]
+
+
+def test_files_that_come_change_and_go_move_only_their_datasets(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    before = [("a/1.csv", 1, 1), ("a/2.csv", 2, 1), ("b/1.csv", 4, 1), ("c/1.csv", 8, 1)]
+    after = [("a/1.csv", 1, 1), ("a/2.csv", 5, 2), ("c/1.csv", 8, 1), ("d/1.csv", 16, 1)]
+    first, _ = run_of(spark, tmp_path, files=before)
+    states = [(built.urn, built.hash) for built in first.found()]
+
+    second, counts = run_of(spark, tmp_path, files=after)
+
+    assert counts == FileCounts(listed=4, opened=2, unchanged=2)
+    assert documents(second) == ["a 6 ['1', '2']", "c 8 ['2']", "d 16 ['1']"]
+    assert [built.urn for built in second.differing(states)] == [
+        "lumos://local/a",
+        "lumos://local/d",
+    ]
+    assert second.missing(states) == ["lumos://local/b"]
+
+
+def test_what_was_read_before_stays_while_a_file_cannot_be_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run_of(spark, tmp_path, files=[("a/day=1/closed.csv", 1, 1)])
+    whole = [("a/day=1/x.csv", 3, 1), ("a/day=2/x.csv", 4, 1)]
+    run_of(spark, tmp_path, files=whole)
     index = FileIndex(tmp_path / "index")
-    first = Pipeline(spark, FUNCTIONS, work=tmp_path / "one", tell=lambda _: None)
-    first.run([("lake", "open")], index.read(spark))
-    index.replace(first.facts(), run="one")
 
-    second = Pipeline(spark, FUNCTIONS, work=tmp_path / "two", tell=lambda _: None)
-    counts = second.run([("lake", "open")], index.read(spark))
-    index.replace(second.facts(), run="two")
+    class Closing(Functions):
+        def read_items(
+            self, items: Iterable[ItemToRead]
+        ) -> Iterator[tuple[ItemToRead, ReadOutcome]]:
+            for item in items:
+                yield item, ReadOutcome(place=Place("a", "/a/", ""), reason="no", retry=True)
 
-    assert counts == (4, 1, 3)
-    assert list(second.datasets()) == list(first.datasets())
-    assert sorted(path.name for path in (tmp_path / "index").iterdir()) == ["CURRENT", "two"]
+    changed = [("a/day=1/x.csv", 3, 1), ("a/day=2/x.csv", 9, 2)]
+    for number in ("one", "two"):  # once is not enough: it must also be carried on
+        again = Pipeline(spark, Closing(changed), work=tmp_path / number, progress=SILENT)
+        again.run([("lake", "open")], index.read(spark, ORIGIN))
+        index.replace(again.tables, ORIGIN, run=number)
+
+        assert documents(again) == ["a 7 ['0', '1']"]
+
+
+def test_a_table_is_one_item_and_its_files_are_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    files = [("t/_log/0.json", 3, 1), ("t/_log/1.json", 4, 2), ("t/x.csv", 9, 1), ("b/1.csv", 1, 1)]
+    pipeline, counts = run_of(spark, tmp_path, files=files)
+    assert counts == FileCounts(listed=2, opened=2)
+    assert documents(pipeline) == ["b 1 ['1']", "t 7 ['t']"]
+
+    _, counts = run_of(spark, tmp_path, files=[*files, ("t/y.csv", 9, 9)])
+    assert counts == FileCounts(listed=2, unchanged=2)
+    _, counts = run_of(spark, tmp_path, files=[*files, ("t/_log/2.json", 0, 0)])
+    assert counts == FileCounts(listed=2, opened=1, unchanged=1)
+
+
+def test_an_index_of_other_readers_or_another_root_is_not_used(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run_of(spark, tmp_path, files=FILES)
+    index = FileIndex(tmp_path / "index")
+
+    assert index.read(spark, Origin("2", ORIGIN.sources)) is None
+    moved = index.read(spark, Origin("1", {"lake": "/elsewhere"}))
+    assert moved is not None
+    assert moved.items.count() == moved.datasets.count() == moved.schemas.count() == 0
+
+
+def test_a_row_of_what_was_read_is_an_item_its_place_and_the_outcome() -> None:
+    assert names_of(READ) == (
+        *ItemToRead._fields,
+        "part",
+        *Place._fields,
+        *ReadOutcome._fields[2:],
+    )

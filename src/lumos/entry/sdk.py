@@ -25,6 +25,7 @@ from lumos.entry.notebook import (
     StoredSnapshot,
     answer,
 )
+from lumos.feature.snapshot.engine_choice import Engine
 from lumos.feature.snapshot.import_plan import ImportMode
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ __all__ = [
     "Comparison",
     "Dataset",
     "Diff",
+    "Engine",
     "Export",
     "History",
     "Import",
@@ -119,20 +121,26 @@ class Lumos:
         result = self._application.catalog.compare(urn_or_name, first, second=second)
         return answer(Comparison, result)
 
-    def diff(self, source: str | Path, target: str | Path) -> Diff:
+    def diff(self, source: str | Path, target: str | Path, *, engine: Engine = Engine.AUTO) -> Diff:
         """Compare two snapshots, each a file, a folder, an id, `latest` or a catalog's name."""
-        return answer(Diff, self._application.snapshots.diff(str(source), str(target)))
+        result = self._application.snapshots.diff(str(source), str(target), engine=engine)
+        return answer(Diff, result)
 
     def snapshot(self) -> StoredSnapshot:
         """Store what the catalog holds now."""
         return answer(StoredSnapshot, self._application.snapshots.create())
 
     def export(
-        self, path: str | Path, *, platform: str | None = None, snapshot: str | None = None
+        self,
+        path: str | Path,
+        *,
+        platform: str | None = None,
+        snapshot: str | None = None,
+        engine: Engine = Engine.AUTO,
     ) -> Export:
         """Write the catalog, or a stored snapshot, as one portable file."""
         result = self._application.snapshots.export(
-            Path(path), platform=platform, snapshot=snapshot
+            Path(path), platform=platform, snapshot=snapshot, engine=engine
         )
         return answer(Export, result)
 
@@ -150,9 +158,7 @@ class Lumos:
 
     def ingest(self, *sources: str, dry_run: bool = False, full: bool = False) -> Ingestion:
         """Scan the sources of the settings, or those named, on Spark and publish what changed."""
-        result = self._application.ingestion.ingest(
-            names=sources, dry_run=dry_run, full=full, tell=lambda _: None
-        )
+        result = self._application.ingestion.ingest(names=sources, dry_run=dry_run, full=full)
         return answer(Ingestion, result)
 
     def report(self, path: str | Path) -> CatalogReport:

@@ -1,24 +1,45 @@
-"""What earlier runs read from files, so that unchanged ones are not opened again.
+"""What earlier runs knew of files, so that unchanged ones are not opened again.
 
-The index is a cache: a folder of Parquet per run and a pointer to the newest. Deleting it costs
-one full read, nothing else.
+The index is a cache: a folder of Parquet tables per run and a pointer to the newest. Deleting it
+costs one full read, nothing else.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from lumos.spark.stages.facts import FACTS
+from lumos.spark.stages.rows import DATASETS, ITEMS, SCHEMAS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _CURRENT = "CURRENT"
+_ORIGIN = "origin.json"
 _MAGIC = b"PAR1"
+_TABLES = {"items": ITEMS, "schemas": SCHEMAS, "datasets": DATASETS}
+
+
+class Origin(NamedTuple):
+    """What an index was made with; what was read in another way is read again."""
+
+    readers: str
+    """The version of everything that reads and places files."""
+    sources: Mapping[str, str]
+    """For each source, what its paths and places depend on."""
+
+
+class IndexTables(NamedTuple):
+    """The tables of an index."""
+
+    items: DataFrame
+    schemas: DataFrame
+    datasets: DataFrame
 
 
 class FileIndex:
@@ -27,17 +48,37 @@ class FileIndex:
     def __init__(self, folder: Path) -> None:
         self._folder = folder.absolute()
 
-    def read(self, spark: SparkSession) -> DataFrame:
-        """Return the facts of the last complete run; none where there was no run."""
+    def read(self, spark: SparkSession, origin: Origin) -> IndexTables | None:
+        """Return the tables of the last complete run; None where nothing can be used of them."""
         current = self._current()
         if current is None:
-            return spark.createDataFrame([], FACTS)
-        return spark.read.schema(FACTS).parquet(str(current))
+            return None
+        made_with = _origin_of(current)
+        if made_with is None or made_with.readers != origin.readers:
+            return None
+        moved = [
+            name
+            for name, place in made_with.sources.items()
+            if origin.sources.get(name, place) != place
+        ]
+        tables = [
+            spark.read.schema(schema).parquet(str(current / name))
+            for name, schema in _TABLES.items()
+        ]
+        if moved:
+            tables = [table.where(~table["source"].isin(moved)) for table in tables]
+        return IndexTables(*tables)
 
-    def replace(self, facts: DataFrame, *, run: str) -> None:
-        """Write the facts of a run and let later runs begin with them."""
+    def replace(self, tables: IndexTables, origin: Origin, *, run: str) -> None:
+        """Write the tables of a run and let later runs begin with them."""
         target = self._folder / run
-        facts.write.mode("overwrite").parquet(str(target))
+        for name, table in tables._asdict().items():
+            table.write.mode("overwrite").parquet(str(target / name))
+        before = self._current()
+        known = _origin_of(before) if before else None
+        sources = {**(known.sources if known else {}), **origin.sources}
+        document = json.dumps({"readers": origin.readers, "sources": sources})
+        (target / _ORIGIN).write_text(document, encoding="utf-8")
         pointer = self._folder / f"{_CURRENT}.{run}"
         pointer.write_text(run, encoding="utf-8")
         os.replace(pointer, self._folder / _CURRENT)
@@ -51,12 +92,19 @@ class FileIndex:
         except (OSError, UnicodeDecodeError):
             return None
         folder = self._folder / name
-        whole = name and (folder / "_SUCCESS").exists() and all(map(_is_whole, _parts(folder)))
-        return folder if whole else None
+        return folder if name and all(_is_whole_table(folder / each) for each in _TABLES) else None
 
 
-def _parts(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.parquet"))
+def _origin_of(folder: Path) -> Origin | None:
+    try:
+        document = json.loads((folder / _ORIGIN).read_text(encoding="utf-8"))
+        return Origin(document["readers"], dict(document["sources"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _is_whole_table(folder: Path) -> bool:
+    return (folder / "_SUCCESS").exists() and all(map(_is_whole, sorted(folder.glob("*.parquet"))))
 
 
 def _is_whole(part: Path) -> bool:

@@ -17,8 +17,9 @@ from lumos.feature.demo.lake import evolve_lake, write_lake
 from lumos.feature.extraction.wording import verdict
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.ingestion_controller import IngestionController, OpenSession, Tell
+    from lumos.core.controllers.ingestion_controller import IngestionController, OpenSession
     from lumos.core.controllers.report_controller import ReportController
+    from lumos.core.progress import Progress
 
 _MARKER = ".lumos-demo"
 _SETTINGS = """\
@@ -52,7 +53,7 @@ class DemoController:
         self._open_project = open_project
         self._open_session = open_session
 
-    def run(self, folder: Path, *, tell: Tell) -> DemoResult:
+    def run(self, folder: Path, *, progress: Progress) -> DemoResult:
         """Make the lake in a folder of its own and show what Lumos does with it.
 
         Raises:
@@ -61,18 +62,18 @@ class DemoController:
         folder = folder.absolute()
         self.clean(folder)
         lake, report = folder / "lake", folder / "report.html"
-        tell("writing the lake")
+        progress.stage("writing the lake")
         with storing(folder):
             folder.mkdir(parents=True, exist_ok=True)
             (folder / _MARKER).touch()
         write_lake(lake)
         path = json.dumps(str(lake)).replace("$", "$$")
         (folder / SETTINGS_FILE).write_text(_SETTINGS.format(lake=path), encoding="utf-8")
-        with self._open_session(tell), self._open_project(folder) as project:
-            first = project.ingestion.ingest(tell=tell)
-            tell("changing the lake")
+        with self._open_session(progress.note), self._open_project(folder) as project:
+            first = project.ingestion.ingest(progress=progress)
+            progress.stage("changing the lake")
             evolve_lake(lake)
-            second = project.ingestion.ingest(tell=tell)
+            second = project.ingestion.ingest(progress=progress)
             summary = project.reports.write(report)
         return DemoResult(
             folder=str(folder),

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
+from lumos.core.changes import diff_datasets
 from lumos.core.controllers.results import DatasetCounts
-from lumos.core.controllers.storage_functions import OWN_EXTENSIONS, origin_of
-from lumos.core.models import LumosDataset, Urn, with_parts
-from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction, plan_dataset
+from lumos.core.controllers.storage_functions import OWN_EXTENSIONS
+from lumos.core.models import Change, LumosDataset, Urn, with_parts
+from lumos.core.models.origin import origin_of
+from lumos.feature.snapshot.import_plan import ImportMode, plan_dataset
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.import_controller import ImportTarget
-    from lumos.core.run_report import RunRecorder
+    from lumos.core.controllers.publishing import Publisher
+    from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.spark.pipeline import Pipeline
+    from lumos.spark.stages.rows import BuiltDataset
 
 
 @dataclass
@@ -25,7 +27,7 @@ class Scope:
     """What a scan was to look at, and what of it nobody could see."""
 
     roots: Mapping[str, str]
-    """The root folder of each source."""
+    """The root of each source."""
     incomplete: set[str] = field(default_factory=set)
     """Sources of which a part could not be listed."""
     closed: dict[str, list[str]] = field(default_factory=dict)
@@ -40,101 +42,112 @@ class Scope:
         )
 
 
+class _Step(NamedTuple):
+    """What is to be done with one dataset."""
+
+    found: BuiltDataset | None
+    """None where it is gone."""
+    dataset: LumosDataset
+    is_news: bool
+
+
 @dataclass
 class FoundDatasets:
-    """The datasets of one run, counted as they are published."""
+    """The datasets of one run against those of a catalog.
+
+    Only datasets that differ from what the catalog was last told are looked at one by one.
+    """
 
     scope: Scope
-    recorder: RunRecorder
-    found: int = 0
+    platform: MetadataPlatformInterface | None
+    """The catalog; None where there is none yet."""
     created: int = 0
     updated: int = 0
-    unchanged: int = 0
     removed: int = 0
-    formats: Counter[str] = field(default_factory=Counter)
+    changes: list[Change] = field(default_factory=list)
     touched: set[Urn] = field(default_factory=set)
-    datasets: list[LumosDataset] = field(default_factory=list)
 
-    def look_at(self, pipeline: Pipeline) -> None:
-        """Only gather what was found."""
-        for built in pipeline.datasets():
-            dataset = LumosDataset.from_json(orjson.loads(built.document))
-            self._see(dataset, built.warnings)
-            self.datasets.append(dataset)
+    def plan(self, pipeline: Pipeline) -> None:
+        """Find out what a run would do, and do nothing."""
+        for _ in self._planned(pipeline):
+            pass
 
-    def publish(self, pipeline: Pipeline, target: ImportTarget) -> None:
-        """Write what changed and retire what is gone, all in one transaction."""
-        platform, publisher, database = target
-        seen: set[str] = set()
-        with database.transaction():
-            for built in pipeline.datasets():
-                dataset = LumosDataset.from_json(orjson.loads(built.document))
-                self._see(dataset, built.warnings)
-                seen.add(dataset.urn)
-                present = platform.find_dataset(dataset.urn)
-                if present is not None and self.scope.hides_part_of(dataset, built.source):
-                    self.unchanged += 1  # half a look is no reason to change anything
-                    continue
-                wanted, action = _planned(present, dataset)
-                self._count(wanted, action)
-                if action is not PlannedAction.KEEP:
-                    publisher.publish(wanted)
-            for dataset in self._gone(pipeline, target, seen=seen):
-                publisher.retire(dataset)
-                self.touched.add(dataset.urn)
-                self.removed += 1
+    def publish(self, pipeline: Pipeline, publisher: Publisher) -> None:
+        """Write what differs and retire what is gone; the caller holds the transaction."""
+        seen: list[tuple[str, str]] = []
+        for step in self._planned(pipeline):
+            if step.found is None:
+                publisher.retire(step.dataset)
+                continue
+            if step.is_news:
+                publisher.publish(step.dataset)
+            seen.append((step.found.urn, step.found.hash))
+        if self.platform is not None:
+            self.platform.keep_found_states(seen)
 
-    def counts(self) -> DatasetCounts:
-        """Return what happened to the datasets."""
+    def counts(self, found: int) -> DatasetCounts:
+        """Return what happened to the datasets, of which so many were found."""
         return DatasetCounts(
-            found=self.found,
+            found=found,
             created=self.created,
             updated=self.updated,
-            unchanged=self.unchanged,
+            unchanged=found - self.created - self.updated,
             removed=self.removed,
         )
 
-    def _see(self, dataset: LumosDataset, warnings: str | None) -> None:
-        self.found += 1
-        self.formats[dataset.format or "unknown"] += 1
-        self.recorder.done(dataset.urn)
-        for text in orjson.loads(warnings) if warnings else ():
-            self.recorder.warning(f"{dataset.urn}: {text}")
+    def _planned(self, pipeline: Pipeline) -> Iterator[_Step]:
+        states = self._states()
+        for built in pipeline.differing(states):
+            found = LumosDataset.from_json(orjson.loads(built.document))
+            present = self.platform.find_dataset(found.urn) if self.platform else None
+            if present is not None and self.scope.hides_part_of(found, built.source):
+                continue  # half a look is no reason to change anything
+            wanted = _wanted(present, found)
+            if wanted != present:
+                self._count(present, wanted)
+            yield _Step(built, wanted, is_news=wanted != present)
+        for dataset in self._gone(pipeline, states):
+            self._count(dataset, None)
+            yield _Step(None, dataset, is_news=True)
 
-    def _count(self, dataset: LumosDataset, action: PlannedAction) -> None:
-        if action is PlannedAction.KEEP:
-            self.unchanged += 1
+    def _states(self) -> list[tuple[str, str]]:
+        if self.platform is None:
+            return []
+        return list(self.platform.found_states(sorted(self.scope.roots)))
+
+    def _count(self, present: LumosDataset | None, wanted: LumosDataset | None) -> None:
+        known = wanted or present
+        if known is None:
             return
-        self.touched.add(dataset.urn)
-        if action is PlannedAction.CREATE:
+        self.touched.add(known.urn)
+        self.changes.extend(diff_datasets(present, wanted))
+        if wanted is None:
+            self.removed += 1
+        elif present is None:
             self.created += 1
         else:
             self.updated += 1
 
-    def _gone(
-        self, pipeline: Pipeline, target: ImportTarget, *, seen: set[str]
-    ) -> list[LumosDataset]:
-        unreadable = pipeline.unreadable_datasets()
-        gone = []
-        for dataset in target.platform.list():
-            origin = origin_of(dataset)
-            if origin is None or dataset.urn in seen or origin in unreadable:
+    def _gone(self, pipeline: Pipeline, states: list[tuple[str, str]]) -> Iterator[LumosDataset]:
+        missing = pipeline.missing(states) if states else []
+        unreadable = pipeline.unreadable_datasets() if missing else set()
+        for urn in missing:
+            dataset = self.platform.find_dataset(urn) if self.platform else None
+            origin = origin_of(dataset) if dataset is not None else None
+            if dataset is None or origin is None or origin in unreadable:
                 continue
             root = self.scope.roots.get(origin.source)
             same_root = dataset.location is not None and dataset.location.path == root
             if same_root and origin.source not in self.scope.incomplete:
-                gone.append(dataset)
-        return gone
+                yield dataset
 
 
-def _planned(
-    present: LumosDataset | None, found: LumosDataset
-) -> tuple[LumosDataset, PlannedAction]:
-    planned = plan_dataset(present, found, mode=ImportMode.UPDATE)
+def _wanted(present: LumosDataset | None, found: LumosDataset) -> LumosDataset:
+    """Return a dataset as it is to be: as found, with what people added to it."""
+    planned = plan_dataset(present, found, mode=ImportMode.UPDATE).dataset
     if present is None:
-        return planned.dataset, planned.action
+        return planned
     others = {
         name: value for name, value in present.extensions.items() if name not in OWN_EXTENSIONS
     }
-    wanted = with_parts(planned.dataset, extensions={**others, **found.extensions})
-    return wanted, PlannedAction.KEEP if wanted == present else PlannedAction.UPDATE
+    return with_parts(planned, extensions={**others, **found.extensions})

@@ -15,7 +15,12 @@ import orjson
 
 from lumos.core.controllers.found_datasets import FoundDatasets, Scope
 from lumos.core.controllers.results import FileTotals, IngestResult, NewVersion, ReportedChange
-from lumos.core.controllers.storage_functions import LocalUnit, shown_path, storage_functions
+from lumos.core.controllers.storage_functions import (
+    READERS,
+    LocalUnit,
+    StorageFunctions,
+    shown_path,
+)
 from lumos.core.errors import (
     ConfigurationError,
     LumosError,
@@ -23,11 +28,13 @@ from lumos.core.errors import (
     UnreadableItemError,
     UsageError,
 )
+from lumos.core.models import LumosDataset
+from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.snapshot_files import storing
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
 from lumos.spark.failures import spark_failures
-from lumos.spark.file_index import FileIndex
+from lumos.spark.file_index import FileIndex, Origin
 from lumos.spark.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -35,8 +42,11 @@ if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.models import DatasetVersion
+    from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.settings import SourceEntry
+    from lumos.spark.file_index import IndexTables
     from lumos.spark.handles import SparkSession
+    from lumos.spark.pipeline import FileCounts
 
 Tell = Callable[[str], None]
 _WORK_PREFIX = "work-"
@@ -55,6 +65,27 @@ class _Sources(NamedTuple):
     roots: dict[str, str]
 
 
+class _Run(NamedTuple):
+    """What a run is to do."""
+
+    sources: _Sources
+    recorder: RunRecorder
+    full: bool
+    progress: Progress
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(READERS, self.sources.roots)
+
+
+class _Scanned(NamedTuple):
+    """What a run saw."""
+
+    pipeline: Pipeline
+    files: FileCounts
+    formats: dict[str, int]
+
+
 class IngestionController:
     """What `lumos ingest` and `lumos discover` do."""
 
@@ -64,6 +95,7 @@ class IngestionController:
         entries: Callable[[], Sequence[SourceEntry]],
         open_session: OpenSession,
         target: Callable[[], ImportTarget],
+        look_at_catalog: Callable[[], MetadataPlatformInterface | None],
         snapshots: Callable[[], SnapshotController],
         state_dir: Callable[[], Path],
         write_lock: Callable[[str], AbstractContextManager[None]],
@@ -75,6 +107,7 @@ class IngestionController:
         self._entries = entries
         self._open_session = open_session
         self._target = target
+        self._look_at_catalog = look_at_catalog
         self._snapshots = snapshots
         self._state_dir = state_dir
         self._write_lock = write_lock
@@ -87,9 +120,11 @@ class IngestionController:
         names: Sequence[str] = (),
         dry_run: bool = False,
         full: bool = False,
-        tell: Tell,
+        progress: Progress = SILENT,
     ) -> IngestResult:
         """Bring the catalog up to date with the sources of the settings, or some of them.
+
+        A dry run tells what would change and writes nothing.
 
         Raises:
             UsageError: there is no source, or none of that name.
@@ -98,18 +133,21 @@ class IngestionController:
         entries = self._chosen(names)
         recorder = RunRecorder("ingest", started_at=self._clock())
         sources = _planned(entries, recorder, skip=self._skipped())
+        run = _Run(sources, recorder, full=full, progress=progress)
         if dry_run:
-            return self._look(sources, recorder, full=full, tell=tell)
+            return self._look(run, self._look_at_catalog())
         with self._write_lock("ingest"):
-            result = self._ingested(sources, recorder, full=full, tell=tell)
+            result = self._ingested(run)
             self._keep_report(result.as_run_report())
         return result
 
-    def discover(self, entries: Sequence[SourceEntry], *, tell: Tell) -> IngestResult:
+    def discover(
+        self, entries: Sequence[SourceEntry], *, progress: Progress = SILENT
+    ) -> IngestResult:
         """Find the datasets of sources that no settings name; nothing is written."""
         recorder = RunRecorder("discover", started_at=self._clock())
         sources = _planned(entries, recorder, skip=self._skipped())
-        return self._look(sources, recorder, full=True, tell=tell)
+        return self._look(_Run(sources, recorder, full=True, progress=progress), None)
 
     def _skipped(self) -> tuple[str, ...]:
         return (str(self._state_dir().absolute()),)
@@ -127,31 +165,24 @@ class IngestionController:
                 raise UsageError(f"there is no source {name}", hint=f"known: {known}")
         return [entry for entry in entries if not names or entry.name in names]
 
-    def _look(
-        self, sources: _Sources, recorder: RunRecorder, *, full: bool, tell: Tell
-    ) -> IngestResult:
-        found = FoundDatasets(Scope(sources.roots), recorder)
+    def _look(self, run: _Run, catalog: MetadataPlatformInterface | None) -> IngestResult:
         with (
-            self._open_session(tell) as spark,
+            self._open_session(run.progress.note) as spark,
             tempfile.TemporaryDirectory(prefix="lumos-") as work,
             spark_failures(),
         ):
-            pipeline = Pipeline(spark, storage_functions(sources.roots), work=Path(work), tell=tell)
-            index = FileIndex(self._state_dir() / "file_index").read(spark)
-            counts = pipeline.run(sources.units, index, full=full)
-            failed = _record_problems(pipeline, found.scope, recorder=recorder)
-            found.look_at(pipeline)
-        return IngestResult.of(
-            recorder.finish(at=self._clock()),
-            files=FileTotals(**counts._asdict(), unreadable=failed),
-            datasets=found.counts(),
-            formats=dict(found.formats.most_common()),
-            found=tuple(found.datasets),
-        )
+            index = FileIndex(self._state_dir() / "file_index").read(spark, run.origin)
+            found, scanned = self._scanned(spark, run, work=Path(work), index=index)
+            found.platform = catalog
+            found.plan(scanned.pipeline)
+            datasets = tuple(
+                LumosDataset.from_json(orjson.loads(built.document))
+                for built in scanned.pipeline.found()
+            )
+        had_catalog = catalog is not None
+        return self._result(run, scanned, found=found, had_catalog=had_catalog, datasets=datasets)
 
-    def _ingested(
-        self, sources: _Sources, recorder: RunRecorder, *, full: bool, tell: Tell
-    ) -> IngestResult:
+    def _ingested(self, run: _Run) -> IngestResult:
         folder = self._state_dir() / "file_index"
         with storing(self._state_dir()):
             folder.mkdir(parents=True, exist_ok=True)
@@ -159,51 +190,68 @@ class IngestionController:
                 shutil.rmtree(leftover, ignore_errors=True)
             temporary = tempfile.TemporaryDirectory(prefix=_WORK_PREFIX, dir=self._state_dir())
         started = self._clock()
-        found = FoundDatasets(Scope(sources.roots), recorder)
-        with temporary as work, self._open_session(tell) as spark, spark_failures():
+        with temporary as work, self._open_session(run.progress.note) as spark, spark_failures():
             index = FileIndex(folder)
-            pipeline = Pipeline(spark, storage_functions(sources.roots), work=Path(work), tell=tell)
-            known = index.read(spark)
-            counts = pipeline.run(sources.units, known, full=full)
-            failed = _record_problems(pipeline, found.scope, recorder=recorder)
-            if not full:
-                _doubt_empty_sources(pipeline, found.scope, recorder=recorder)
-            tell("publishing")
-            found.publish(pipeline, self._target())
-            others = known.where(~known.source.isin(list(sources.roots)))
-            index.replace(others.unionByName(pipeline.facts()), run=f"{started:%Y%m%dT%H%M%S%f}")
-        files = FileTotals(**counts._asdict(), unreadable=failed)
-        return self._stored(recorder, files=files, found=found)
-
-    def _stored(
-        self, recorder: RunRecorder, *, files: FileTotals, found: FoundDatasets
-    ) -> IngestResult:
-        snapshots = self._snapshots()
-        earlier = snapshots.newest()
-        snapshot = snapshots.create()
-        changes: tuple[ReportedChange, ...] = ()
-        if earlier is not None and earlier != snapshot.id:
-            differing = snapshots.diff(earlier, snapshot.id).changes
-            changes = tuple(change for change in differing if change.dataset in found.touched)
-        versions = tuple(
-            NewVersion(
-                dataset=urn,
-                version=version.version,
-                previous_version=version.previous_version,
-                change_type=version.change_type,
-                backward_compatible=version.backward_compatible,
-            )
-            for urn in sorted({change.dataset for change in changes})
-            if (version := self._version_of(urn)) is not None
+            known = index.read(spark, run.origin)
+            found, scanned = self._scanned(spark, run, work=Path(work), index=known)
+            pipeline = scanned.pipeline
+            if not run.full:
+                _doubt_empty_sources(pipeline, found.scope, recorder=run.recorder)
+            run.progress.stage("publishing", unit="datasets")
+            earlier = self._snapshots().newest()
+            target = self._target()
+            found.platform = target.platform
+            with target.database.transaction():
+                found.publish(pipeline, target.publisher)
+            if pipeline.has_news:
+                index.replace(pipeline.tables, run.origin, run=f"{started:%Y%m%dT%H%M%S%f}")
+        run.progress.stage("storing the snapshot", unit="datasets")
+        snapshot = self._snapshots().create(reuse_identical=True)
+        return self._result(
+            run, scanned, found=found, had_catalog=earlier is not None, snapshot=snapshot.id
         )
+
+    def _scanned(
+        self, spark: SparkSession, run: _Run, *, work: Path, index: IndexTables | None
+    ) -> tuple[FoundDatasets, _Scanned]:
+        functions = StorageFunctions(run.sources.roots)
+        pipeline = Pipeline(spark, functions, work=work, progress=run.progress)
+        files = pipeline.run(run.sources.units, index, full=run.full)
+        found = FoundDatasets(Scope(run.sources.roots), None)
+        _record_problems(pipeline, found.scope, recorder=run.recorder)
+        formats = pipeline.found_by_format()
+        run.recorder.done_many(sum(formats.values()))
+        return found, _Scanned(pipeline, files, formats)
+
+    def _result(
+        self,
+        run: _Run,
+        scanned: _Scanned,
+        *,
+        found: FoundDatasets,
+        had_catalog: bool,
+        snapshot: str | None = None,
+        datasets: tuple[LumosDataset, ...] = (),
+    ) -> IngestResult:
+        """Say what a run did; on the first run everything is new, so nothing has changed."""
+        changes = sorted(
+            found.changes if had_catalog else (),
+            key=lambda change: (change.dataset, change.path, change.rule),
+        )
+        versions = {change.dataset: self._version_of(change.dataset) for change in changes}
         return IngestResult.of(
-            recorder.finish(at=self._clock()),
-            files=files,
-            datasets=found.counts(),
-            formats=dict(found.formats.most_common()),
-            snapshot=snapshot.id,
-            changes=changes,
-            versions=versions,
+            run.recorder.finish(at=self._clock()),
+            files=FileTotals(**scanned.files._asdict()),
+            datasets=found.counts(sum(scanned.formats.values())),
+            formats=scanned.formats,
+            snapshot=snapshot,
+            changes=tuple(map(ReportedChange.of, changes)),
+            versions=tuple(
+                NewVersion.of(urn, version)
+                for urn, version in sorted(versions.items())
+                if version is not None and snapshot is not None
+            ),
+            found=datasets,
         )
 
 
@@ -249,22 +297,22 @@ def _doubt_empty_sources(pipeline: Pipeline, scope: Scope, *, recorder: RunRecor
         )
 
 
-def _record_problems(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> int:
-    """Put everything that could not be listed or read into the report; return how many files."""
+def _record_problems(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> None:
+    """Put everything that could not be listed or read into the report, and what is odd."""
     for part in pipeline.unlisted():
         root = scope.roots[part.source]
         path = shown_path(root, part.path)
         scope.incomplete.add(part.source)
         scope.closed.setdefault(part.source, []).append(os.path.relpath(path, root))
         recorder.failed(path, UnreadableItemError(part.reason))
-    failed = 0
     for file in pipeline.unreadable():
-        failed += 1
         path = shown_path(scope.roots[file.source], file.path)
         recorder.failed(path, UnreadableItemError(file.reason), scope_seen=True)
     for odd in pipeline.warnings():
         path = shown_path(scope.roots[odd.source], odd.path)
         others = f" and {odd.files - 1:,} more" if odd.files > 1 else ""
-        for text in orjson.loads(odd.texts):
+        for text in orjson.loads(odd.text):
             recorder.warning(f"{path}{others}: {text}")
-    return failed
+    for urn, texts in pipeline.drift():
+        for text in orjson.loads(texts):
+            recorder.warning(f"{urn}: {text}")

@@ -6,7 +6,14 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, JsonValue
 
-from lumos.core.models import Change, LumosDataset, SchemaHistory, SnapshotStatistics, Urn
+from lumos.core.models import (
+    Change,
+    DatasetVersion,
+    LumosDataset,
+    SchemaHistory,
+    SnapshotStatistics,
+    Urn,
+)
 from lumos.core.models.base import CanonicalModel
 from lumos.core.platform.interface import SearchPage
 from lumos.core.run_report import RunReport
@@ -198,6 +205,16 @@ class NewVersion(_Result):
     previous_version: str | None
     change_type: str | None
     backward_compatible: bool | None
+
+    @classmethod
+    def of(cls, dataset: Urn, version: DatasetVersion) -> NewVersion:
+        return cls(
+            dataset=dataset,
+            version=version.version,
+            previous_version=version.previous_version,
+            change_type=version.change_type,
+            backward_compatible=version.backward_compatible,
+        )
 
 
 class IngestResult(RunReport):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,18 +15,33 @@ from lumos.core.controllers.results import (
     ValidationResult,
     Verification,
 )
+from lumos.core.errors import LumosError
 from lumos.core.platform.interface import MetadataPlatformInterface
-from lumos.feature.snapshot.diff import diff_snapshots
+from lumos.feature.snapshot.diff import diff_snapshots, diff_tasks
+from lumos.feature.snapshot.engine_choice import SPARK_FROM_BYTES, Engine
 from lumos.feature.snapshot.export import document_chunks, export_document
-from lumos.feature.snapshot.source import LoadedSource, SnapshotSource, open_source
+from lumos.feature.snapshot.source import (
+    LoadedSource,
+    SnapshotSource,
+    StoredSource,
+    open_source,
+    opened_stored,
+)
 from lumos.feature.snapshot.validation import validate
 
 if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Clock
     from lumos.core.store.manifest import SnapshotInfo
     from lumos.core.store.snapshot_store import SnapshotStore
+    from lumos.feature.snapshot.bucket_work import BucketEngine
+    from lumos.feature.snapshot.engines import Engines
 
+Tell = Callable[[str], None]
 PlatformOf = Callable[[str | None], MetadataPlatformInterface]
+
+
+def _tell_nobody(_text: str) -> None:
+    pass
 
 
 class SnapshotController:
@@ -37,10 +53,12 @@ class SnapshotController:
         *,
         platform_of: PlatformOf,
         platform_names: tuple[str, ...],
+        engines: Engines,
         clock: Clock,
     ) -> None:
         """Take the store and a way to the catalogs, the default one under the name None."""
         self._store = store
+        self._engines = engines
         self._platform_of = platform_of
         self._platform_names = platform_names
         self._clock = clock
@@ -76,10 +94,13 @@ class SnapshotController:
         platform: str | None = None,
         snapshot: str | None = None,
         pretty: bool = True,
+        engine: Engine = Engine.AUTO,
+        tell: Tell = _tell_nobody,
     ) -> ExportResult:
         """Write a catalog, or a stored snapshot, as one document."""
         source = self._exported(platform, snapshot)
-        export_document(source, output, pretty=pretty)
+        with self._engine("export", engine, size=_plain_bytes(source), tell=tell) as worker:
+            export_document(source, output, pretty=pretty, engine=worker)
         return ExportResult(output=str(output), source=source.name, statistics=source.statistics)
 
     def export_chunks(
@@ -89,19 +110,36 @@ class SnapshotController:
         platform: str | None = None,
         snapshot: str | None = None,
         pretty: bool = True,
+        engine: Engine = Engine.AUTO,
+        tell: Tell = _tell_nobody,
     ) -> Iterator[bytes]:
         """Yield the document of a catalog or snapshot in pieces."""
-        return document_chunks(self._exported(platform, snapshot), spill_folder, pretty=pretty)
+        source = self._exported(platform, snapshot)
+        with self._engine("export", engine, size=_plain_bytes(source), tell=tell) as worker:
+            yield from document_chunks(source, spill_folder, pretty=pretty, engine=worker)
 
-    def validate(self, reference: str) -> ValidationResult:
+    def validate(
+        self, reference: str, *, engine: Engine = Engine.AUTO, tell: Tell = _tell_nobody
+    ) -> ValidationResult:
         """Check a snapshot in any form."""
-        return ValidationResult.model_validate(validate(reference, store=self._store).as_json())
+        size = self._stored_bytes(reference)
+        with self._engine("validate", engine, size=size, tell=tell) as worker:
+            report = validate(reference, store=self._store, engine=worker)
+        return ValidationResult.model_validate(report.as_json())
 
-    def diff(self, source: str, target: str) -> DiffResult:
+    def diff(
+        self,
+        source: str,
+        target: str,
+        *,
+        engine: Engine = Engine.AUTO,
+        tell: Tell = _tell_nobody,
+    ) -> DiffResult:
         """Compare two snapshots, each a file, a folder, an id, `latest` or a catalog's name."""
-        found = diff_snapshots(
-            self.opened(source), self.opened(target), diff_datasets=diff_datasets
-        )
+        old, new = self.opened(source), self.opened(target)
+        size = sum(pair.plain_bytes() for pair in diff_tasks(old, new))
+        with self._engine("diff", engine, size=size, tell=tell) as worker:
+            found = diff_snapshots(old, new, diff_datasets=diff_datasets, engine=worker)
         return DiffResult.model_validate(found.as_json())
 
     def opened(self, reference: str) -> SnapshotSource:
@@ -115,3 +153,22 @@ class SnapshotController:
             return open_source(snapshot, store=self._store)
         adapter = self._platform_of(platform)
         return LoadedSource(adapter.export_all(at=self._clock()), adapter.name)
+
+    def _engine(
+        self, operation: str, engine: Engine, *, size: int, tell: Tell
+    ) -> AbstractContextManager[BucketEngine]:
+        """Open the engine for an operation that has so many bytes of plain lines to read."""
+        least = SPARK_FROM_BYTES.get(operation)
+        worth_spark = least is not None and size >= least
+        return self._engines.opened(engine, worth_spark=worth_spark, tell=tell)
+
+    def _stored_bytes(self, reference: str) -> int:
+        try:
+            stored = opened_stored(reference, store=self._store)
+        except LumosError:  # told by the operation itself
+            return 0
+        return stored.info.plain_bytes if stored else 0
+
+
+def _plain_bytes(source: SnapshotSource) -> int:
+    return source.stored.info.plain_bytes if isinstance(source, StoredSource) else 0

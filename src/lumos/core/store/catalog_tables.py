@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
 from lumos.core.models.base import sha256_of
+from lumos.core.models.origin import origin_of
 from lumos.core.store.documents import as_model, as_moment, as_object, as_text, checked_key
 from lumos.core.store.search import SearchIndex, SearchText, label, labels_of
 from lumos.core.store.search_words import name_key
@@ -30,14 +31,14 @@ FROM datasets d
 """
 _PUT_DATASET = """
 INSERT INTO datasets (urn, name, name_key, platform, format, contract_hash, version,
-                      quality_score, document, updated_at)
+                      quality_score, document, origin, updated_at)
 VALUES (:urn, :name, :name_key, :platform, :format, :contract_hash, :version,
-        :quality_score, :document, :updated_at)
+        :quality_score, :document, :origin, :updated_at)
 ON CONFLICT (urn) DO UPDATE SET
     name = excluded.name, name_key = excluded.name_key, platform = excluded.platform,
     format = excluded.format, contract_hash = excluded.contract_hash, version = excluded.version,
     quality_score = excluded.quality_score, document = excluded.document,
-    updated_at = excluded.updated_at
+    origin = excluded.origin, found_hash = NULL, updated_at = excluded.updated_at
 """
 _PUT_EDGE = """
 INSERT INTO lineage_edges (edge_key, upstream_urn, downstream_urn, document, updated_at)
@@ -89,6 +90,27 @@ class CatalogTables:
             self._database.execute(_PUT_DATASET, {**row, "updated_at": as_moment(at)})
             self._put_search(whole)
         return True
+
+    def found_states(self, sources: Sequence[str]) -> list[tuple[str, str]]:
+        """Return URN and hash of what ingestion last found in some sources.
+
+        The hash is empty where anybody else changed the dataset since.
+        """
+        states: list[tuple[str, str]] = []
+        for source in sources:
+            rows = self._database.query(
+                "SELECT urn, found_hash FROM datasets WHERE origin = :source ORDER BY urn",
+                {"source": as_key(source)},
+            )
+            states += [(row.text("urn"), row.optional_text("found_hash") or "") for row in rows]
+        return states
+
+    def put_found_states(self, states: Sequence[tuple[str, str]]) -> None:
+        """Keep the hashes of datasets that ingestion found, for `found_states`."""
+        self._database.execute_many(
+            "UPDATE datasets SET found_hash = :hash WHERE urn = :urn",
+            ({"urn": urn, "hash": digest} for urn, digest in states),
+        )
 
     def hold_dataset(self, urn: str) -> None:
         """Keep all others from changing a dataset until the caller's transaction ends."""
@@ -314,6 +336,7 @@ def _dataset_row(dataset: LumosDataset) -> dict[str, SqlValue]:
         "version": storable(dataset.version) if dataset.version else None,
         "quality_score": dataset.quality.score if dataset.quality else None,
         "document": as_text(document),
+        "origin": as_key(origin.source) if (origin := origin_of(dataset)) else None,
     }
 
 

@@ -35,8 +35,8 @@ def demo(
         removed = application.demo.clean(path)
         print_line(f"removed {path}" if removed else f"there is no demo in {path}")
         return
-    with progress("demo") as tell:
-        result = application.demo.run(path, tell=tell)
+    with progress("demo") as shown:
+        result = application.demo.run(path, progress=shown)
     if as_json:
         print_json(result.as_json())
     else:

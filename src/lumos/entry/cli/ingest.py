@@ -53,9 +53,9 @@ def ingest(
     application: Application = context.obj
     if config is not None:
         application.use_settings(config)
-    with progress("ingest") as tell:
+    with progress("ingest") as shown:
         result = application.ingestion.ingest(
-            names=source or (), dry_run=dry_run, full=full, tell=tell
+            names=source or (), dry_run=dry_run, full=full, progress=shown
         )
     _print(result, strict=strict, as_json=as_json)
 
@@ -71,8 +71,8 @@ def discover(
     Example: lumos discover ./lake
     """
     application: Application = context.obj
-    with progress("discover") as tell:
-        result = application.ingestion.discover(application.entries_of(prefix), tell=tell)
+    with progress("discover") as shown:
+        result = application.ingestion.discover(application.entries_of(prefix), progress=shown)
     _print(result, strict=strict, as_json=as_json)
 
 

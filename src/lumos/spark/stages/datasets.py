@@ -1,120 +1,99 @@
-"""From facts to datasets: the distinct schemas of each dataset become one."""
+"""From what files hold to datasets: one fold per dataset, on executors, in one shuffle."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-from lumos.spark.stages.arrow_rows import batches
+from lumos.spark.stages.arrow_rows import batches, rows
+from lumos.spark.stages.rows import DATASETS, BuiltDataset, FileRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-_DATASET = ["source", "dataset", "format"]
-DATASETS = "source string, urn string, document string, warnings string"
+_PIECES = "source string, dataset string, state binary, fingerprint string, schema string"
+_MOST_FOLDS = 10_000
 
 
-class SchemaGroup(NamedTuple):
-    """The files of a dataset that have one schema."""
+class Fold(Protocol):
+    """Adds up what is known of the files of one dataset."""
 
-    fingerprint: str
-    schema: str
-    files: int
-    bytes: int
-    rows: int | None
-    files_with_rows: int
-    newest_us: int
+    def add(self, file: FileRow) -> None: ...
+    def merge(self, other: Self) -> None: ...
+    def to_bytes(self) -> bytes: ...
 
 
-class LayoutGroup(NamedTuple):
-    """The files of a dataset that lie alike."""
-
-    layout: str
-    files: int
-
-
-class DatasetGroup(NamedTuple):
+class DatasetPieces(NamedTuple):
     """Everything known of one dataset, however many files it has."""
 
     source: str
     dataset: str
-    format: str
-    formats: Sequence[str]
-    partitions: int
-    layouts: Sequence[LayoutGroup]
-    schemas: Sequence[SchemaGroup]
+    states: Sequence[bytes]
+    schemas: Mapping[str, str]
 
 
-class BuiltDataset(NamedTuple):
-    """A dataset as canonical JSON."""
-
-    source: str
-    urn: str
-    document: str
-    warnings: str | None
+NewFold = Callable[[], Fold]
+BuildDatasets = Callable[[DatasetPieces], Iterable[BuiltDataset]]
 
 
-BuildDataset = Callable[[DatasetGroup], BuiltDataset]
-
-
-def summarise(places: DataFrame, facts: DataFrame) -> DataFrame:
-    """Return one row per dataset, its files counted by schema; nothing grows with the files."""
-    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
-
-    located = places.where("error IS NULL").drop("size", "mtime_us", "error")
-    files = located.join(facts, ["source", "path"])
-    readable = files.where("reason IS NULL")
-    by_schema = readable.groupBy(*_DATASET, "fingerprint").agg(
-        F.any_value("schema").alias("schema"),
-        F.count("*").alias("files"),
-        F.sum("size").alias("bytes"),
-        F.sum("rows").alias("rows"),
-        F.count("rows").alias("files_with_rows"),
-        F.max("mtime_us").alias("newest_us"),
-    )
-    schemas = by_schema.groupBy(*_DATASET).agg(
-        F.array_sort(
-            F.collect_list(
-                F.struct(
-                    "fingerprint",
-                    "schema",
-                    "files",
-                    "bytes",
-                    "rows",
-                    "files_with_rows",
-                    "newest_us",
-                )
-            )
-        ).alias("schemas")
-    )
-    by_layout = readable.groupBy(*_DATASET, "layout").agg(F.count("*").alias("files"))
-    layouts = by_layout.groupBy(*_DATASET).agg(
-        F.array_sort(F.collect_list(F.struct("layout", "files"))).alias("layouts")
-    )
-    partitions = readable.groupBy(*_DATASET).agg(F.countDistinct("partition").alias("partitions"))
-    formats = readable.groupBy("source", "dataset").agg(
-        F.sort_array(F.collect_set("format")).alias("formats")
-    )
-    return (
-        schemas.join(layouts, _DATASET)
-        .join(partitions, _DATASET)
-        .join(formats, ["source", "dataset"])
-    )
-
-
-def build_datasets(groups: DataFrame, build: BuildDataset) -> DataFrame:
-    """Turn each group into a canonical dataset."""
+def fold_files(items: DataFrame, new_fold: NewFold) -> DataFrame:
+    """Add up the files of each dataset, as far as they lie in one task."""
+    readable = items.where("reason IS NULL AND skipped IS NULL AND dataset IS NOT NULL")
+    files = readable.select("source", "dataset", *FileRow._fields)
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in parts:
-            yield from batches(map(build, map(_group, part.to_pylist())), DATASETS)
+        yield from batches(_folded(parts, new_fold), _PIECES)
 
-    return groups.mapInArrow(run, DATASETS)
+    return files.mapInArrow(run, _PIECES)
 
 
-def _group(row: dict[str, object]) -> DatasetGroup:
-    values = cast("dict[str, Any]", row)
-    schemas = [SchemaGroup(**schema) for schema in values["schemas"]]
-    layouts = [LayoutGroup(**layout) for layout in values["layouts"]]
-    return DatasetGroup(**{**values, "schemas": schemas, "layouts": layouts})
+def _folded(parts: Iterator[pa.RecordBatch], new_fold: NewFold) -> Iterator[tuple[object, ...]]:
+    folds: dict[tuple[object, object], Fold] = {}
+    for part in parts:
+        for source, dataset, *file in rows(part, ("source", "dataset", *FileRow._fields)):
+            fold = folds.get((source, dataset))
+            if fold is None:
+                if len(folds) >= _MOST_FOLDS:  # what is added up so far goes on its way
+                    yield from _pieces(folds)
+                    folds.clear()
+                fold = folds[source, dataset] = new_fold()
+            fold.add(FileRow(*file))  # type: ignore[arg-type]
+    yield from _pieces(folds)
+
+
+def _pieces(folds: Mapping[tuple[object, object], Fold]) -> Iterator[tuple[object, ...]]:
+    for (source, dataset), fold in folds.items():
+        yield source, dataset, fold.to_bytes(), None, None
+
+
+def build_datasets(folded: DataFrame, schemas: DataFrame, build: BuildDatasets) -> DataFrame:
+    """Bring the pieces of each dataset together and build it."""
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+    texts = schemas.select(
+        "source", "dataset", F.lit(None).cast("binary").alias("state"), "fingerprint", "schema"
+    )
+    pieces = folded.unionByName(texts).repartition("source", "dataset")
+    ordered = pieces.sortWithinPartitions("source", "dataset")
+
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches(_built(parts, build), DATASETS)
+
+    return ordered.mapInArrow(run, DATASETS)
+
+
+def _built(parts: Iterator[pa.RecordBatch], build: BuildDatasets) -> Iterator[BuiltDataset]:
+    columns = ("source", "dataset", "state", "fingerprint", "schema")
+    every = (row for part in parts for row in rows(part, columns))
+    for (source, dataset), group in groupby(every, key=lambda row: row[:2]):
+        states: list[bytes] = []
+        schemas: dict[str, str] = {}
+        for _, _, state, fingerprint, schema in group:
+            if state is not None:
+                states.append(state)  # type: ignore[arg-type]
+            else:
+                schemas[str(fingerprint)] = str(schema)
+        if states:
+            yield from build(DatasetPieces(str(source), str(dataset), sorted(states), schemas))

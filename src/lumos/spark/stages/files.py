@@ -1,41 +1,21 @@
-"""From sources to files: list them, and give each its place in a dataset."""
+"""From sources to files: list them on executors, and make one row of each table's log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from lumos.spark.stages.arrow_rows import batches, rows
+from lumos.spark.stages.arrow_rows import batches, names_of, rows
+from lumos.spark.stages.rows import LISTED, ListedFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 UNITS = "source string, unit string"
-FILES = "source string, path binary, size long, mtime_us long, error string"
-PLACES = f"{FILES}, dataset string, layout string, partition string"
-
-
-class ListedFile(NamedTuple):
-    """A file of a source, or a part of it that could not be listed."""
-
-    source: str
-    path: bytes
-    size: int | None
-    mtime_us: int | None
-    error: str | None = None
-
-
-class Place(NamedTuple):
-    """Where a file belongs, all as text: its dataset, and the partition that it lies in."""
-
-    dataset: str
-    layout: str
-    partition: str
-
 
 ListUnit = Callable[[str, str], Iterable[ListedFile]]
-PlaceOf = Callable[[bytes], Place | None]
+IsInTable = Callable[[str, bytes], bool]
 
 
 def units_frame(spark: SparkSession, units: Iterable[tuple[str, str]]) -> DataFrame:
@@ -48,25 +28,53 @@ def list_files(units: DataFrame, list_unit: ListUnit) -> DataFrame:
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in parts:
-            for source, unit in rows(part, "source", "unit"):
-                yield from batches(list_unit(str(source), str(unit)), FILES)
+            for source, unit in rows(part, names_of(UNITS)):
+                yield from batches(list_unit(str(source), str(unit)), LISTED)
 
-    return units.mapInArrow(run, FILES)
+    return units.mapInArrow(run, LISTED)
 
 
-def place_files(files: DataFrame, place_of: PlaceOf) -> DataFrame:
-    """Give each file its dataset and partition; housekeeping files are left out."""
+def tables(listed: DataFrame, formats: Sequence[str]) -> DataFrame:
+    """Return one row per table, with the size and newest time of its log in place of a file's.
 
-    def placed(part: pa.RecordBatch) -> Iterator[tuple[object, ...]]:
-        for row in rows(part, "source", "path", "size", "mtime_us", "error"):
-            _, path, _, _, error = row
-            if error is not None:
-                yield (*row, *[None] * len(Place._fields))
-            elif place := place_of(cast("bytes", path)):
-                yield (*row, *place)
+    A table that several formats describe is the foremost of `formats`.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+    ranked = F.array(*map(F.lit, formats))
+    anchored = F.when(F.col("anchor"), F.array_position(ranked, F.col("kind")))
+    # The number of log files stands for a listing's ETag: a log only ever grows or is rewritten.
+    number = F.concat(F.count("*").cast("string"), F.lit("/"), F.coalesce(F.max("etag"), F.lit("")))
+    summed = (
+        listed.where("kind IS NOT NULL")
+        .groupBy("source", "path")
+        .agg(
+            F.sum("size").alias("size"),
+            F.max("mtime_us").alias("mtime_us"),
+            number.alias("etag"),
+            F.min(anchored).alias("rank"),
+        )
+        .where("rank IS NOT NULL")
+    )
+    kind = F.element_at(ranked, F.col("rank").cast("int")).alias("kind")
+    return summed.select("source", "path", "size", "mtime_us", "etag", kind)
+
+
+def loose_files(listed: DataFrame, is_in_table: IsInTable | None) -> DataFrame:
+    """Return the files that belong to no table."""
+    columns = ["source", "path", "size", "mtime_us", "etag", "kind"]
+    files = listed.where("error IS NULL AND kind IS NULL").select(*columns)
+    if is_in_table is None:
+        return files
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in parts:
-            yield from batches(placed(part), PLACES)
+        import pyarrow as pa
 
-    return files.mapInArrow(run, PLACES)
+        for part in parts:
+            loose = [
+                not is_in_table(str(source), bytes(path))  # type: ignore[call-overload]
+                for source, path in rows(part, ("source", "path"))
+            ]
+            yield part.filter(pa.array(loose, pa.bool_()))
+
+    return files.mapInArrow(run, files.schema)

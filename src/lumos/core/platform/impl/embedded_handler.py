@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self, cast
 
@@ -116,6 +116,14 @@ class EmbeddedHandler(MetadataPlatformInterface):
     ) -> Iterator[LumosDataset]:
         _at_least("page_size", page_size, least=1)
         return self._pages(platform, page_size)
+
+    @override
+    def found_states(self, sources: Sequence[str]) -> Iterable[tuple[str, str]]:
+        return self._tables.found_states(sources)
+
+    @override
+    def keep_found_states(self, states: Sequence[tuple[str, str]]) -> None:
+        self._tables.put_found_states(states)
 
     @override
     def emit_edge(self, edge: LineageEdge) -> None:

@@ -1,0 +1,27 @@
+"""Which source ingestion found a dataset in, kept with the dataset as an extension."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from lumos.core.models.dataset import LumosDataset
+
+ORIGIN = "lumos"
+"""The name of the extension."""
+
+
+class Origin(NamedTuple):
+    """The source that a dataset was found in, and its place there."""
+
+    source: str
+    dataset: str
+
+
+def origin_of(dataset: LumosDataset) -> Origin | None:
+    """Return where a dataset was found, if ingestion found it."""
+    origin = dataset.extensions.get(ORIGIN)
+    if not isinstance(origin, Mapping):
+        return None
+    return Origin(str(origin.get("source")), str(origin.get("dataset")))

@@ -1,0 +1,31 @@
+"""What differs between the datasets found and those that the catalog was last told of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+STATES = "urn string, hash string"
+
+
+def states_frame(spark: SparkSession, states: Iterable[tuple[str, str]]) -> DataFrame:
+    """Return what the catalog was last told, as URN and hash."""
+    import pyarrow as pa
+
+    pairs = list(states)
+    return spark.createDataFrame(
+        pa.table(
+            {
+                "urn": pa.array([urn for urn, _ in pairs], pa.string()),
+                "hash": pa.array([digest for _, digest in pairs], pa.string()),
+            }
+        )
+    )
+
+
+def differing(datasets: DataFrame, states: DataFrame) -> DataFrame:
+    """Return the datasets that the catalog does not know as they are now."""
+    return datasets.join(states, ["urn", "hash"], "left_anti")

@@ -1,0 +1,90 @@
+"""What differs between a listing and what earlier runs knew: only that has to be read again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lumos.spark.stages.rows import FILE_PART
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+DELTA = (
+    "source string, path binary, size long, mtime_us long, etag string, kind string, "
+    "status string, old_dataset string"
+)
+SAME, NEW, CHANGED, GONE = "same", "new", "changed", "gone"
+_KEY = ["source", "path"]
+
+
+def compared(
+    listed: DataFrame, index: DataFrame, *, sources: Sequence[str], full: bool
+) -> DataFrame:
+    """Give every file that is there, or was, its status.
+
+    Args:
+        listed: the files and tables that are there now.
+        index: what earlier runs knew.
+        sources: those that were listed; what others had is left alone.
+        full: take every file as changed.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+    known = index.where((F.col("part") == FILE_PART) & F.col("source").isin(list(sources))).select(
+        *_KEY,
+        F.col("size").alias("old_size"),
+        F.col("mtime_us").alias("old_mtime_us"),
+        F.col("etag").alias("old_etag"),
+        F.col("dataset").alias("old_dataset"),
+        F.col("retry").alias("old_retry"),
+        F.lit(True).alias("was_there"),
+    )
+    both = listed.withColumn("is_there", F.lit(True)).join(known, _KEY, "full_outer")
+    as_it_was = (
+        (F.col("size") == F.col("old_size"))
+        & (F.col("mtime_us") == F.col("old_mtime_us"))
+        & F.col("etag").eqNullSafe(F.col("old_etag"))
+        # A reason that may pass by itself, such as a missing permission, is looked at again.
+        & ~F.col("old_retry")
+    )
+    status = (
+        F.when(F.col("was_there").isNull(), NEW)
+        .when(F.col("is_there").isNull(), GONE)
+        .when(as_it_was & F.lit(not full), SAME)
+        .otherwise(CHANGED)
+    )
+    return both.select(
+        *_KEY, "size", "mtime_us", "etag", "kind", status.alias("status"), "old_dataset"
+    )
+
+
+def to_read(delta: DataFrame) -> DataFrame:
+    """Return the files and tables that have to be opened."""
+    return delta.where(f"status <> '{GONE}'").drop("status", "old_dataset")
+
+
+def kept(index: DataFrame, delta: DataFrame) -> DataFrame:
+    """Return what is still true of what earlier runs knew, for all sources."""
+    return index.join(delta.select(*_KEY), _KEY, "left_anti")
+
+
+def carried(index: DataFrame, read: DataFrame) -> DataFrame:
+    """Return what was read before from files that cannot be read now.
+
+    A dataset keeps the columns of such files: nobody saw that they are gone.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+    failed = read.where("reason IS NOT NULL").select(*_KEY).distinct()
+    good = index.where("reason IS NULL AND skipped IS NULL AND dataset IS NOT NULL")
+    return good.join(failed, _KEY, "left_semi").withColumn("part", F.lit(-1).cast("long"))
+
+
+def affected(delta: DataFrame, read: DataFrame) -> DataFrame:
+    """Return the datasets that have to be put together anew."""
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+    before = delta.select("source", F.col("old_dataset").alias("dataset"))
+    now = read.select("source", "dataset")
+    return before.unionByName(now).where("dataset IS NOT NULL").distinct()

@@ -1,0 +1,47 @@
+"""From files to what is in them: footers, headers and samples, read on executors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from lumos.spark.stages.arrow_rows import batches, rows
+from lumos.spark.stages.rows import READ, ItemToRead, Place, ReadOutcome
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+ReadItems = Callable[[Iterable[ItemToRead]], Iterator[tuple[ItemToRead, ReadOutcome]]]
+_NOWHERE = (None,) * len(Place._fields)
+
+
+def read_items(items: DataFrame, read: ReadItems) -> DataFrame:
+    """Open every file and table where this runs."""
+
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        outcomes = read(_items(parts))
+        yield from batches(_with_schemas_once(outcomes), READ)
+
+    return items.mapInArrow(run, READ)
+
+
+def _items(parts: Iterator[pa.RecordBatch]) -> Iterator[ItemToRead]:
+    for part in parts:
+        for row in rows(part, ItemToRead._fields):
+            yield ItemToRead(*row)  # type: ignore[arg-type]
+
+
+def _with_schemas_once(
+    outcomes: Iterable[tuple[ItemToRead, ReadOutcome]],
+) -> Iterator[tuple[object, ...]]:
+    """Yield a row for each outcome, with its schema only where a task meets it first."""
+    shipped: set[tuple[str, str | None, str | None]] = set()
+    for item, outcome in outcomes:
+        part, place, *facts, schema = outcome
+        key = (item.source, place.dataset if place else None, outcome.fingerprint)
+        if key in shipped:
+            schema = None
+        shipped.add(key)
+        yield (*item, part, *(place or _NOWHERE), *facts, schema)
+
