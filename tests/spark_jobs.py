@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING
 
 from lumos.core.errors import LumosError
 from lumos.core.settings import SparkSettings
+from lumos.spark import session as session_module
 from lumos.spark.class_archive import SWITCH
 from lumos.spark.session import spark_session
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+
+JAVA = "LUMOS_TEST_JAVA_HOME"
 
 
 def squares(session: SparkSession) -> dict[str, object]:
@@ -85,15 +89,23 @@ def run_job(job: str, *, cache: Path, **settings: object) -> dict[str, object]:
 
 
 def run_jobs(
-    job: str, settings: Sequence[Mapping[str, object]], *, cache: Path
+    job: str,
+    settings: Sequence[Mapping[str, object]],
+    *,
+    cache: Path,
+    java_home: Path | None = None,
 ) -> list[dict[str, object]]:
-    """Run a job with one session after the other in the same process."""
+    """Run a job with one session after the other in the same process.
+
+    With a Java of its own, a start with a class archive is given up after ten seconds.
+    """
+    own_java = {JAVA: str(java_home)} if java_home else {}
     process = subprocess.run(
         [sys.executable, __file__, job, json.dumps(settings), cache],
         check=False,
         capture_output=True,
         text=True,
-        env=os.environ | {SWITCH: "existing"},
+        env=os.environ | {SWITCH: "existing"} | own_java,
     )
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
@@ -111,6 +123,9 @@ def answer_of(job: str, values: dict[str, object], *, cache: Path) -> dict[str, 
     before = dict(os.environ)
     # Without JAVA_HOME and PATH the Java of the wheel is the only one to be found.
     known = {name: os.environ[name] for name in ("HOME", SWITCH) if name in os.environ}
+    if home := os.environ.get(JAVA):
+        known["JAVA_HOME"] = home
+        session_module._ARCHIVE_SECONDS = 10.0
     try:
         with spark_session(settings, environment=known, cache_dir=cache) as session:
             answer = JOBS[job](session)

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyspark
 import pytest
 
-from lumos.spark.class_archive import ClassArchive, trainer_command
+from lumos.spark.class_archive import ClassArchive, class_archive, trainer_command
 from lumos.spark.java import find_java
 from lumos.spark.session import SparkUnavailableError, _started
-from spark_jobs import run_job
+from spark_jobs import run_job, run_jobs
+
+STUCK_JAVA = """\
+#!/bin/sh
+case " $* " in
+    *-XshowSettings*) {real} "$@" 2>&1 | sed "s|java.home = .*|java.home = {home}|" ;;
+    *SharedArchiveFile*|*AOTCache=*) touch {home}/stuck; exec sleep 600 ;;
+    *) exec {real} "$@" ;;
+esac
+"""
 
 
 @pytest.fixture(scope="module")
@@ -41,18 +52,70 @@ def test_the_jvm_maps_the_archive_and_runs_with_c1_and_the_serial_collector(
 def test_making_the_archive_leaves_nothing_else_behind(spark_archive: Path) -> None:
     left = {path.suffix for path in spark_archive.parent.iterdir()}
 
-    assert left == {".jsa", ".lock"}
+    assert left == {".jsa", ".lock", ".seal"}
 
 
-def test_an_archive_that_is_cut_off_does_no_harm(spark_archive: Path, tmp_path: Path) -> None:
-    broken = tmp_path / "spark" / spark_archive.name
-    broken.parent.mkdir()
-    shutil.copy(spark_archive, broken)
-    os.truncate(broken, 1_000_000)
+def copied(archive: Path, cache: Path) -> Path:
+    """Copy an archive and its seal into another cache."""
+    copy = cache / "spark" / archive.name
+    copy.parent.mkdir()
+    for path in (archive, archive.with_suffix(".seal")):
+        shutil.copy2(path, copy.with_suffix(path.suffix))
+    copy.chmod(0o644)
+    return copy
+
+
+def test_a_damaged_archive_is_noticed_and_removed(spark_archive: Path, tmp_path: Path) -> None:
+    broken = copied(spark_archive, tmp_path)
+    with broken.open("r+b") as file:
+        file.seek(broken.stat().st_size // 2)
+        file.write(bytes(4_096))
 
     answer = run_job("levers", cache=tmp_path, master="local[2]")
 
     assert (answer["count"], answer["mapped"]) == (10, [])
+    assert not broken.exists()
+
+
+def test_damage_that_nobody_noticed_does_no_harm(spark_archive: Path, tmp_path: Path) -> None:
+    broken = copied(spark_archive, tmp_path)
+    status = broken.stat()
+    with broken.open("r+b") as file:
+        chance = random.Random(3)
+        for _ in range(200):
+            file.seek(chance.randrange(status.st_size // 8, status.st_size - 4_096))
+            file.write(chance.randbytes(64))
+    os.utime(broken, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    answer = run_job("levers", cache=tmp_path, master="local[2]")
+
+    assert answer["count"] == 10
+
+
+def test_a_jvm_that_an_archive_keeps_from_starting_is_killed_and_started_without(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "java"
+    real = find_java({"HOME": os.environ.get("HOME", str(Path.home()))}).home / "bin" / "java"
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(STUCK_JAVA.format(real=real, home=home))
+    program.chmod(0o755)
+    runtime = find_java({"JAVA_HOME": str(home)})
+    spark_home = Path(pyspark.__file__).parent
+    archive = class_archive(runtime, spark_home=spark_home, cache_dir=tmp_path / "cache")
+    archive.path.parent.mkdir(parents=True)
+    made = tmp_path / "made.jsa"
+    made.write_bytes(b"the JVM never gets as far as reading this")
+    archive.put(made)
+
+    (answer,) = run_jobs(
+        "levers", [{"master": "local[2]"}], cache=tmp_path / "cache", java_home=home
+    )
+
+    assert answer["count"] == 10
+    assert (home / "stuck").exists()
+    assert not archive.path.exists()
 
 
 def test_an_archive_that_keeps_the_jvm_from_starting_is_done_without_and_removed(
@@ -64,7 +127,9 @@ def test_an_archive_that_keeps_the_jvm_from_starting_is_done_without_and_removed
     started_with = []
 
     @contextmanager
-    def start(*, java_options: tuple[str, ...]) -> Iterator[None]:
+    def start(
+        *, java_options: tuple[str, ...], start_seconds: float | None = None
+    ) -> Iterator[None]:
         started_with.append(java_options)
         if set(java_options) & set(archive.using_options()):
             raise SparkUnavailableError("the JVM died")
@@ -73,13 +138,3 @@ def test_an_archive_that_keeps_the_jvm_from_starting_is_done_without_and_removed
     with _started(start, ("-Xmx1g",), archive=archive):  # type: ignore[arg-type]
         assert started_with == [("-Xmx1g", *archive.using_options()), ("-Xmx1g",)]
     assert not archive.path.exists()
-
-
-def test_an_archive_that_is_none_is_ignored(spark_archive: Path, tmp_path: Path) -> None:
-    other = tmp_path / "spark" / spark_archive.name
-    other.parent.mkdir()
-    other.write_bytes(b"no archive")
-
-    answer = run_job("levers", cache=tmp_path, master="local[2]")
-
-    assert (answer["count"], answer["mapped"]) == (10, [])

@@ -60,7 +60,7 @@ def _make(archive: ClassArchive, runtime: JavaRuntime) -> None:
         except LumosError as error:
             reason = str(error)
         if target.is_file():
-            target.replace(archive.path)
+            archive.put(target)
         else:
             archive.note.write_text(f"{reason}\n", encoding="utf-8")
 

@@ -5,15 +5,22 @@ The archive belongs to one Java and one Spark, so its name is made from both. No
 the first session goes without, and leaves behind a process of low priority that starts a Spark of
 its own, lets the JVM write the archive at its end and moves it into place. Where that fails, a
 note beside it says so, and Lumos goes on without.
+
+A JVM trusts what it maps: an archive with damage in its middle can keep it busy for ever. So a
+checksum lies beside the archive. It is held against the file once after every start of the machine,
+and whenever size or time of the file are not those that were checked.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shlex
 import subprocess
 import sys
+import tempfile
+import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +38,9 @@ TRAINER = "lumos.spark.archive_trainer"
 # From here on the JVM makes whole archives at exit, without one of the JDK to build upon, which
 # small runtimes lack.
 _FIRST_JAVA_WITH_CACHE = 25
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_BLOCK_BYTES = 1 << 20
 
 # Python warns about a child that runs on when its handle is dropped.
 _BACKGROUND: list[subprocess.Popen[bytes]] = []
@@ -50,8 +60,13 @@ class ClassArchive:
 
     @property
     def is_there(self) -> bool:
-        """Tell whether it can be used."""
-        return self.path.is_file()
+        """Tell whether it was made; `is_whole` tells whether it can be used."""
+        return self.path.is_file() and self.seal.is_file()
+
+    @property
+    def seal(self) -> Path:
+        """The file with the checksum, and what the archive looked like when that was checked."""
+        return self.path.with_suffix(".seal")
 
     @property
     def note(self) -> Path:
@@ -65,8 +80,41 @@ class ClassArchive:
 
     def discard(self) -> None:
         """Remove it where that is allowed, so that a new one is made."""
-        with suppress(OSError):
-            self.path.unlink(missing_ok=True)
+        for path in (self.seal, self.path):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+
+    def is_whole(self) -> bool:
+        """Tell whether it is there and what it was when it was made; remove it if it is not."""
+        if not self.is_there:
+            return False
+        try:
+            sealed = json.loads(self.seal.read_bytes())
+            now = _look_of(self.path)
+            if sealed.get("look") == now:
+                return True
+            if sealed.get("checksum") == _checksum(self.path):
+                self._write_seal(now, checksum=sealed["checksum"])
+                return True
+        except (OSError, ValueError, AttributeError):  # no archive is worse than a doubtful one
+            pass
+        self.discard()
+        return False
+
+    def put(self, made: Path) -> None:
+        """Take a file as the archive, once all of it is on the disk."""
+        with made.open("rb") as file:
+            os.fsync(file.fileno())
+        look, checksum = _look_of(made), _checksum(made)
+        made.replace(self.path)
+        self._write_seal(look, checksum=checksum)
+
+    def _write_seal(self, look: str, *, checksum: int) -> None:
+        with suppress(OSError):  # a folder for reading only: it is checked again the next time
+            handle, name = tempfile.mkstemp(prefix=".seal-", dir=self.path.parent)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump({"look": look, "checksum": checksum}, file)
+            Path(name).replace(self.seal)
 
     def using_options(self) -> tuple[str, ...]:
         """Return the flags that use it, and ignore it where it does not fit."""
@@ -135,6 +183,25 @@ def trainer_command(runtime: JavaRuntime, *, cache_dir: Path) -> list[str]:
     """Return the command that makes the archive and ends when it is made."""
     places = [str(runtime.home), runtime.version, str(runtime.major), str(cache_dir)]
     return [sys.executable, "-m", TRAINER, *places]
+
+
+def _look_of(path: Path) -> str:
+    """Return what changes when a file is written, or when the machine went down while it was."""
+    status = path.stat()
+    try:
+        boot = _BOOT_ID.read_text("ascii").strip()
+    except OSError:  # not Linux
+        boot = ""
+    return f"{status.st_size} {status.st_mtime_ns} {boot}"
+
+
+def _checksum(path: Path) -> int:
+    """Return a checksum that finds damage, not intent: who may write here may do anything."""
+    checksum = 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            checksum = zlib.crc32(block, checksum)
+    return checksum
 
 
 def _flag(name: str, path: Path) -> str:

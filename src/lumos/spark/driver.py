@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from collections.abc import Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from lumos.spark.java import JavaRuntime, spark_environment
 
@@ -76,7 +78,56 @@ def driver_environment(
     return variables
 
 
-def start_driver(log: Path) -> JavaGateway:
+class StartLimit:
+    """Kills a JVM that has not started in time: whoever waits for it then hears that it ended.
+
+    A damaged class archive can keep a JVM busy for ever before it says a word.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        """Allow so many seconds; None allows any number."""
+        self._timer = None if seconds is None else threading.Timer(seconds, self._kill)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        if self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    @contextmanager
+    def noting_process(self) -> Iterator[None]:
+        """Get hold of the process that PySpark starts, which it hands out only once it is up."""
+        from pyspark import java_gateway
+
+        class Noted(subprocess.Popen[bytes]):
+            def __init__(noted, *arguments: Any, **options: Any) -> None:  # noqa: N805
+                super().__init__(*arguments, **options)
+                self._process = noted
+
+        pyspark_names = vars(java_gateway)
+        usual = pyspark_names["Popen"]
+        pyspark_names["Popen"] = Noted
+        try:
+            yield
+        finally:
+            pyspark_names["Popen"] = usual
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+
+def start_driver(log: Path, limit: StartLimit) -> JavaGateway:
     """Start the JVM with all that it and its Python workers print going to `log`.
 
     Raises:
@@ -85,7 +136,7 @@ def start_driver(log: Path) -> JavaGateway:
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
 
-    with log.open("wb") as output:
+    with log.open("wb") as output, limit.noting_process():
         streams = {"stdout": output, "stderr": subprocess.STDOUT}
         gateway = launch_gateway(popen_kwargs=streams)  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)

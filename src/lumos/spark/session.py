@@ -28,6 +28,7 @@ from lumos.spark.class_archive import (
 )
 from lumos.spark.driver import (
     SHORT_LIFE,
+    StartLimit,
     driver_environment,
     end_driver,
     quiet_options,
@@ -53,6 +54,8 @@ _CONNECT_PORT = 15002
 _CONNECT_PACKAGES = ("grpc", "grpc_status", "google.rpc")
 _ANSWER_SECONDS = 10
 _STOP_SECONDS = 30
+# With an archive a start takes seconds; one that takes so long spins in damage of the archive.
+_ARCHIVE_SECONDS = 120.0
 _LONGEST_REASON = 300
 _TOUCHED_VARIABLES = ("JAVA_HOME", "PYSPARK_", "SPARK_")
 _JAVA_REASON = re.compile(r"^: (?P<reason>.+)$", re.MULTILINE)
@@ -140,6 +143,7 @@ def embedded_session(
     java_options: tuple[str, ...],
     environment: Mapping[str, str],
     patience: float = _STOP_SECONDS,
+    start_seconds: float | None = None,
 ) -> Iterator[SparkSession]:
     """Yield a session whose driver is a new JVM of this process, and end both afterwards.
 
@@ -149,6 +153,7 @@ def embedded_session(
         java_options: flags for the JVM.
         environment: may hold Java options and arguments for Spark of the user.
         patience: seconds that the JVM may take to end.
+        start_seconds: seconds after which a start has failed, where it must not take any time.
 
     Raises:
         SparkUnavailableError: it did not start.
@@ -170,8 +175,9 @@ def embedded_session(
         with (
             _clear_failures(f"Spark did not start on {settings.master}", log),
             _variables(variables, only=True),
+            StartLimit(start_seconds) as limit,
         ):
-            gateway = start_driver(log)
+            gateway = start_driver(log, limit)
             stack.callback(end_driver, gateway, patience=patience)
             session = _built(options)
             stack.callback(_stop, session)
@@ -192,7 +198,7 @@ def _local_or_cluster(
     cache = cache_dir.absolute()
     archive = class_archive(runtime, spark_home=Path(_find_spark_home()), cache_dir=cache)
     java_options = SHORT_LIFE if is_local(settings.master) else ()
-    usable = archive if archive.is_there and may_use(environment) else None
+    usable = archive if may_use(environment) and archive.is_whole() else None
     start = partial(embedded_session, settings, runtime=runtime, environment=environment)
     tell(f"starting Spark on {settings.master}")
     with _started(start, java_options, archive=usable) as session:
@@ -216,7 +222,9 @@ def _started(
         else:
             using = (*java_options, *archive.using_options())
             try:
-                session = stack.enter_context(start(java_options=using))
+                session = stack.enter_context(
+                    start(java_options=using, start_seconds=_ARCHIVE_SECONDS)
+                )
             except SparkUnavailableError:
                 session = stack.enter_context(start(java_options=java_options))
                 archive.discard()
