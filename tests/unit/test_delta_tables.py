@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -357,7 +358,8 @@ def test_a_damaged_schema_is_said_to_be_so(schema: str) -> None:
 
 
 def test_a_large_checkpoint_is_read_in_ranges(tmp_path: Path) -> None:
-    actions = [added(f"part-{number:06}-{number * 7919}.parquet", 3) for number in range(120_000)]
+    rng = random.Random(1)
+    actions = [added(f"{rng.randbytes(100).hex()}.parquet", 3) for _ in range(50_000)]
     (tmp_path / "t" / "_delta_log").mkdir(parents=True)
     (tmp_path / FIRST).write_bytes(log_of(PROTOCOL, metadata(), *actions))
     library = DeltaTable(tmp_path / "t")
@@ -367,4 +369,60 @@ def test_a_large_checkpoint_is_read_in_ranges(tmp_path: Path) -> None:
 
     facts = read_table("delta", "t", access)
 
-    assert (facts.files, facts.rows, facts.size_bytes) == (120_000, 360_000, 12_000_000)
+    assert (facts.files, facts.rows, facts.size_bytes) == (50_000, 150_000, 5_000_000)
+    assert len(access.reads) > 2
+
+
+def test_what_is_said_of_a_column_beside_its_type_is_kept_but_for_its_values() -> None:
+    told = {
+        "delta.generationExpression": "id * 2",
+        "delta.identity.start": 5,
+        "delta.identity.step": 2,
+        "delta.identity.highWaterMark": 4711,
+        "delta.columnMapping.id": 4,
+        "delta.columnMapping.physicalName": "col-x",
+        "comment": "made",
+    }
+    field = {"name": "made", "type": "long", "nullable": True, "metadata": told}
+
+    [column] = read_made(log_of(PROTOCOL, metadata([field]))).schema.fields
+
+    assert column.description == "made"
+    assert column.properties == {
+        "field_id": 4,
+        "generation_expression": "id * 2",
+        "identity_start": 5,
+        "identity_step": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("native", "expected"),
+    [
+        ("decimal", "DECIMAL(10,0)"),
+        ("varchar(8)", "STRING(8)"),
+        ("char(3)", "STRING(3)"),
+        ("string collate UNICODE", "STRING"),
+        ("variant", "JSON"),
+        ("time(6)", "TIME(us)"),
+        ("interval day to second", "DURATION"),
+        ("geometry(4326)", "GEOMETRY"),
+        ("void", "UNKNOWN"),
+        ("from the future", "UNKNOWN"),
+    ],
+)
+def test_types_that_no_library_here_writes(native: str, expected: str) -> None:
+    field = {"name": "c", "type": native, "nullable": True, "metadata": {}}
+
+    [column] = read_made(log_of(PROTOCOL, metadata([field]))).schema.fields
+
+    assert (column.signature(), column.native_type) == (expected, native)
+
+
+def test_a_varchar_keeps_its_length() -> None:
+    told = {"__CHAR_VARCHAR_TYPE_STRING": "varchar(8)"}
+    field = {"name": "c", "type": "string", "nullable": True, "metadata": told}
+
+    [column] = read_made(log_of(PROTOCOL, metadata([field]))).schema.fields
+
+    assert (column.length, column.native_type) == (8, "varchar(8)")

@@ -69,10 +69,11 @@ def _newest(
             "there is no metadata file of an Iceberg table in its metadata folder",
             hint="where a catalog keeps the metadata elsewhere, make that folder a source too",
         )
-    named = _hinted(entries, folder, access)
-    for _, _, entry in numbered:
-        if entry.name in (named, f"{named}.metadata.json"):
-            return entry, []
+    if not all(by_version for _, by_version, _ in numbered):
+        named = _hinted(entries, folder, access)
+        for _, _, entry in numbered:
+            if entry.name in (named, f"{named}.metadata.json"):
+                return entry, []
     newest_of_kind = [
         max((one for one in numbered if one[1] is by_version), key=_rank)
         for by_version in {one[1] for one in numbered}
@@ -95,7 +96,8 @@ def _rank(candidate: tuple[int, bool, TableEntry]) -> tuple[int, int, str]:
 def _hinted(entries: Sequence[TableEntry], folder: str, access: TableAccess) -> str | None:
     """Return the file that `version-hint.text` names in full.
 
-    A mere number is no more than the listing says: the file of a higher number is committed too.
+    A mere number, which is all that goes with `v3.metadata.json`, says no more than the listing:
+    a file of a higher number is committed too.
     """
     if all(entry.name != VERSION_HINT for entry in entries):
         return None
