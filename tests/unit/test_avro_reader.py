@@ -5,15 +5,16 @@ from __future__ import annotations
 import io
 import json
 import re
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import fastavro
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from lumos.core.errors import UnreadableItemError
-from lumos.core.formats.avro import canonical_avro_schema, read_avro
+from lumos.core.formats.avro import MOST_BLOCKS, canonical_avro_schema, read_avro
 from lumos.core.formats.facts import FileFacts
 from lumos.core.formats.reader import read_file
 from lumos.core.models import Schema, TypeName
@@ -81,6 +82,11 @@ CASES: list[tuple[Any, str, bool]] = [
     (logical("bytes", "decimal", precision=10), "DECIMAL(10,0)", False),
     ({**FIXED, "logicalType": "decimal", "precision": 38, "scale": 9}, "DECIMAL(38,9)", False),
     ({**FIXED, "size": 12, "logicalType": "duration"}, "DURATION", False),
+    ({**FIXED, "size": 16, "logicalType": "uuid"}, "UUID", False),
+    ({**FIXED, "size": 8, "logicalType": "uuid"}, "BINARY(8)", False),
+    ({**FIXED, "size": 8, "logicalType": "duration"}, "BINARY(8)", False),
+    (logical("long", "local-timestamp-nanos"), "TIMESTAMP_NTZ(ns)", False),
+    (logical("bytes", "big-decimal"), "DECIMAL", False),
     (logical("string", "acme-money"), "STRING", False),
     (logical("string", "date"), "STRING", False),
 ]
@@ -263,3 +269,84 @@ def test_what_was_written_is_what_is_read(members: list[tuple[str, Any, bool]]) 
         (name, nullable) for name, _, nullable in members
     ]
     assert Schema.from_json(facts.schema.to_json()) == facts.schema
+
+
+COUNTED = record({"name": "x", "type": "string"})
+
+
+def many(count: int, *, interval: int = 200, codec: str = "null") -> bytes:
+    rows = ({"x": f"value {number:06}"} for number in range(count))
+    return avro_bytes(COUNTED, rows, sync_interval=interval, codec=codec)
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate"])
+@pytest.mark.parametrize("count", [0, 1, 5_000, 30_000])
+def test_records_are_counted_by_what_each_block_says(count: int, codec: str) -> None:
+    facts = facts_of(many(count, codec=codec))
+    assert (facts.rows, facts.rows_estimate) == (count, count)
+
+
+class Remote(io.RawIOBase):
+    """A stream of which nobody knows what moving on in it costs."""
+
+    def __init__(self, content: bytes) -> None:
+        self._inner = io.BytesIO(content)
+        self.reads = 0
+
+    @override
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return self._inner.seek(offset, whence)
+
+    @override
+    def read(self, size: int = -1, /) -> bytes:
+        self.reads += 1
+        return self._inner.read(size)
+
+
+def test_a_file_that_is_far_away_is_read_once_and_its_records_are_estimated() -> None:
+    content = many(30_000)
+    stream = Remote(content)
+    facts = read_avro(cast("BinaryIO", stream), size=len(content))
+    assert stream.reads == 1
+    assert facts.rows is None
+    assert facts.rows_estimate == pytest.approx(30_000, rel=0.02)
+
+
+def test_a_small_file_that_is_far_away_is_counted_in_one_read() -> None:
+    content = many(1_000)
+    stream = Remote(content)
+    assert read_avro(cast("BinaryIO", stream), size=len(content)).rows == 1_000
+    assert stream.reads == 1
+
+
+def test_a_file_of_very_many_blocks_is_estimated() -> None:
+    content = many(MOST_BLOCKS + 500, interval=1)
+    facts = facts_of(content)
+    assert facts.rows is None
+    assert facts.rows_estimate == pytest.approx(MOST_BLOCKS + 500, rel=0.02)
+
+
+def test_a_file_that_is_cut_off_in_a_block_says_so() -> None:
+    facts = facts_of(many(1_000)[:-5])
+    assert facts.rows is None
+    assert facts.rows_estimate
+    assert facts.warnings == ("it is cut off inside a block; its records are not all counted",)
+
+
+def test_of_the_beginning_of_a_file_no_records_are_counted() -> None:
+    content = many(1_000)[:-5]
+    facts = read_avro(io.BytesIO(content), size=len(content), whole=False)
+    assert (facts.rows, facts.rows_estimate, facts.warnings) == (None, None, ())
+
+
+def test_a_block_that_does_not_end_where_it_says_is_reported() -> None:
+    content = bytearray(many(1_000))
+    content[-3] ^= 0xFF
+    last = facts_of(bytes(content))
+    content[len(content) // 2 : len(content) // 2 + 40] = bytes(40)
+    assert facts_of(bytes(content)).rows is None
+    assert last.rows == 1_000, "nothing follows the last mark, so nothing depends on it"
+
+
+def test_the_same_schema_is_built_once() -> None:
+    assert facts_of(many(1)).schema is facts_of(many(2)).schema

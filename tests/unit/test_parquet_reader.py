@@ -16,12 +16,14 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import orc
 from typing_extensions import override
 
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.facts import FileFacts
 from lumos.core.formats.magic import looks_like
 from lumos.core.formats.parquet import read_parquet
+from lumos.core.formats.reader import read_file
 from lumos.core.formats.sandbox import FileItem, read_files
 
 FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
@@ -262,3 +264,54 @@ def test_arbitrary_bytes_are_refused_with_a_reason(content: bytes) -> None:
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=40))
 def test_text_is_recognised_even_when_cut_inside_a_character(text: str) -> None:
     assert looks_like(text.encode()[:16]) is not None
+
+
+class Counting(io.BytesIO):
+    """Counts what is read of it, as a storage counts requests."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(content)
+        self.taken: list[int] = []
+
+    @override
+    def read(self, size: int | None = -1, /) -> bytes:
+        content = super().read(size)
+        self.taken.append(len(content))
+        return content
+
+
+LONG = pa.table(
+    {"id": range(200_000), "text": [f"{number * 7919:09}" for number in range(200_000)]}
+)
+
+
+def long_orc() -> bytes:
+    sink = io.BytesIO()
+    orc.write_table(LONG, sink)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.parquet", parquet_bytes(LONG)), ("a.orc", long_orc())]
+)
+def test_one_read_of_the_end_is_enough_where_the_footer_fits(name: str, content: bytes) -> None:
+    stream = Counting(content)
+    facts = read_file(stream, size=len(content), name=f"folder/{name}")
+    assert facts.rows == 200_000
+    assert len(content) > 4 * 64 * 1024
+    assert stream.taken == [64 * 1024]
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.orc"])
+def test_a_file_whose_end_alone_looks_right_is_read_as_what_it_is(name: str) -> None:
+    text = b"id,name\n" + b"1,x\n" * 40_000 + (b"2,PAR1" if "parquet" in name else b"2,ORC1")
+    facts = read_file(io.BytesIO(text), size=len(text), name=name)
+    assert facts.format == "csv"
+    assert facts.warnings == (f"named .{name[2:]} but is CSV",)
+
+
+def test_a_longer_footer_takes_a_second_read() -> None:
+    wide = parquet_bytes(pa.table({f"column_with_a_long_name_{i:06}": [i] for i in range(2_000)}))
+    stream = Counting(wide)
+    assert len(read_file(stream, size=len(wide), name="a.parquet").schema.fields) == 2_000
+    assert len(stream.taken) == 2

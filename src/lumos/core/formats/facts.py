@@ -38,18 +38,28 @@ class FileFacts:
     """How the file is written, such as the delimiter and encoding of a CSV."""
     columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
     """What the footer tells of each column that holds values, by its path: `a`, `a.b`, `a[].b`."""
+    name: str | None = None
+    """What a part of a file is called, such as the sheet of a workbook; None for a whole file."""
+    members: tuple[FileFacts, ...] = ()
+    """The parts of a file that holds several datasets; the facts of the file are of the first."""
     known: KnownSchema | None = field(default=None, compare=False, repr=False)
     """The schema as it was written before, so that it need not be written again."""
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the facts as a JSON object; what is unset or empty is left out."""
-        return self._plain_parts() | {"schema": self.schema.to_json()}
+        document = self._plain_parts() | {"schema": self.schema.to_json()}
+        if self.members:
+            document["members"] = [member.to_json() for member in self.members]
+        return document
 
     def to_document(self) -> bytes:
         """Return the canonical JSON of the facts with the `fingerprint` of their schema.
 
-        The fingerprint is the SHA-256 of the schema's own canonical JSON.
+        The fingerprint is the SHA-256 of the schema's own canonical JSON. A member has its own.
         """
+        return canonical_json(self._document())
+
+    def _document(self) -> dict[str, object]:
         known = self.known
         if known is None or known.schema is not self.schema:
             known = KnownSchema.of(self.schema)
@@ -58,7 +68,9 @@ class FileFacts:
             "schema": orjson.Fragment(known.json),
             "fingerprint": known.fingerprint,
         }
-        return canonical_json(document)
+        if self.members:
+            document["members"] = [member._document() for member in self.members]
+        return document
 
     def _plain_parts(self) -> dict[str, JsonValue]:
         document: dict[str, JsonValue] = {}
@@ -88,11 +100,14 @@ class FileFacts:
                 for path, statistics in parts.pop("columns", {}).items()
             }
             warnings = tuple(parts.pop("warnings", ()))
-            return cls(schema=schema, warnings=warnings, columns=columns, **parts)
+            members = tuple(map(cls.from_json, parts.pop("members", ())))
+            return cls(schema=schema, warnings=warnings, columns=columns, members=members, **parts)
         except (AttributeError, KeyError, TypeError):
             raise InvalidModelError("not the facts of a file") from None
 
 
 _PLAIN_PARTS = tuple(
-    part.name for part in fields(FileFacts) if part.name not in ("schema", "columns", "known")
+    part.name
+    for part in fields(FileFacts)
+    if part.name not in ("schema", "columns", "members", "known")
 )

@@ -32,10 +32,17 @@ class KnownSchema:
     """What holds values, with its path, in the order in which files keep them."""
     warnings: tuple[str, ...] = ()
     description: str | None = None
+    places: tuple[tuple[int, bool], ...] = ()
+    """Where a file keeps the leaves, where that is not simply one after the other."""
 
     @classmethod
     def of(
-        cls, schema: Schema, warnings: tuple[str, ...] = (), *, description: str | None = None
+        cls,
+        schema: Schema,
+        warnings: tuple[str, ...] = (),
+        *,
+        description: str | None = None,
+        places: tuple[tuple[int, bool], ...] = (),
     ) -> KnownSchema:
         """Return the schema with all that is made of it."""
         written = canonical_json(schema.to_json())
@@ -46,6 +53,7 @@ class KnownSchema:
             leaves=tuple(leaves_of(schema)),
             warnings=warnings,
             description=description,
+            places=places,
         )
 
 

@@ -1,39 +1,27 @@
-"""Reads the tail of an ORC file: schema and counts, never a row or a column statistic."""
+"""Reads the end of an ORC file: schema, counts and what it tells of columns, never a row."""
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.arrow_types import canonical_schema
 from lumos.core.formats.facts import FileFacts
+from lumos.core.formats.known_schemas import KnownSchema, KnownSchemas
+from lumos.core.formats.orc_footer import MAGIC, Footer, footer_of, postscript_of
+from lumos.core.formats.orc_statistics import column_statistics
+from lumos.core.formats.orc_types import canonical_orc_schema
+from lumos.core.formats.protobuf_walk import DamagedMessageError
+from lumos.core.formats.tails import Tail
 
 if TYPE_CHECKING:
     import io
 
-    import pyarrow.orc as pyarrow_orc
-
-    from lumos.core.formats.tails import Tail
-
 FORMAT: Final = "orc"
-MAGIC: Final = b"ORC"
-LARGEST_FOOTER_BYTES: Final = 64 * 1024 * 1024
-LARGEST_BLOCK_BYTES: Final = 64 * 1024 * 1024
+_LEFT_TO_ARROW: Final = ("lzo", "brotli")
+_SCHEMAS = KnownSchemas()
 
-_LONGEST_POSTSCRIPT = 255
-_FOOTER_LENGTH, _BLOCK_SIZE = 1, 3
-_LONGEST_VARINT = 70
-_MORE_FOLLOWS = 0x80
-
-
-class _Wire(IntEnum):
-    """How protobuf writes a value."""
-
-    VARINT = 0
-    EIGHT_BYTES = 1
-    COUNTED = 2
-    FOUR_BYTES = 5
+__all__ = ["FORMAT", "MAGIC", "is_end", "read_orc"]
 
 
 def is_end(tail: bytes) -> bool:
@@ -44,88 +32,70 @@ def is_end(tail: bytes) -> bool:
 def read_orc(
     stream: BinaryIO, *, size: int, tail: Tail | None = None, value_ranges: bool = False
 ) -> FileFacts:
-    """Return the facts of an open ORC file by reading its tail.
+    """Return the facts of an open ORC file by reading its end.
+
+    Args:
+        stream: the file, open for reading bytes at any position.
+        size: its length in bytes.
+        tail: its end, where that has been read already.
+        value_ranges: whether to tell the smallest and largest value of columns without text.
 
     Raises:
         UnreadableItemError: the file is not readable ORC; the reason holds no data.
     """
-    import pyarrow as pa
-    import pyarrow.orc as pyarrow_orc
+    tail = tail or Tail.of(stream, size=size)
+    postscript = postscript_of(tail)
+    if postscript.compression in _LEFT_TO_ARROW:
+        return _facts_by_arrow(stream, postscript.compression)
+    footer = footer_of(tail, postscript)
+    known = _SCHEMAS.get(footer.types, lambda: _new_schema(footer))
+    try:
+        columns = column_statistics(
+            footer.statistics, known, rows=footer.rows, value_ranges=value_ranges
+        )
+    except DamagedMessageError:
+        raise UnreadableItemError("its footer is damaged: its statistics cannot be read") from None
+    return FileFacts(
+        format=FORMAT,
+        schema=known.schema,
+        rows=footer.rows,
+        rows_estimate=footer.rows,
+        row_groups=footer.stripes,
+        created_by=footer.created_by,
+        warnings=known.warnings,
+        compression=None if postscript.compression == "none" else postscript.compression,
+        columns=columns,
+        known=known,
+    )
 
-    _check_postscript(stream, size)
+
+def _new_schema(footer: Footer) -> KnownSchema:
+    schema, warnings, places = canonical_orc_schema(footer.types)
+    return KnownSchema.of(schema, warnings, places=places)
+
+
+def _facts_by_arrow(stream: BinaryIO, compression: str) -> FileFacts:
+    """Read a file whose footer is packed in a rare way, which Arrow alone can unpack."""
+    import pyarrow as pa
+    from pyarrow import orc
+
     stream.seek(0)
     try:
-        return _facts(pyarrow_orc.ORCFile(pa.PythonFile(cast("io.IOBase", stream), mode="r")))
+        file = orc.ORCFile(pa.PythonFile(cast("io.IOBase", stream), mode="r"))
+        schema, warnings = canonical_schema(file.schema)
+        rows, stripes, writer = file.nrows, file.nstripes, file.software_version
     except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, KeyError) as error:
         reason = f"its footer is damaged or not supported ({type(error).__name__})"
         raise UnreadableItemError(reason) from error
-
-
-def _facts(file: pyarrow_orc.ORCFile) -> FileFacts:
-    schema, warnings = canonical_schema(file.schema)
-    rows = file.nrows
     if rows < 0:
         raise UnreadableItemError("its footer is damaged: it counts less than no rows")
-    compression = str(file.compression).lower()
     return FileFacts(
         format=FORMAT,
         schema=schema,
         rows=rows,
         rows_estimate=rows,
-        row_groups=file.nstripes,
-        created_by=file.software_version or None,
+        row_groups=stripes,
+        created_by=writer or None,
         warnings=warnings,
-        compression=None if compression in ("none", "uncompressed") else compression,
+        compression=compression,
     )
-
-
-def _check_postscript(stream: BinaryIO, size: int) -> None:
-    """Refuse sizes that do not fit the file, before a library makes room for them."""
-    stream.seek(max(0, size - _LONGEST_POSTSCRIPT - 1))
-    tail = stream.read(_LONGEST_POSTSCRIPT + 1)
-    length = tail[-1] if tail else 0
-    postscript = tail[-1 - length : -1]
-    if len(tail) <= length or not postscript.endswith(MAGIC):
-        raise UnreadableItemError("the file is cut off: it has no ORC footer at its end")
-    numbers = _numbers(postscript)
-    if numbers.get(_FOOTER_LENGTH, 0) > min(size, LARGEST_FOOTER_BYTES):
-        raise UnreadableItemError("its footer is damaged: the length it gives does not fit")
-    if numbers.get(_BLOCK_SIZE, 0) > LARGEST_BLOCK_BYTES:
-        raise UnreadableItemError("its footer is damaged: its blocks are too large")
-
-
-def _numbers(message: bytes) -> dict[int, int]:
-    """The plain numbers of a protobuf message, by their tags."""
-    numbers: dict[int, int] = {}
-    position = 0
-    try:
-        while position < len(message):
-            key, position = _varint(message, position)
-            match key & 7:
-                case _Wire.VARINT:
-                    numbers[key >> 3], position = _varint(message, position)
-                case _Wire.COUNTED:
-                    counted, position = _varint(message, position)
-                    position += counted
-                case _Wire.EIGHT_BYTES:
-                    position += 8
-                case _Wire.FOUR_BYTES:
-                    position += 4
-                case _:
-                    break
-    except (IndexError, OverflowError):
-        raise UnreadableItemError("its footer is damaged") from None
-    return numbers
-
-
-def _varint(message: bytes, position: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        byte = message[position]
-        position += 1
-        number |= (byte & ~_MORE_FOLLOWS) << shift
-        if byte < _MORE_FOLLOWS:
-            return number, position
-        shift += 7
-        if shift > _LONGEST_VARINT:
-            raise OverflowError

@@ -29,6 +29,7 @@ ENCRYPTED_MAGIC: Final = b"PARE"
 _TRAILER_BYTES = 8
 _SMALLEST_FILE = len(MAGIC) + _TRAILER_BYTES
 _DESCRIPTION_KEYS = (b"description", b"comment")
+_ARROW_SCHEMA_KEY = b"ARROW:schema"
 _SPARK_SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
 _SCHEMAS = KnownSchemas()
 
@@ -124,17 +125,25 @@ def _facts(file: pq.ParquetFile, value_ranges: bool) -> FileFacts:
 
 
 def _known_schema(file: pq.ParquetFile) -> KnownSchema:
-    arrow = file.schema_arrow.remove_metadata()
-    entries = file.metadata.metadata or {}
+    metadata = file.metadata
+    entries = metadata.metadata or {}
     description = _description(entries)
-    # What the file says of itself as a whole differs from file to file and is no part of the key.
+    # Names may hold anything, but none can make text of so many columns look like other columns.
     key = (
-        arrow.serialize().to_pybytes(),
-        str(file.metadata.schema).partition("\n")[2],
+        metadata.num_columns,
+        str(metadata.schema).partition("\n")[2],
+        _arrow_key(file, entries),
         entries.get(_SPARK_SCHEMA_KEY),
         description,
     )
     return _SCHEMAS.get(key, lambda: _new_schema(file, entries, description))
+
+
+def _arrow_key(file: pq.ParquetFile, entries: Mapping[bytes, bytes]) -> bytes | None:
+    """What Arrow keeps of its own schema, without what pandas adds on the rows of each file."""
+    if b"pandas" in entries:
+        return bytes(file.schema_arrow.remove_metadata().serialize())
+    return entries.get(_ARROW_SCHEMA_KEY)
 
 
 def _new_schema(
@@ -217,6 +226,8 @@ def _with_comment(field: Field, spark_field: object) -> Field:
 
 
 def _description(entries: Mapping[bytes, bytes]) -> str | None:
+    if not any(key in entries for key in _DESCRIPTION_KEYS):
+        return None
     texts = (entries.get(key, b"").decode("utf-8", "replace") for key in _DESCRIPTION_KEYS)
     return next((text for text in texts if text.strip()), None)
 
