@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import JANUARY, ORDERS, run_in_child
+from command_line import FEBRUARY, JANUARY, ORDERS, run_in_child
 
 HEAVY = {"pyspark", "sqlalchemy", "alembic", "pyarrow", "pandas", "rich", "jsonschema", "pydantic"}
 READS = (
@@ -17,6 +17,11 @@ READS = (
     ("history", ORDERS),
     ("compare", ORDERS, "1.0.0", "1.0.0"),
     ("snapshot", "list"),
+    ("diff", "--source", JANUARY, "--target", FEBRUARY),
+    ("validate", JANUARY),
+    ("export", "--output", "out.json"),
+    ("import", FEBRUARY, "--dry-run"),
+    ("import", FEBRUARY),
 )
 MEASURE = """
 import json, resource, sys

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
+from command_line import FEBRUARY, JANUARY, run_here
 from lumos.core.changes import diff_datasets
 from lumos.core.errors import CorruptSnapshotError, StateError
 from lumos.core.models import Snapshot
@@ -208,3 +209,23 @@ def test_an_exported_document_validates_on_spark(on_spark: SparkEngine, tmp_path
     export_document(open_source("latest", store=store), tmp_path / "out.json", engine=on_spark)
 
     assert validate(str(tmp_path / "out.json"), store=store, engine=on_spark).ok
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_commands_answer_the_same_on_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lumos.yaml").write_text("spark: {master: 'local[2]'}\n")
+    commands = (
+        ("diff", "--source", JANUARY, "--target", FEBRUARY, "--json"),
+        ("validate", FEBRUARY, "--json"),
+        ("export", "--snapshot", FEBRUARY, "--output", "-"),
+    )
+    for command in commands:
+        answers = []
+        for engine in ("local", "spark"):
+            assert run_here(*command, "--engine", engine) == 0
+            answers.append(capfd.readouterr().out)
+        assert answers[0] == answers[1]
+        assert answers[0]

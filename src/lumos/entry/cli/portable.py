@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,6 +25,8 @@ from lumos.entry.cli.output import (
     print_report,
     writing_output,
 )
+from lumos.entry.cli.progress import progress
+from lumos.feature.snapshot.engine_choice import Engine
 
 if TYPE_CHECKING:
     from lumos.core.controllers.results import DiffResult
@@ -38,6 +40,13 @@ SnapshotArgument = Annotated[
         metavar="SNAPSHOT",
         help="A file, a snapshot folder, an id or `latest`; - for standard input.",
         show_default=False,
+    ),
+]
+EngineOption = Annotated[
+    Engine,
+    typer.Option(
+        "--engine",
+        help="Who does the work: local (this process), spark, or auto (Spark if that is faster).",
     ),
 ]
 SnapshotOption = Annotated[
@@ -64,28 +73,42 @@ def export(
         str | None, typer.Option(help="A stored snapshot instead: an id or `latest`.")
     ] = None,
     compact: Annotated[bool, typer.Option(help="Without line breaks.")] = False,
+    engine: EngineOption = Engine.AUTO,
     as_json: AsJson = False,
 ) -> None:
     """Write a catalog or a stored snapshot as one portable file.
 
     Example: lumos export --output backup.json
+
+    Example on Spark: lumos export --snapshot latest --output backup.json --engine spark
     """
     application: Application = context.obj
     if platform and snapshot:
         raise UsageError("give either --platform or --snapshot, not both")
     if output == _STANDARD_STREAM:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, _told("export") as tell:
             for chunk in application.snapshots.export_chunks(
-                Path(folder), platform=platform, snapshot=snapshot, pretty=not compact
+                Path(folder),
+                platform=platform,
+                snapshot=snapshot,
+                pretty=not compact,
+                engine=engine,
+                tell=tell,
             ):
                 with writing_output():
                     sys.stdout.buffer.write(chunk)
         with writing_output():
             sys.stdout.buffer.flush()
         return
-    result = application.snapshots.export(
-        Path(output), platform=platform, snapshot=snapshot, pretty=not compact
-    )
+    with _told("export") as tell:
+        result = application.snapshots.export(
+            Path(output),
+            platform=platform,
+            snapshot=snapshot,
+            pretty=not compact,
+            engine=engine,
+            tell=tell,
+        )
     if as_json:
         print_json(result.as_json())
     else:
@@ -100,15 +123,18 @@ def validate(
     context: typer.Context,
     snapshot: SnapshotArgument = None,
     input_: SnapshotOption = None,
+    engine: EngineOption = Engine.AUTO,
     as_json: AsJson = False,
 ) -> None:
     """Check a snapshot: shape, references, counts and checksums. Ends with 1 when a check fails.
 
     Example: lumos validate backup.json
+
+    Example on Spark: lumos validate latest --engine spark
     """
     application: Application = context.obj
-    with _given_snapshot(snapshot, input_) as reference:
-        result = application.snapshots.validate(reference)
+    with _given_snapshot(snapshot, input_) as reference, _told("validate") as tell:
+        result = application.snapshots.validate(reference, engine=engine, tell=tell)
     if as_json:
         print_json(result.as_json())
     else:
@@ -187,14 +213,18 @@ def diff(
     fail_on: Annotated[
         FailOn, typer.Option(help="End with 1 if there is such a change.")
     ] = FailOn.NEVER,
+    engine: EngineOption = Engine.AUTO,
     as_json: AsJson = False,
 ) -> None:
     """Compare two snapshots or catalogs and classify every change.
 
     Example: lumos diff --source january.json --target february.json --fail-on breaking
+
+    Example on Spark: lumos diff --source snapshots/january --target latest --engine spark
     """
     application: Application = context.obj
-    result = application.snapshots.diff(source, target)
+    with _told("diff") as tell:
+        result = application.snapshots.diff(source, target, engine=engine, tell=tell)
     if as_json:
         print_json(result.as_json())
     else:
@@ -211,6 +241,20 @@ def diff(
             print_line(f"{counted(unobserved, 'dataset')} {verb} not observed, so not removed")
     if _fails(result, fail_on):
         raise typer.Exit(EXIT_GATE_FAILED)
+
+
+@contextmanager
+def _told(title: str) -> Iterator[Callable[[str], None]]:
+    """Yield what shows how far a command is, from the first word on; most say nothing."""
+    with ExitStack() as stack:
+        shown: list[Callable[[str], None]] = []
+
+        def tell(text: str) -> None:
+            if not shown:
+                shown.append(stack.enter_context(progress(title)))
+            shown[0](text)
+
+        yield tell
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import orjson
@@ -20,23 +19,13 @@ from lumos.feature.snapshot.bucket_work import (
     Result,
     Task,
 )
+from lumos.feature.snapshot.engine_choice import Engine
 
 if TYPE_CHECKING:
     from lumos.spark.handles import SparkSession
     from lumos.spark.stages.snapshots import DoBucket, DoneBuckets, Found
 
 _RESULT, _ERROR = b"r", b"e"
-
-
-class Engine(StrEnum):
-    """Who is to do the work on a snapshot."""
-
-    AUTO = "auto"
-    """Spark from a measured size on, else this process."""
-    LOCAL = "local"
-    """This process; no JVM is started."""
-    SPARK = "spark"
-    """Spark, whatever the size."""
 
 
 class SparkEngine(BucketEngine):

@@ -1,0 +1,144 @@
+"""From which size on Spark is faster than one process for diff, validate and export.
+
+Run: python benchmarks/diff_engines.py [--sizes N ...] [--rounds N] [--share OF]
+
+For each size, two stored snapshots of N datasets with 30 fields each, one of OF datasets changed.
+In each round, in random order, both engines do each operation on the same files through the same
+controller as the command line. The time of Spark includes starting and stopping it, as a command
+pays it; `warm` is what is left without that, taken from an operation on a snapshot of no datasets.
+CPU includes child processes that have ended, the JVM among them. Answers are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from diff_snapshots import dataset
+from lumos.bootstrap import Application
+from lumos.core.store.manifest import SnapshotHeader
+from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshot_writer import SnapshotSections
+from lumos.feature.snapshot.engine_choice import Engine
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Spent(NamedTuple):
+    """Seconds of the clock and of the processors."""
+
+    wall: float
+    cpu: float
+
+
+def written(store: SnapshotStore, size: int, *, share: int, later: bool) -> str:
+    stream = (dataset(number, edited=later and number % share == 0) for number in range(size))
+    at = AT + timedelta(days=int(later))
+    header = SnapshotHeader(lumos_version="0", export_timestamp=at, source_platform="s3")
+    return store.write_sections(header, SnapshotSections(datasets=stream), at=at).id
+
+
+def cpu_seconds() -> float:
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    usages = [resource.getrusage(kind) for kind in kinds]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def timed(act: Callable[[], str]) -> tuple[Spent, str]:
+    wall, cpu = time.perf_counter(), cpu_seconds()
+    answer = act()
+    return Spent(time.perf_counter() - wall, cpu_seconds() - cpu), answer
+
+
+class Project:
+    """Two snapshots in a store, and what can be done with them."""
+
+    def __init__(self, folder: Path, size: int, *, share: int) -> None:
+        self._folder = folder
+        store = SnapshotStore(folder / "snapshots")
+        self.old, self.new = (
+            written(store, size, share=share, later=later) for later in (False, True)
+        )
+        self.plain_bytes = store.open(self.new).info.plain_bytes
+        self.parts = store.open(self.new).info.parts
+
+    def operations(self) -> dict[str, Callable[[Engine], str]]:
+        return {"diff": self.diff, "validate": self.validate, "export": self.export}
+
+    def diff(self, engine: Engine) -> str:
+        with self._application() as application:
+            return str(application.snapshots.diff(self.old, self.new, engine=engine).as_json())
+
+    def validate(self, engine: Engine) -> str:
+        with self._application() as application:
+            return str(application.snapshots.validate(self.new, engine=engine).as_json())
+
+    def export(self, engine: Engine) -> str:
+        output = self._folder / "out.json"
+        with self._application() as application:
+            application.snapshots.export(output, snapshot=self.new, engine=engine)
+        with output.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+
+    def _application(self) -> Application:
+        return Application(state_dir=self._folder, environment=os.environ)
+
+
+def measured(project: Project, rounds: int, names: Iterable[str]) -> dict[tuple[str, str], Spent]:
+    """Return the median of each operation and engine; the answers of both must be equal."""
+    taken: dict[tuple[str, str], list[Spent]] = {}
+    operations = {name: project.operations()[name] for name in names}
+    for _ in range(rounds):
+        for name, act in operations.items():
+            answers = set()
+            for engine in random.sample([Engine.LOCAL, Engine.SPARK], 2):
+                spent, answer = timed(lambda act=act, engine=engine: act(engine))  # type: ignore[misc]
+                taken.setdefault((name, engine.value), []).append(spent)
+                answers.add(answer)
+            assert len(answers) == 1, f"{name}: the engines disagree"
+    return {
+        key: Spent(median(each.wall for each in spent), median(each.cpu for each in spent))
+        for key, spent in taken.items()
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 8_000])
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--share", type=int, default=100, help="one of so many datasets changed")
+    parser.add_argument("--operations", nargs="+", default=["diff", "validate", "export"])
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        empty = Project(Path(folder), 0, share=given.share)
+        start = measured(empty, 1, ["validate"])["validate", "spark"]
+    print(f"Spark started and stopped without work: {start.wall:.1f} s, {start.cpu:.1f} s CPU")
+    print("datasets   plain MB  parts  operation  local s   CPU s  spark/local  warm/local  CPU")
+    for size in given.sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            project = Project(Path(folder), size, share=given.share)
+            taken = measured(project, given.rounds, given.operations)
+        for name in given.operations:
+            local, spark = taken[name, "local"], taken[name, "spark"]
+            warm = max(0.0, spark.wall - start.wall)
+            print(
+                f"{size:8,}  {project.plain_bytes / 1e6:9.1f}  {project.parts:5}  {name:9}"
+                f"  {local.wall:7.2f} {local.cpu:7.2f}  {spark.wall / local.wall:11.2f}"
+                f"  {warm / local.wall:10.2f}  {spark.cpu / local.cpu:4.2f}"
+            )
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
