@@ -184,11 +184,19 @@ def _actions_of(rows: Any) -> ActionBatch:
                 present = column.filter(column.is_valid()).to_pylist(maps_as_pydicts="lossy")
                 batch.others.extend((kind, action) for action in present)
     if "add" in names:
-        adds = rows.column("add").to_pylist()
-        batch.files.extend(
-            _file_action("add", add) for add in adds if add is not None and add.get("path")
-        )
+        batch.files.extend(_added_in(rows.column("add")))
     return batch
+
+
+def _added_in(column: Any) -> Iterator[FileAction]:
+    """Yield the files that a column of actions adds; members are read as columns, for speed."""
+    present = column.filter(column.is_valid())
+    names = [present.type.field(i).name for i in range(present.type.num_fields)]
+    members = [present.field(name).to_pylist() for name in names]
+    for values in zip(*members, strict=True):
+        add = dict(zip(names, values, strict=True))
+        if add.get("path"):
+            yield _file_action("add", add)
 
 
 def _file_action(kind: str, action: Json) -> FileAction:
