@@ -336,6 +336,17 @@ class LineageContract:
 
         assert [*platform.list_edges()] == []
 
+    def test_an_edge_can_be_removed_alone(
+        self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
+    ) -> None:
+        plain, with_job = edge(*ends), edge(*ends, job_urn=MISSING)
+        for change in (platform.emit_edge, platform.remove_edge, platform.remove_edge):
+            change(plain)
+        platform.emit_edge(with_job)
+        platform.remove_edge(plain)
+
+        assert [*platform.list_edges()] == [with_job]
+
     @requires(Capability.DELETE)
     def test_a_deleted_dataset_takes_its_edges_along(
         self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]

@@ -113,6 +113,7 @@ def optional_calls(platform: MetadataPlatformInterface) -> dict[str, Callable[[]
         "emit_edge": lambda: platform.emit_edge(ends),
         "emit_lineage": lambda: platform.emit_lineage(ends.upstream_urn, ends.downstream_urn),
         "list_edges": lambda: consumed(platform.list_edges()),
+        "remove_edge": lambda: platform.remove_edge(ends),
         "emit_ownership": lambda: platform.emit_ownership(dataset().urn, "ada"),
         "emit_entity": lambda: platform.emit_entity(Tag(name="gold")),
         "list_entities": lambda: consumed(platform.list_entities("tag")),

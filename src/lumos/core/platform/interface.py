@@ -71,7 +71,10 @@ class Capability(StrEnum):
     """What a catalog may be able to do beyond keeping and listing datasets."""
 
     LINEAGE = "LINEAGE"
-    """It keeps edges between datasets and jobs: `emit_edge`, `emit_lineage`, `list_edges`."""
+    """It keeps edges between datasets and jobs.
+
+    `emit_edge`, `emit_lineage`, `list_edges`, `remove_edge`.
+    """
     OWNERSHIP = "OWNERSHIP"
     """An owner can be added to a dataset that it holds: `emit_ownership`."""
     ENTITIES = "ENTITIES"
@@ -92,6 +95,7 @@ NEEDS: Mapping[str, Capability] = {
     "emit_edge": Capability.LINEAGE,
     "emit_lineage": Capability.LINEAGE,
     "list_edges": Capability.LINEAGE,
+    "remove_edge": Capability.LINEAGE,
     "emit_ownership": Capability.OWNERSHIP,
     "emit_entity": Capability.ENTITIES,
     "list_entities": Capability.ENTITIES,
@@ -214,6 +218,10 @@ class MetadataPlatformInterface(ABC):
 
     def list_edges(self) -> Iterator[LineageEdge]:
         """Yield all edges in a stable order, each once."""
+        raise self._cannot(Capability.LINEAGE)
+
+    def remove_edge(self, edge: LineageEdge) -> None:
+        """Remove the edge with the same ends and job; one that is not there is no error."""
         raise self._cannot(Capability.LINEAGE)
 
     def emit_ownership(

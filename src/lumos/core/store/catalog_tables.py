@@ -180,6 +180,17 @@ class CatalogTables:
                 self._renew_hash(edge.downstream_urn)
         return bool(changed)
 
+    def remove_edge(self, edge: LineageEdge) -> bool:
+        """Remove an edge and tell whether there was one."""
+        with self._database.transaction():
+            removed = self._database.execute(
+                "DELETE FROM lineage_edges WHERE edge_key = :edge_key",
+                {"edge_key": sha256_of(edge.key)},
+            )
+            if removed:
+                self._renew_hash(edge.downstream_urn)
+        return bool(removed)
+
     def edges_after(
         self, position: EdgePosition, *, limit: int
     ) -> tuple[list[LineageEdge], EdgePosition]:

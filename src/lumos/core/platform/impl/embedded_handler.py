@@ -139,6 +139,10 @@ class EmbeddedHandler(MetadataPlatformInterface):
             yield from edges
 
     @override
+    def remove_edge(self, edge: LineageEdge) -> None:
+        self._tables.remove_edge(edge)
+
+    @override
     def emit_ownership(
         self,
         dataset_urn: str,
