@@ -5,6 +5,7 @@ How they were written stands in tests/golden/tables/README.md.
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -219,6 +220,18 @@ def test_a_second_reader_agrees_on_iceberg_tables(name: str) -> None:
         (p.name, str(p.transform)) for p in library.spec().fields if str(p.transform) != "void"
     ]
     assert facts.observations["format_version"] == library.format_version
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if kind_of(name) == "hudi"])
+def test_a_second_reader_agrees_on_hudi_tables(name: str) -> None:
+    answer = base64.b64decode(expected_of(name)["hudi_rs_schema"])
+    expected, _ = canonical_schema(pa.ipc.read_schema(pa.py_buffer(answer)))
+
+    # hudi-rs takes Hudi's own columns for required; Hudi writes them, and Spark shows them, nullable.
+    assert [
+        (f.name, f.signature(), f.nullable and not f.name.startswith("_hoodie_"))
+        for f in facts_of(name).schema.fields
+    ] == [(f.name, f.signature(), f.nullable) for f in expected.fields]
 
 
 def test_iceberg_features_are_told() -> None:
