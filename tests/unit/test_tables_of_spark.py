@@ -227,7 +227,7 @@ def test_a_second_reader_agrees_on_hudi_tables(name: str) -> None:
     answer = base64.b64decode(expected_of(name)["hudi_rs_schema"])
     expected, _ = canonical_schema(pa.ipc.read_schema(pa.py_buffer(answer)))
 
-    # hudi-rs takes Hudi's own columns for required; Hudi writes them, and Spark shows them, nullable.
+    # hudi-rs takes Hudi's own columns for required; Spark shows them nullable.
     assert [
         (f.name, f.signature(), f.nullable and not f.name.startswith("_hoodie_"))
         for f in facts_of(name).schema.fields
