@@ -124,6 +124,18 @@ class UnreadableItemError(LumosError):
     exit_code = EXIT_UNREADABLE
 
 
+class NotTabularError(UnreadableItemError):
+    """One file is whole and holds no table, such as a picture or a text document."""
+
+    code = "LUM-222"
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(
+            f"it holds no table: it is {kind}", hint="leave such files out with: exclude"
+        )
+        self.kind = kind
+
+
 class StateError(LumosError):
     """The state folder or state database cannot be used."""
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Final
 
 from lumos.core.errors import UnreadableItemError
-from lumos.core.formats.csv_values import column_type, value_type
+from lumos.core.formats.csv_dialect import Dialect, RowSource, find_dialect, usual_width
+from lumos.core.formats.csv_header import first_row_is_header, header_in_comments
+from lumos.core.formats.csv_values import column_type, has_decimal_commas, widened
 from lumos.core.formats.facts import FileFacts
+from lumos.core.formats.known_schemas import KnownSchema, KnownSchemas
 from lumos.core.formats.names import unique_names
 from lumos.core.formats.sample import SAMPLE_BYTES, Sample, Text
 from lumos.core.formats.type_parts import MAX_NODES
@@ -20,42 +20,18 @@ from lumos.core.models import Field, Schema, TypeName
 
 FORMAT: Final = "csv"
 MAX_ROWS: Final = 1_000
-"""How many rows decide on the types."""
+"""How many rows decide on the types where they go on telling something new."""
+BATCH_ROWS: Final = 50
+"""The types are settled when so many more rows change none of them."""
 
-_DELIMITERS: Final = (",", "\t", ";", "|")
-_ROWS_FOR_DIALECT = 100
 _LINES_BEFORE_HEADER = 20
 _STRUCTURED = 0.9
-_LONGEST_NAME = 128
-_LENGTH_OF_YEAR = 4
-_NAME_LIKE: Final = re.compile(r"[^\W\d][\w .\-/()%#:$€°&+*?\[\]@]*")
-_SEPARATOR_LINE: Final = re.compile(r"sep=([,;|\t])", re.IGNORECASE)
+_SEPARATOR_LINE: Final = re.compile(r"sep=([^\w\s\"']|\t)\r?\n?", re.IGNORECASE)
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
+_UNTYPED: Final = (TypeName.STRING, TypeName.UNKNOWN)
+_KNOWN: Final = KnownSchemas()
 
-
-@dataclass(frozen=True, slots=True)
-class _Dialect:
-    delimiter: str
-    quote: str = '"'
-    escape: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    rows: tuple[tuple[str, ...], ...]
-    characters: int
-    """How much of the text they took."""
-    broken: bool = False
-    """Whether the parser gave up, as it does when a quoted value has no end."""
-
-    @property
-    def usual_width(self) -> int:
-        widths = Counter(len(row) for row in self.rows)
-        return max(widths, key=lambda width: (widths[width], width), default=0)
-
-    @property
-    def share_of_usual_width(self) -> float:
-        usual = self.usual_width
-        return sum(len(row) == usual for row in self.rows) / max(1, len(self.rows))
+_Row = Sequence[str]
 
 
 def read_csv(text: Text, *, sample: Sample) -> FileFacts:
@@ -66,30 +42,107 @@ def read_csv(text: Text, *, sample: Sample) -> FileFacts:
     Raises:
         UnreadableItemError: there is no whole row in the sample.
     """
-    return _Reading(text, sample).facts()
+    return _Reading(text, sample, promised=True).facts()
 
 
-def has_columns(text: Text, *, sample: Sample) -> bool:
-    """Tell whether text is a table without being told so by its name."""
+def read_table(text: Text, *, sample: Sample) -> FileFacts | None:
+    """Return the facts of text that is a table without being told so by its name, or None."""
     try:
-        reading = _Reading(text, sample)
+        reading = _Reading(text, sample, promised=False)
     except UnreadableItemError:
-        return False
-    return reading.is_table()
+        return None
+    return reading.facts() if reading.is_table() else None
 
 
 class _Reading:
     """One look at the beginning of a file."""
 
-    def __init__(self, text: Text, sample: Sample) -> None:
+    def __init__(self, text: Text, sample: Sample, *, promised: bool) -> None:
         self._text = text
         self._sample = sample
         self._warnings = [*sample.warnings, *text.warnings]
-        lines, given = self._table_lines()
-        self._lines = lines
-        self._dialect = _dialect(lines, given)
-        self._parsed = _parse(lines, self._dialect, MAX_ROWS)
-        rows = self._without_cut_row()
+        self._content = self._whole_lines()
+        given, comments, self._start = self._before_the_rows()
+        self._dialect = (
+            Dialect(given)
+            if given
+            else find_dialect(self._content, start=self._start, rare=promised)
+        )
+        self._source = RowSource(self._content, self._dialect, start=self._start)
+        self._extra_lines = 0
+        self._rows = self._first_rows()
+        self._width, self._share = usual_width(self._rows)
+        self._leave_out_titles()
+        self._width = max(self._width, len(self._rows[0]))
+        below = self._types(self._rows[1:])
+        self._names = self._found_names(comments, below)
+        self._body = self._rows if self._first_row_is_data else self._rows[1:]
+        self._column_types = self._types(self._body) if self._first_row_is_data else below
+
+    def is_table(self) -> bool:
+        if self._width == 1 or len(self._rows) == 1 or self._source.broken:
+            return False
+        if self._share < _STRUCTURED:
+            return False
+        return self._names is not None or any(t not in _UNTYPED for t in self._column_types)
+
+    def facts(self) -> FileFacts:
+        self._look_further()
+        decimal = self._decimal_commas()
+        known = self._schema()
+        self._warnings += known.warnings
+        self._warn_of_ragged_rows()
+        if self._source.broken:
+            self._warnings.append("a quoted value has no end; only the rows before were read")
+        rows, estimate = self._count()
+        return FileFacts(
+            format=FORMAT,
+            schema=known.schema,
+            rows=rows,
+            rows_estimate=estimate,
+            warnings=tuple(self._warnings),
+            properties={
+                "delimiter": self._dialect.delimiter,
+                "quote": self._dialect.quote,
+                "encoding": self._text.encoding,
+                "header": "true" if self._names is not None else "false",
+                **({"decimal": ","} if decimal else {}),
+            },
+            known=known,
+        )
+
+    def _whole_lines(self) -> str:
+        """The text without the line inside which the sample ends."""
+        content = self._text.content
+        if self._text.whole:
+            return content
+        end = max(content.rfind("\n"), content.rfind("\r")) + 1
+        if end:
+            return content[:end]
+        if len(self._sample.content) < SAMPLE_BYTES:
+            raise UnreadableItemError("it is cut off inside its first line")
+        raise UnreadableItemError(f"its first line is longer than {SAMPLE_BYTES // 1024} KB")
+
+    def _before_the_rows(self) -> tuple[str | None, list[str], int]:
+        """The delimiter where the file names it, the comments above, where the rows begin."""
+        content = self._content
+        given, start = None, 0
+        if match := _SEPARATOR_LINE.match(content):
+            given, start = match[1], match.end()
+        if not content.startswith("#", start):
+            return given, [], start
+        comments = []
+        position = start
+        while content.startswith("#", position) and (line := _LINE.match(content, position)):
+            comments.append(line[0])
+            position = line.end()
+        if position >= len(content):
+            return given, [], start
+        self._warnings.append(f"{_count(len(comments), 'comment line')} before its rows left out")
+        return given, comments, position
+
+    def _first_rows(self) -> list[list[str]]:
+        rows = self._without_cut_row(self._source.take(2 * BATCH_ROWS + 1))
         if not rows:
             raise UnreadableItemError("it has no rows")
         if max(map(len, rows)) > MAX_NODES:
@@ -97,201 +150,124 @@ class _Reading:
                 f"a row of it has more than {MAX_NODES:,} columns",
                 hint="leave the file out with: exclude",
             )
-        self._rows = self._without_title(rows)
-        self._width = max(self._parsed.usual_width, len(self._rows[0]))
-        self._types_below = self._types(self._rows[1:])
-        self._has_header = self._finds_header()
+        return self._without_comments(rows)
 
-    def is_table(self) -> bool:
-        if self._width == 1 or len(self._rows) == 1 or self._parsed.broken:
-            return False
-        if self._parsed.share_of_usual_width < _STRUCTURED:
-            return False
-        kinds = set(self._types(self._rows))
-        return self._has_header or bool(kinds - {TypeName.STRING, TypeName.UNKNOWN})
-
-    def facts(self) -> FileFacts:
-        body = self._rows[1:] if self._has_header else self._rows
-        types = self._types_below if self._has_header else self._types(body)
-        self._warn_of_ragged_rows(body)
-        names, source_names = self._names()
-        if self._parsed.broken:
-            self._warnings.append("a quoted value has no end; only the rows before were read")
-        fields = tuple(
-            Field(
-                name=name,
-                type=kind,
-                native_type="text",
-                properties={} if name == source else {"source_name": source},
-            )
-            for name, source, kind in zip(names, source_names, types, strict=True)
-        )
-        return FileFacts(
-            format=FORMAT,
-            schema=Schema(fields=fields, positional=not self._has_header),
-            rows_estimate=self._rows_estimate(len(body)),
-            warnings=tuple(self._warnings),
-            properties={
-                "delimiter": self._dialect.delimiter,
-                "quote": self._dialect.quote,
-                "encoding": self._text.encoding,
-                "header": "true" if self._has_header else "false",
-            },
-        )
-
-    def _table_lines(self) -> tuple[list[str], str | None]:
-        """The lines from the first row on, and the delimiter where the file names it."""
-        lines = list(io.StringIO(self._text.content, newline=""))
-        if not self._text.whole and len(lines) > 1:
-            del lines[-1]  # the sample ends anywhere inside it
-        elif not self._text.whole:
-            if len(self._sample.content) < SAMPLE_BYTES:
-                raise UnreadableItemError("it is cut off inside its first line")
-            raise UnreadableItemError(f"its first line is longer than {SAMPLE_BYTES // 1024} KB")
-        given = None
-        if lines and (match := _SEPARATOR_LINE.fullmatch(lines[0].rstrip("\r\n"))):
-            given = match[1]
-            del lines[0]
-        comments = 0
-        while comments < len(lines) and lines[comments].startswith("#"):
-            comments += 1
-        if 0 < comments < len(lines):
-            del lines[:comments]
-            self._warnings.append(f"{_count(comments, 'comment line')} before its rows left out")
-        return lines, given
-
-    def _without_cut_row(self) -> tuple[tuple[str, ...], ...]:
-        rows = self._parsed.rows
-        took_all = len(rows) < MAX_ROWS
-        ends_anywhere = self._parsed.broken or (took_all and not self._text.whole)
+    def _without_cut_row(self, rows: list[list[str]]) -> list[list[str]]:
+        ends_anywhere = self._source.broken or (self._source.is_at_end and not self._text.whole)
         return rows[:-1] if ends_anywhere and len(rows) > 1 else rows
 
-    def _without_title(self, rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    def _without_comments(self, rows: list[list[str]]) -> list[list[str]]:
+        comments = sum(row[0].startswith("#") for row in rows)
+        if not 0 < comments <= len(rows) // 2 or rows[0][0].startswith("#"):
+            return rows
+        self._extra_lines += comments
+        self._warnings.append(f"{_count(comments, 'comment line')} between its rows left out")
+        return [row for row in rows if not row[0].startswith("#")]
+
+    def _leave_out_titles(self) -> None:
         """Leave out lines of prose above the table."""
-        usual = self._parsed.usual_width
         titles = 0
-        while usual > 1 and titles < min(len(rows) - 1, _LINES_BEFORE_HEADER):
-            if len(rows[titles]) > 1:
+        while self._width > 1 and titles < min(len(self._rows) - 1, _LINES_BEFORE_HEADER):
+            if len(self._rows[titles]) > 1:
                 break
             titles += 1
         if titles:
+            self._extra_lines += titles
+            self._rows = self._rows[titles:]
             self._warnings.append(f"{_count(titles, 'line')} before its columns left out")
-        return rows[titles:]
 
-    def _finds_header(self) -> bool:
-        """Tell whether the first row holds names, by what sets it apart from the rows below."""
-        first, body = self._rows[0], self._rows[1:]
-        named = [cell.strip() for cell in first]
-        if not any(named) or any(len(cell) > _LONGEST_NAME for cell in named):
-            return False
-        types = self._types_below
-        kinds = [value_type(cell) for cell in named]
-        if any(_speaks_against(cell, kind) for cell, kind in zip(named, kinds, strict=True)):
-            return False
-        texts = [i for i, kind in enumerate(kinds) if kind is TypeName.STRING]
-        if not texts:
-            return False
-        if any(types[i] not in (TypeName.STRING, TypeName.UNKNOWN) for i in texts):
-            return True
-        if not all(_NAME_LIKE.fullmatch(named[i]) for i in texts):
-            return False
-        return not any(i < len(row) and row[i].strip() == named[i] for i in texts for row in body)
+    def _found_names(self, comments: list[str], below: list[TypeName]) -> list[str] | None:
+        """The names of the columns, from the first row or a comment above; None without."""
+        first = self._rows[0]
+        self._first_row_is_data = not first_row_is_header(self._rows, below)
+        if self._first_row_is_data:
+            return header_in_comments(
+                comments, delimiter=self._dialect.delimiter, width=self._width
+            )
+        names = [" ".join(cell.split()) for cell in first]
+        missing = self._width - len(names)
+        if missing == 1 and below[0] is TypeName.STRING and _are_even(self._rows[1:], self._width):
+            return ["", *names]  # the names of rows, over which R writes no name
+        return names + [""] * missing
 
-    def _names(self) -> tuple[list[str], list[str]]:
-        if not self._has_header:
-            names = [f"column_{i}" for i in range(1, self._width + 1)]
-            return names, names
-        sources = [_one_line(cell) for cell in self._rows[0]]
-        sources += [""] * (self._width - len(sources))
-        names, renamed = unique_names(sources)
-        self._warnings.extend(renamed)
-        return names, sources
+    def _types(self, rows: Sequence[_Row]) -> list[TypeName]:
+        if not rows:
+            return [TypeName.UNKNOWN] * self._width
+        types = [column_type(column) for column in zip_longest(*rows, fillvalue="")]
+        return [*types, *[TypeName.UNKNOWN] * (self._width - len(types))][: self._width]
 
-    def _types(self, rows: Sequence[tuple[str, ...]]) -> list[TypeName]:
-        return [column_type(row[i] for row in rows if i < len(row)) for i in range(self._width)]
+    def _look_further(self) -> None:
+        """Take more rows for as long as they tell something new about the types."""
+        types = self._column_types
+        settled = self._types(self._body[:BATCH_ROWS]) == types
+        while not settled and len(self._body) < MAX_ROWS and not self._source.is_at_end:
+            more = self._without_cut_row(self._source.take(2 * BATCH_ROWS))
+            more = [row for row in more if not row[0].startswith("#")]
+            types = [widened(old, new) for old, new in zip(types, self._types(more), strict=True)]
+            settled = types == self._column_types
+            self._column_types = types
+            self._body = [*self._body, *more]
 
-    def _warn_of_ragged_rows(self, body: Sequence[tuple[str, ...]]) -> None:
-        ragged = sum(len(row) != self._width for row in body)
+    def _decimal_commas(self) -> bool:
+        """Make numbers of the columns that hold decimal commas, where it is sure that they do."""
+        if self._dialect.delimiter == ",":
+            return False
+        found = {}
+        for position, kind in enumerate(self._column_types):
+            if kind is TypeName.STRING:
+                column = {row[position] for row in self._body if position < len(row)}
+                if any("," in text for text in column):
+                    found[position] = has_decimal_commas(column)
+        if not any(found.values()):
+            return False
+        for position, decimal in found.items():
+            if decimal is not False:
+                self._column_types[position] = TypeName.DOUBLE
+        return True
+
+    def _schema(self) -> KnownSchema:
+        names = None if self._names is None else tuple(self._names)
+        types = tuple(self._column_types)
+        return _KNOWN.get((names, types), lambda: _built(names, types))
+
+    def _warn_of_ragged_rows(self) -> None:
+        ragged = sum(len(row) != self._width for row in self._body)
         if ragged:
             self._warnings.append(
-                f"{ragged} of {len(body)} sampled rows do not have {self._width} columns"
+                f"{ragged} of {len(self._body)} sampled rows do not have {self._width} columns"
             )
 
-    def _rows_estimate(self, rows: int) -> int:
-        total = max(1, sum(map(len, self._lines)))
-        share = self._sample.share * self._parsed.characters / total
-        return round(rows / share) if 0 < share < 1 else rows
+    def _count(self) -> tuple[int | None, int]:
+        """The number of rows, where all were seen, and about how many there are."""
+        seen = len(self._body)
+        if self._text.whole and self._source.is_at_end and not self._source.broken:
+            return seen, seen
+        read = self._start + self._source.characters
+        share = self._sample.share * read / max(1, len(self._text.content))
+        return None, round(seen / share) if 0 < share < 1 else seen
 
 
-def _speaks_against(cell: str, kind: TypeName | None) -> bool:
-    """Tell whether a cell of the first row can be no name; a year can, as in a pivoted table."""
-    if kind is None or kind is TypeName.STRING:
-        return False
-    return not (kind is TypeName.INT64 and len(cell) == _LENGTH_OF_YEAR)
-
-
-def _dialect(lines: Sequence[str], given: str | None) -> _Dialect:
-    """Choose the dialect under which the first rows are most alike; ties go to the wider."""
-    head = "".join(lines[: _ROWS_FOR_DIALECT * 2])
-    quote = "'" if '"' not in head and _is_single_quoted(head) else '"'
-    escapes = (None, "\\") if '\\"' in head else (None,)
-    candidates = [
-        _Dialect(delimiter, quote, escape)
-        for delimiter in ((given,) if given else _DELIMITERS)
-        for escape in escapes
-        if delimiter in head
-    ]
-    best, best_fit = _Dialect(given or ",", quote), (0.0, 1)
-    for candidate in candidates:
-        parsed = _parse(lines, candidate, _ROWS_FOR_DIALECT)
-        if parsed.usual_width > 1:
-            fit = (round(parsed.share_of_usual_width, 1), parsed.usual_width)
-            best, best_fit = (candidate, fit) if fit > best_fit else (best, best_fit)
-    return best
-
-
-def _is_single_quoted(head: str) -> bool:
-    opened = len(re.findall(r"(?:^|[,;|\t])'", head, re.MULTILINE))
-    closed = len(re.findall(r"'(?:$|[,;|\t])", head, re.MULTILINE))
-    return opened > 1 and opened == closed
-
-
-def _parse(lines: Sequence[str], dialect: _Dialect, limit: int) -> _Rows:
-    counted = _Counted(lines)
-    reader = csv.reader(
-        iter(counted),
-        delimiter=dialect.delimiter,
-        quotechar=dialect.quote,
-        escapechar=dialect.escape,
-        skipinitialspace=True,
+def _built(names: tuple[str, ...] | None, types: tuple[TypeName, ...]) -> KnownSchema:
+    warnings: list[str] = []
+    if names is None:
+        sources = unique = [f"column_{i}" for i in range(1, len(types) + 1)]
+    else:
+        sources = list(names)
+        unique, warnings = unique_names(sources)
+    fields = tuple(
+        Field(
+            name=name,
+            type=kind,
+            native_type="text",
+            properties={} if name == source else {"source_name": source},
+        )
+        for name, source, kind in zip(unique, sources, types, strict=True)
     )
-    rows: list[tuple[str, ...]] = []
-    try:
-        for row in reader:
-            if row:
-                rows.append(tuple(row))
-            if len(rows) == limit:
-                break
-    except csv.Error:
-        return _Rows(tuple(rows), counted.characters, broken=True)
-    return _Rows(tuple(rows), counted.characters)
+    return KnownSchema.of(Schema(fields=fields, positional=names is None), tuple(warnings))
 
 
-class _Counted:
-    """Lines that know how many characters of them were taken."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self._lines = lines
-        self.characters = 0
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._lines:
-            self.characters += len(line)
-            yield line
-
-
-def _one_line(cell: str) -> str:
-    return " ".join(cell.split())
+def _are_even(rows: Sequence[_Row], width: int) -> bool:
+    return all(len(row) == width for row in rows)
 
 
 def _count(number: int, what: str) -> str:

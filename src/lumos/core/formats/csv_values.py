@@ -13,17 +13,36 @@ _NOTHING: Final = frozenset({"", "null", "\\n", "na", "n/a", "none"})
 _BOOLEANS: Final = frozenset({"true", "false"})
 _NOT_FINITE: Final = frozenset({"nan", "inf", "-inf", "infinity", "-infinity"})
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
-_INTEGER: Final = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,18})")
-_NUMBER: Final = re.compile(
-    r"[+-]?(?:(?:0|[1-9][0-9]{0,307})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
-)
-_MOMENT: Final = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?"
-    r" ?(Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?)?)?"
-)
+_INTEGER_FORM = r"[+-]?(?:0|[1-9][0-9]{0,18})"
+_NUMBER_FORM = r"[+-]?(?:(?:0|[1-9][0-9]{0,307})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
+_DATE_FORM = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME_FORM = r"[T ](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?"
+_ZONE_FORM = r" ?(?:Z|UTC|[+-][0-9]{2}(?::?[0-9]{2})?)"
+_INTEGER: Final = re.compile(_INTEGER_FORM)
+_NUMBER: Final = re.compile(_NUMBER_FORM)
+_MOMENT: Final = re.compile(f"({_DATE_FORM})(?:{_TIME_FORM}({_ZONE_FORM})?)?")
 _LONGEST_TYPED_VALUE = 400
 _LENGTH_OF_DATE = 10
+
+_MARK = "\x00"
+"""Stands after each value of a joined column; text that holds one is not read as text."""
+_COLUMNS: Final[dict[TypeName, re.Pattern[str]]] = {
+    # Fewer digits than an integer may have: any number of them fits.
+    TypeName.INT64: re.compile(r"(?:[+-]?(?:0|[1-9][0-9]{0,17})\x00)++"),
+    TypeName.DOUBLE: re.compile(
+        r"(?:[+-]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?\x00)++"
+    ),
+    TypeName.DATE: re.compile(rf"(?:{_DATE_FORM}\x00)++"),
+    TypeName.TIMESTAMP_NTZ: re.compile(rf"(?:{_DATE_FORM}{_TIME_FORM}\x00)++"),
+    TypeName.TIMESTAMP: re.compile(rf"(?:{_DATE_FORM}{_TIME_FORM}{_ZONE_FORM}\x00)++"),
+}
+_MOMENTS: Final = (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
+_BOOLEAN_SPELLINGS: Final = frozenset({"true", "false", "True", "False", "TRUE", "FALSE"})
+
+_DECIMAL_COMMA: Final = re.compile(
+    r"[+-]?(?:[0-9]{1,3}(?:\.[0-9]{3})+|0|[1-9][0-9]{0,17})(?:,[0-9]+)?"
+)
+_THOUSANDS: Final = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 
 _WIDENED: Final[dict[frozenset[TypeName], TypeName]] = {
     frozenset({TypeName.INT64, TypeName.DOUBLE}): TypeName.DOUBLE,
@@ -53,8 +72,74 @@ def value_type(text: str) -> TypeName | None:
 
 def column_type(values: Iterable[str]) -> TypeName:
     """Return the type that every value of a column fits; UNKNOWN where there is none."""
-    kinds: set[TypeName] = set()
+    distinct = set(values)
+    distinct.discard("")
+    if not distinct:
+        return TypeName.UNKNOWN
+    kind = value_type(next(iter(distinct)))
+    if kind is TypeName.STRING:
+        return TypeName.STRING
+    if kind is not None and (common := _common_type(kind, distinct)) is not None:
+        return common
+    return _type_of_each(distinct)
+
+
+def widened(one: TypeName, other: TypeName) -> TypeName:
+    """Return the type that fits the values of both; UNKNOWN fits everything."""
+    if one is other or other is TypeName.UNKNOWN:
+        return one
+    if one is TypeName.UNKNOWN:
+        return other
+    return _WIDENED.get(frozenset({one, other}), TypeName.STRING)
+
+
+def has_decimal_commas(values: Iterable[str]) -> bool | None:
+    """Tell whether a column holds numbers with decimal commas; None where commas may be thousands'.
+
+    Only for files whose values may hold a comma without quotes.
+    """
+    with_comma = 0
+    thousands = 0
     for text in set(values):
+        stripped = text.strip()
+        if value_type(stripped) is None:
+            continue
+        if not _DECIMAL_COMMA.fullmatch(stripped):
+            return False
+        if "," in stripped:
+            with_comma += 1
+            thousands += bool(_THOUSANDS.fullmatch(stripped))
+    if not with_comma:
+        return False
+    return None if thousands == with_comma else True
+
+
+def _common_type(kind: TypeName, distinct: set[str]) -> TypeName | None:
+    """The type of all values where one look tells it, given that of one; None where not."""
+    if kind is TypeName.BOOLEAN:
+        return kind if distinct <= _BOOLEAN_SPELLINGS else None
+    joined = _MARK.join(distinct) + _MARK
+    if joined.count(_MARK) != len(distinct):
+        return None
+    if _COLUMNS[kind].fullmatch(joined):
+        return kind if kind not in _MOMENTS or _are_days(distinct) else None
+    if kind is TypeName.INT64 and _COLUMNS[TypeName.DOUBLE].fullmatch(joined):
+        return TypeName.DOUBLE
+    return None
+
+
+def _are_days(distinct: set[str]) -> bool:
+    try:
+        for day in {text[:_LENGTH_OF_DATE] for text in distinct}:
+            date.fromisoformat(day)
+    except ValueError:
+        return False
+    return True
+
+
+def _type_of_each(distinct: set[str]) -> TypeName:
+    kinds: set[TypeName] = set()
+    for text in distinct:
         kind = value_type(text)
         if kind is TypeName.STRING:
             return TypeName.STRING

@@ -13,17 +13,24 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 from pydantic import ValidationError
 
-from lumos.core.errors import InvalidModelError, UnreadableItemError
-from lumos.core.formats import avro, csv_text, json_text, orc, parquet
-from lumos.core.formats.magic import HEAD_BYTES, READABLE_TEXTS, looks_like
+from lumos.core.errors import InvalidModelError, NotTabularError, UnreadableItemError
+from lumos.core.formats import arrow_ipc, avro, csv_text, excel, json_text, orc, packed, parquet
+from lumos.core.formats.file_names import FORMATS, PATTERNS, SUFFIXES, promise_of
+from lumos.core.formats.magic import (
+    HEAD_BYTES,
+    READABLE_TEXTS,
+    kind_of_bytes,
+    kind_of_text,
+    looks_like,
+)
+from lumos.core.formats.packed import codec_of, packed_sample
 from lumos.core.formats.sample import (
-    GZIP_MAGIC,
+    FIRST_BYTES,
     LARGEST_SAMPLE_BYTES,
     SAMPLE_BYTES,
+    Beginning,
     Sample,
     Text,
-    gzip_sample,
-    plain_sample,
     text_of,
 )
 from lumos.core.formats.tails import Tail
@@ -31,50 +38,33 @@ from lumos.core.formats.tails import Tail
 if TYPE_CHECKING:
     from lumos.core.formats.facts import FileFacts
 
-FORMATS: Final = {
-    avro.FORMAT: "Avro",
-    csv_text.FORMAT: "CSV",
-    json_text.FORMAT: "JSON",
-    orc.FORMAT: "ORC",
-    parquet.FORMAT: "Parquet",
-}
-"""The formats that can be read, and how people spell them."""
+__all__ = ["FORMATS", "PATTERNS", "SUFFIXES", "preload", "read_document", "read_file"]
 
-SUFFIXES: Final = {
-    "avro": avro.FORMAT,
-    "csv": csv_text.FORMAT,
-    "tsv": csv_text.FORMAT,
-    "tab": csv_text.FORMAT,
-    "psv": csv_text.FORMAT,
-    "json": json_text.FORMAT,
-    "jsonl": json_text.FORMAT,
-    "ndjson": json_text.FORMAT,
-    "geojson": json_text.FORMAT,
-    "orc": orc.FORMAT,
-    "parquet": parquet.FORMAT,
-    "parq": parquet.FORMAT,
-    "pq": parquet.FORMAT,
-}
-"""What the end of a name says about a file's format."""
-
-_GZIP_SUFFIXES: Final = ("gz", "gzip")
 _MAGIC: Final = (
     (parquet.MAGIC, parquet.FORMAT),
-    (b"PARE", parquet.FORMAT),
+    (parquet.ENCRYPTED_MAGIC, parquet.FORMAT),
     (avro.MAGIC, avro.FORMAT),
     (orc.MAGIC, orc.FORMAT),
+    (arrow_ipc.MAGIC, arrow_ipc.FORMAT),
+    (arrow_ipc.OLD_MAGIC, arrow_ipc.FORMAT),
+    (arrow_ipc.STREAM_MAGIC, arrow_ipc.FORMAT),
 )
 _BINARY_READERS: Final[dict[str, Callable[..., FileFacts]]] = {
-    parquet.FORMAT: parquet.read_parquet,
+    arrow_ipc.FORMAT: arrow_ipc.read_arrow,
     avro.FORMAT: avro.read_avro,
+    excel.FORMAT: excel.read_excel,
     orc.FORMAT: orc.read_orc,
+    parquet.FORMAT: parquet.read_parquet,
 }
+_WITH_VALUE_RANGES: Final = (avro.FORMAT, orc.FORMAT, parquet.FORMAT)
+_READ_FROM_START: Final = (arrow_ipc.FORMAT, avro.FORMAT)
 _TAIL_MARKS: Final = {
     parquet.FORMAT: (parquet.is_end, parquet.MAGIC),
     orc.FORMAT: (orc.is_end, orc.MAGIC),
 }
 _TEXT_FORMATS: Final = (csv_text.FORMAT, json_text.FORMAT)
-_TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
+_FEW_LINES = 20
+_LEAVE_OUT = "leave such files out with: exclude"
 
 
 def read_document(stream: BinaryIO, *, size: int, name: str, value_ranges: bool = False) -> bytes:
@@ -99,6 +89,7 @@ def read_file(stream: BinaryIO, *, size: int, name: str, value_ranges: bool = Fa
             where the file knows them; else no value of the data is told.
 
     Raises:
+        NotTabularError: the file is what its name says, and that is no table.
         UnreadableItemError: the file is empty, damaged or of no known format; the reason holds
             no data.
     """
@@ -115,28 +106,19 @@ def read_file(stream: BinaryIO, *, size: int, name: str, value_ranges: bool = Fa
         raise UnreadableItemError("its schema is outside of what Lumos can describe") from error
 
 
-def named_format(name: str) -> tuple[str | None, bool]:
-    """Return the format that a file's name promises, and whether it promises gzip around it."""
-    stem, _, suffix = name.lower().rpartition(".")
-    packed = suffix in _GZIP_SUFFIXES
-    if packed:
-        suffix = stem.rpartition(".")[2]
-    return SUFFIXES.get(suffix), packed
-
-
 def _facts_of_tail(
     stream: BinaryIO, *, size: int, name: str, value_ranges: bool
 ) -> FileFacts | None:
     """Read a file of which name and end agree that its end says it all; None for any other."""
-    promised, packed = named_format(name)
-    if packed or promised not in _TAIL_MARKS:
+    promise = promise_of(name)
+    if promise.codec or promise.format not in _TAIL_MARKS:
         return None
     tail = Tail.of(stream, size=size)
-    ends, begins = _TAIL_MARKS[promised]
+    ends, begins = _TAIL_MARKS[promise.format]
     if not ends(tail.content):
         return None
     try:
-        read = _BINARY_READERS[promised]
+        read = _BINARY_READERS[promise.format]
         return read(stream, size=size, tail=tail, value_ranges=value_ranges)
     except UnreadableItemError:
         if tail.head(HEAD_BYTES).startswith(begins):
@@ -151,128 +133,172 @@ class _File:
         self._stream = stream
         self._size = size
         self._value_ranges = value_ranges
-        parts = name.lower().rsplit(".", 2)
-        self._promised, self._promised_gzip = named_format(name)
-        self._suffix = "." + ".".join(parts[1:] if self._promised_gzip else parts[-1:])
-        stream.seek(0)
-        self._head = stream.read(HEAD_BYTES)
-        if not self._head:
+        self._promise = promise_of(name)
+        self._start = Beginning(stream, size=size)
+        if not self._start.content:
             raise UnreadableItemError("the file changed while it was read", retryable=True)
-        self._gzip = self._head.startswith(GZIP_MAGIC)
+        self._codec = codec_of(self._start.content[:HEAD_BYTES], self._promise.codec)
 
     def facts(self) -> FileFacts:
-        found = None if self._gzip else self._binary_format(self._head)
-        if found is not None and not self._is_text_after_all():
-            self._stream.seek(0)
-            read = _BINARY_READERS[found]
-            return self._checked(
-                read(self._stream, size=self._size, value_ranges=self._value_ranges)
-            )
-        facts = self._sampled_facts()
-        if self._gzip:
-            facts = replace(facts, compression="gzip")
-        return self._checked(facts)
-
-    def _sampled_facts(self) -> FileFacts:
-        sample = self._sample(SAMPLE_BYTES)
+        sample = self._sample(FIRST_BYTES)
         if not sample.content:
-            raise UnreadableItemError("there is nothing inside its gzip archive")
-        if self._gzip and self._binary_format(sample.content) is not None:
-            return self._packed_facts(sample)
+            raise UnreadableItemError(f"there is nothing inside its {self._archive()}")
+        found = self._binary_format(sample.content)
+        if found is not None and not self._is_text_after_all(sample):
+            return self._checked(self._binary_facts(found))
         text = text_of(sample)
         if text is None:
-            raise self._unknown(sample.content)
-        if not text.content.strip():
+            raise self._no_text(sample.content)
+        if text.content.isspace() or not text.content:
             raise UnreadableItemError("the file holds nothing but space")
-        return self._text_facts(text, sample)
+        return self._checked(self._text_facts(text, sample))
+
+    def _sample(self, limit: int) -> Sample:
+        if self._codec is None:
+            return self._start.sample(limit)
+        return packed_sample(self._start.from_start(), self._codec, size=self._size, limit=limit)
+
+    def _binary_format(self, content: bytes) -> str | None:
+        for magic, name in _MAGIC:
+            if content.startswith(magic):
+                return name
+        return excel.FORMAT if excel.is_workbook(content) else None
+
+    def _binary_facts(self, found: str) -> FileFacts:
+        try:
+            return self._facts_inside(found)
+        except NotTabularError as error:
+            if self._promise.format is None:
+                raise
+            raise _of_no_known_format(f"it looks like {error.kind}") from error
+
+    def _facts_inside(self, found: str) -> FileFacts:
+        if self._codec is None:
+            ranges = {"value_ranges": self._value_ranges} if found in _WITH_VALUE_RANGES else {}
+            stream, size = self._stream, self._size
+            if size == len(self._start.content):
+                stream = io.BytesIO(self._start.content)
+            stream.seek(0)
+            return _BINARY_READERS[found](stream, size=size, **ranges)
+        if found not in _READ_FROM_START:
+            raise UnreadableItemError(
+                f"it is {FORMATS[found]} inside {_with_article(self._archive())}",
+                hint="unpack it: such a file can only be read from its end",
+            )
+        sample = self._sample(SAMPLE_BYTES)
+        stream, size = io.BytesIO(sample.content), len(sample.content)
+        if found == avro.FORMAT:
+            return avro.read_avro(stream, size=size, whole=sample.whole)
+        return _BINARY_READERS[found](stream, size=size)
 
     def _text_facts(self, text: Text, sample: Sample) -> FileFacts:
-        begins_as_json = text.content.lstrip()[:1] in ("{", "[")
-        if begins_as_json or self._promised == json_text.FORMAT:
+        begin = text.content.lstrip()[:2]
+        if begin[:1] in ("{", "[") or self._promise.format == json_text.FORMAT:
             try:
                 return self._json_facts(text, sample)
             except UnreadableItemError:
-                if self._promised != csv_text.FORMAT and not self._is_table(text, sample):
+                facts = self._csv_facts(text, sample)
+                if facts is not None:
+                    return facts
+                if self._promise.format is not None or begin[:1] == "{":
                     raise
-        elif text.content.lstrip().startswith("<"):
-            raise self._unknown(sample.content)
-        if self._promised == csv_text.FORMAT or self._is_table(text, sample):
+        elif begin.startswith("<"):
+            raise self._no_table(text)
+        facts = self._csv_facts(text, sample)
+        if facts is None:
+            raise self._no_table(text)
+        return facts
+
+    def _csv_facts(self, text: Text, sample: Sample) -> FileFacts | None:
+        promised = self._promise.format == csv_text.FORMAT
+        if not text.whole and text.content.count("\n") < _FEW_LINES:
+            larger = self._sample(SAMPLE_BYTES)
+            text, sample = text_of(larger) or text, larger
+        if promised:
             return csv_text.read_csv(text, sample=sample)
-        raise UnreadableItemError(
-            "it is of no known format: it looks like text without columns",
-            hint="leave such files out with: exclude",
-        )
+        return csv_text.read_table(text, sample=sample)
 
     def _json_facts(self, text: Text, sample: Sample) -> FileFacts:
         facts = json_text.read_json(text, sample=sample)
-        if facts is None:
-            sample = self._sample(LARGEST_SAMPLE_BYTES)
-            larger = text_of(sample)
-            facts = json_text.read_json(larger, sample=sample) if larger else None
+        for limit in (SAMPLE_BYTES, LARGEST_SAMPLE_BYTES):
+            if facts is None:
+                sample = self._sample(limit)
+                larger = text_of(sample)
+                facts = json_text.read_json(larger, sample=sample) if larger else None
         if facts is None:
             raise json_text.first_record_too_long()
         return facts
 
-    def _packed_facts(self, sample: Sample) -> FileFacts:
-        found = self._binary_format(sample.content)
-        if found == avro.FORMAT:
-            return avro.read_avro(io.BytesIO(sample.content), size=len(sample.content))
-        raise UnreadableItemError(
-            f"it is {FORMATS[found or parquet.FORMAT]} inside a gzip archive",
-            hint="unpack it: such a file can only be read from its end",
-        )
-
-    def _sample(self, limit: int) -> Sample:
-        take = gzip_sample if self._gzip else plain_sample
-        return take(self._stream, size=self._size, limit=limit)
-
-    def _is_table(self, text: Text, sample: Sample) -> bool:
-        return csv_text.has_columns(text, sample=sample)
-
-    def _is_text_after_all(self) -> bool:
+    def _is_text_after_all(self, sample: Sample) -> bool:
         """Tell whether text happens to begin like a binary format, as a column ORC_ID does."""
-        if self._promised not in _TEXT_FORMATS:
+        if self._promise.format not in _TEXT_FORMATS or self._codec is not None:
             return False
-        text = text_of(self._sample(SAMPLE_BYTES))
+        text = text_of(sample)
         return text is not None and text.encoding == "utf-8"
 
-    def _binary_format(self, head: bytes) -> str | None:
-        return next((name for magic, name in _MAGIC if head.startswith(magic)), None)
+    def _no_table(self, text: Text) -> UnreadableItemError:
+        kind = kind_of_text(text.content, self._promise.suffix)
+        if self._promise.format is None:
+            return NotTabularError(kind)
+        seems = "text without columns" if kind == "a text document" else kind
+        return _of_no_known_format(f"it looks like {seems}")
 
-    def _unknown(self, content: bytes) -> UnreadableItemError:
-        found = looks_like(content[:HEAD_BYTES])
-        if content[_TAR_MAGIC_AT:].startswith(_TAR_MAGIC):
-            found = "a tar archive"
+    def _no_text(self, content: bytes) -> UnreadableItemError:
+        found = kind_of_bytes(content, self._promise.suffix)
+        if found is not None and self._promise.format is None:
+            return NotTabularError(found)
+        found = found or looks_like(content[:HEAD_BYTES])
         if found in READABLE_TEXTS:
             return UnreadableItemError(f"it begins like {found} but holds bytes that are no text")
-        inside = " inside" if self._gzip else ""
-        seems = (
+        inside = f" inside {_with_article(self._archive())}" if self._codec else ""
+        return _of_no_known_format(
             f"it looks like {found}{inside}" if found else "its bytes are neither text nor known"
         )
-        return UnreadableItemError(
-            f"it is of no known format: {seems}", hint="leave such files out with: exclude"
-        )
+
+    def _archive(self) -> str:
+        return f"{packed.CODECS[self._codec or 'gzip']} archive"
 
     def _checked(self, facts: FileFacts) -> FileFacts:
-        """Add a warning where the name says something else than the bytes."""
+        """Tell how it is packed, and where the name says something else than the bytes."""
+        promise = self._promise
+        if promise.format in (None, facts.format) and promise.codec == self._codec is None:
+            return facts
         warnings = []
-        if self._promised not in (None, facts.format):
-            warnings.append(f"named {self._suffix} but is {FORMATS[facts.format]}")
-        if self._promised_gzip and not self._gzip:
-            warnings.append("named as a gzip archive but is not packed")
-        elif self._gzip and not self._promised_gzip:
-            warnings.append("it is a gzip archive but its name does not say so")
-        return replace(facts, warnings=(*warnings, *facts.warnings)) if warnings else facts
+        if promise.format not in (None, facts.format):
+            warnings.append(f"named {promise.suffix} but is {FORMATS[facts.format]}")
+        if promise.codec and not self._codec:
+            archive = f"{packed.CODECS[promise.codec]} archive"
+            warnings.append(f"named as {_with_article(archive)} but is not packed")
+        elif self._codec and not promise.codec:
+            archive = _with_article(self._archive())
+            warnings.append(f"it is {archive} but its name does not say so")
+        elif self._codec != promise.codec:
+            warnings.append(f"named {promise.suffix} but is {_with_article(self._archive())}")
+        return replace(
+            facts,
+            warnings=(*warnings, *facts.warnings),
+            compression=self._codec or facts.compression,
+        )
+
+
+def _of_no_known_format(seems: str) -> UnreadableItemError:
+    return UnreadableItemError(f"it is of no known format: {seems}", hint=_LEAVE_OUT)
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun.startswith(('xz', 'LZ4')) else 'a'} {noun}"
 
 
 def preload() -> None:
     """Import now what readers import late, so that processes forked later need not."""
     import fastavro  # noqa: F401
     import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.ipc
     import pyarrow.orc
     import pyarrow.parquet
 
     # Arrow sets aside address space with its first allocation; a reader may not have so much.
     pa.allocate_buffer(1)
-    content = b'{"a": [{"b": 1}]}'
-    read_file(io.BytesIO(content), size=len(content), name="a.json").to_json()
+    for name, content in (("a.json", b'{"a": [{"b": 1}]}'), ("a.csv", b"a,b\n1,2\n")):
+        read_file(io.BytesIO(content), size=len(content), name=name).to_document()

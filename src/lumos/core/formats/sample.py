@@ -1,31 +1,43 @@
-"""The beginning of a file, plain or unpacked, never more of it than a limit."""
+"""The beginning of a file, as bytes and as text, never more of it than a limit."""
 
 from __future__ import annotations
 
 import codecs
-import zlib
 from dataclasses import dataclass, field
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Protocol
 
-from lumos.core.errors import UnreadableItemError
+from typing_extensions import override
 
+FIRST_BYTES: Final = 64 * 1024
+"""How much of a file is read before anything is known about it."""
 SAMPLE_BYTES: Final = 256 * 1024
-"""How much of a text file is looked at."""
+"""How much of a text file is looked at where less does not tell enough."""
 LARGEST_SAMPLE_BYTES: Final = 4 * 1024 * 1024
 """How much is looked at where one record alone is larger than a sample."""
-PACKED_BYTES: Final = 8 * 1024 * 1024
-"""How much of a packed file is read at most, however little comes out of it."""
 
-GZIP_MAGIC: Final = b"\x1f\x8b"
-_CHUNK_BYTES = 64 * 1024
-_ANY_GZIP = 31
 _FIRST_PRINTABLE = 0x20
 _MOSTLY = 0.3
+_ZERO = b"\x00"
 _BOMS: Final = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before that of UTF-16, with which it begins
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_SPACES: Final = b"\t\n\v\f\r"
+_DELIMITING: Final = b"\x01\x1e\x1f"
+"""Control characters that some tools put between values or records."""
+_COLOURING: Final = b"\x1b"
+_TEXT_BYTES: Final = bytes(range(_FIRST_PRINTABLE, 256)) + _SPACES + _DELIMITING + _COLOURING
+_TEXT_CONTROLS: Final = frozenset((_SPACES + _DELIMITING + _COLOURING).decode("ascii"))
+_WINDOWS_BYTES: Final = bytes(range(0x80, 0xA0))
+
+
+class ByteSource(Protocol):
+    """What can be read from its start, a part at a time."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,79 +62,101 @@ class Text:
     warnings: tuple[str, ...] = ()
 
 
-def plain_sample(stream: BinaryIO, *, size: int, limit: int = SAMPLE_BYTES) -> Sample:
-    """Return the first bytes of a file that is not packed."""
-    stream.seek(0)
-    content = _read_up_to(stream, limit)
-    return Sample(content, len(content) >= size, min(1.0, len(content) / size))
+class Beginning:
+    """The first bytes of a file, read once and in one piece; more of it is read where needed."""
+
+    def __init__(self, stream: BinaryIO, *, size: int) -> None:
+        self._stream = stream
+        self._size = size
+        stream.seek(0)
+        self.content = read_up_to(stream, FIRST_BYTES)
+
+    def up_to(self, limit: int) -> bytes:
+        """Return at most so many of the first bytes."""
+        missing = limit - len(self.content)
+        if missing > 0 and len(self.content) < self._size:
+            self._stream.seek(len(self.content))
+            self.content += read_up_to(self._stream, missing)
+        return self.content[:limit]
+
+    def sample(self, limit: int) -> Sample:
+        """Return the first bytes as a sample of a file that is not packed."""
+        content = self.up_to(limit)
+        return Sample(content, len(content) >= self._size, min(1.0, len(content) / self._size))
+
+    def from_start(self) -> ByteSource:
+        """Return the whole file as something to read from its start."""
+        return _Replayed(self.content, self._stream)
 
 
-def gzip_sample(stream: BinaryIO, *, size: int, limit: int = SAMPLE_BYTES) -> Sample:
-    """Return the first bytes inside a gzip file, of one member or many.
+class _Replayed(ByteSource):
+    """Bytes that were read already, and then the rest of their stream."""
 
-    Raises:
-        UnreadableItemError: it is damaged before anything came out of it.
-    """
-    stream.seek(0)
-    unpacker = zlib.decompressobj(_ANY_GZIP)
-    unpacked = bytearray()
-    packed = b""
-    taken = 0
-    while len(unpacked) < limit and taken < PACKED_BYTES:
-        if not packed:
-            packed = stream.read(_CHUNK_BYTES)
-            taken += len(packed)
-        if not packed:
-            break
-        if unpacker.eof:
-            if not packed.startswith(GZIP_MAGIC[: len(packed)]):
-                packed, taken = b"", size  # padding, which other readers ignore as well
-                break
-            unpacker = zlib.decompressobj(_ANY_GZIP)
-        try:
-            unpacked += unpacker.decompress(packed, limit - len(unpacked))
-        except zlib.error:
-            return _damaged(bytes(unpacked), "damaged", size=size, taken=taken)
-        packed = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
-    if len(unpacked) < limit and taken < PACKED_BYTES and not unpacker.eof:
-        return _damaged(bytes(unpacked), "cut off", size=size, taken=taken)
-    whole = unpacker.eof and taken >= size and not packed
-    left = len(packed)
-    return Sample(bytes(unpacked), whole, min(1.0, max(1, taken - left) / size))
+    def __init__(self, content: bytes, stream: BinaryIO) -> None:
+        self._content = content
+        self._stream = stream
+        self._position = 0
+
+    @override
+    def read(self, size: int = -1, /) -> bytes:
+        if self._position < len(self._content):
+            end = len(self._content) if size < 0 else self._position + size
+            part = self._content[self._position : end]
+            self._position += len(part)
+            return part
+        self._stream.seek(self._position)
+        part = self._stream.read(size)
+        self._position += len(part)
+        return part
 
 
-def text_of(sample: Sample) -> Text | None:
-    """Return a sample as text, or None where it is not text.
-
-    Unicode is found by its mark or its validity; anything else is taken for Latin-1, in which
-    every byte is a character, so that names of columns outside ASCII may come out wrong.
-    """
-    content = sample.content
-    for bom, encoding in _BOMS:
-        if content.startswith(bom):
-            return _decoded(content[len(bom) :], encoding, whole=sample.whole)
-    encoding = _utf16_without_mark(content) or "utf-8"
-    text = _decoded(content, encoding, whole=sample.whole)
-    if text is None and encoding == "utf-8" and not _has_control_bytes(content):
-        warning = "it is not valid UTF-8; it was read as Latin-1"
-        return Text(content.decode("latin-1"), sample.whole, "latin-1", (warning,))
-    return text
-
-
-def _read_up_to(stream: BinaryIO, limit: int) -> bytes:
+def read_up_to(stream: ByteSource, limit: int) -> bytes:
     """Read like `read(limit)`, also from a stream that returns less at a time."""
-    parts = []
+    content = stream.read(limit)
+    if not content or len(content) == limit:
+        return content
+    parts = [content]
+    limit -= len(content)
     while limit > 0 and (part := stream.read(limit)):
         parts.append(part)
         limit -= len(part)
     return b"".join(parts)
 
 
-def _damaged(unpacked: bytes, how: str, *, size: int, taken: int) -> Sample:
-    if not unpacked:
-        raise UnreadableItemError(f"its gzip data is {how}")
-    warning = f"its gzip data is {how}; only what comes before was read"
-    return Sample(unpacked, False, min(1.0, taken / size), (warning,))
+def text_of(sample: Sample) -> Text | None:
+    """Return a sample as text, or None where it is not text.
+
+    Unicode is found by its mark or its validity; anything else is taken for Windows-1252 or
+    Latin-1, in which every byte is a character, so that names of columns outside ASCII may come
+    out wrong.
+    """
+    content = sample.content
+    for bom, encoding in _BOMS:
+        if content.startswith(bom):
+            return _decoded(content[len(bom) :], encoding, whole=sample.whole)
+    if content.translate(None, _TEXT_BYTES):
+        wide = _wide_without_mark(content)
+        return _decoded(content, wide, whole=sample.whole) if wide else None
+    text = _utf8(content, whole=sample.whole)
+    if text is not None:
+        return Text(text, sample.whole, "utf-8")
+    encoding, name = "latin-1", "Latin-1"
+    if content.translate(None, _WINDOWS_BYTES) != content:
+        encoding, name = "cp1252", "Windows-1252"
+    warning = f"it is not valid UTF-8; it was read as {name}"
+    try:
+        return Text(content.decode(encoding), sample.whole, encoding, (warning,))
+    except UnicodeDecodeError:
+        return None
+
+
+def _utf8(content: bytes, *, whole: bool) -> str | None:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if whole or error.reason != "unexpected end of data":
+            return None
+        return content[: error.start].decode("utf-8")  # the sample ends inside a character
 
 
 def _decoded(content: bytes, encoding: str, *, whole: bool) -> Text | None:
@@ -131,21 +165,22 @@ def _decoded(content: bytes, encoding: str, *, whole: bool) -> Text | None:
         text = decoder.decode(content, final=whole)
     except UnicodeDecodeError:
         return None
-    if any(ord(character) < _FIRST_PRINTABLE for character in set(text) - {*"\t\r\n\f\v"}):
+    if any(ord(character) < _FIRST_PRINTABLE for character in set(text) - _TEXT_CONTROLS):
         return None
     return Text(text, whole, encoding)
 
 
-def _utf16_without_mark(content: bytes) -> str | None:
-    """Guess by the zero bytes that Western text has in every second place."""
-    half = len(content) // 2
-    if half == 0 or b"\x00" not in content:
-        return None
-    even, odd = content[::2].count(0) / half, content[1::2].count(0) / half
-    if odd > _MOSTLY and even == 0:
+def _wide_without_mark(content: bytes) -> str | None:
+    """Guess by the zero bytes that Western text has in the same places of each character."""
+    zeros = [content[place::4].count(_ZERO) * 4 / len(content) for place in range(4)]
+    is_zero = [share > _MOSTLY for share in zeros]
+    has_none = [share == 0 for share in zeros]
+    if all(is_zero[1:]) and has_none[0]:
+        return "utf-32-le"
+    if all(is_zero[:3]) and has_none[3]:
+        return "utf-32-be"
+    if is_zero[1] and is_zero[3] and has_none[0] and has_none[2]:
         return "utf-16-le"
-    return "utf-16-be" if even > _MOSTLY and odd == 0 else None
-
-
-def _has_control_bytes(content: bytes) -> bool:
-    return any(byte < _FIRST_PRINTABLE for byte in set(content) - {*b"\t\r\n\f\v"})
+    if is_zero[0] and is_zero[2] and has_none[1] and has_none[3]:
+        return "utf-16-be"
+    return None
