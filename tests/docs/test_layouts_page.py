@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 
 from command_line import ROOT
+from golden_layouts import BEGIN, listed
 from lumos.feature.discovery.assembling import place_of
 
 PAGE = (ROOT / "docs" / "reference" / "layouts.md").read_text("utf-8")
@@ -29,4 +30,8 @@ def test_the_page_has_the_rules_of_the_code() -> None:
         return [" ".join(rule.split()).split(":")[0].rstrip(".") for rule in numbered]
 
     assert rules(PAGE) == rules(assembling.__doc__ or "")
-    assert len(rules(PAGE)) == 6
+    assert len(rules(PAGE)) == 7
+
+
+def test_the_page_lists_the_layouts_of_tools_and_what_is_missed() -> None:
+    assert PAGE.partition(BEGIN)[2] == listed(), "run: python tests/golden_layouts.py"

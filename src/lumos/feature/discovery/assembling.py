@@ -6,43 +6,39 @@ machines, and a new file never moves an old one to another dataset.
 The rules, in this order:
 
 1. Hidden, temporary and housekeeping files are no data.
-2. `key=value` folders and dates at the end of the path are partitions; so is a date of at least a
-   month further up. A lone year is a partition only for files without a plain name of their own.
-3. A file without a name of its own (`part-00001`, `000000_0`, a UUID) belongs to its folder.
-4. A name with a date, a random id, or a number of three digits and more at its end belongs to the
-   name without them: `orders_2024-01-31.csv` to `orders`.
-5. A name equal to that of the folder belongs to the folder: `orders/orders.csv` to `orders`.
-6. Any other file is a dataset of its own, called by its name without format and codec.
+2. `key=value` folders, and dates of a quarter or less, are partitions wherever they stand.
+3. For files without a plain name, a year, a number or a time in seconds at the end is a partition
+   too, and folders that writers add (`data`, `bucket-0`, `delta_0000023_0000023`) are no names.
+4. A file without a name of its own (`part-00001`, `000000_0`, a UUID) belongs to its folder.
+5. A name with a date, a random id, or a number of three digits and more belongs to the name without
+   them: `orders_2024-01-31.csv` to `orders`.
+6. A name equal to that of the folder, or of the last few folders together, belongs to the folder.
+7. Any other file is a dataset of its own, called by its name without format and codec.
 
+Layouts that need knowledge of their tool, such as `AWSLogs`, are in `known_layouts`.
 Files of one dataset in two formats are two datasets; `dataset_names` tells them apart.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from lumos.feature.discovery.file_names import UNKNOWN, read_file_name, without_extensions
-from lumos.feature.discovery.folders import Folders, Segment, read_folders
+from lumos.feature.discovery.file_names import (
+    UNKNOWN,
+    FileName,
+    read_file_name,
+    without_extensions,
+)
+from lumos.feature.discovery.folders import Folders, read_folders
+from lumos.feature.discovery.known_layouts import known_folders, without_hashes
+from lumos.feature.discovery.no_data import is_no_data
 
 Parts = tuple[str, ...]
 
-_TEMPORARY: Final = (
-    ".crc", ".tmp", ".temp", ".inprogress", ".swp", "~", "._copying_", "_$folder$",
-)  # fmt: skip
-_HOUSEKEEPING: Final = frozenset({"thumbs.db", "desktop.ini", "version-hint.text"})
-_ICEBERG_METADATA: Final = re.compile(
-    r"(?:^|/)metadata/(?:[^/]*\.metadata\.json(?:\.gz)?|snap-[^/]*\.avro|[^/]*-m\d+\.avro"
-    r"|[^/]*\.stats|[^/]*\.puffin)$"
-)
 _PREFERRED_FORMATS: Final = (
     "delta", "iceberg", "hudi", "parquet", "orc", "avro", "json", "csv",
 )  # fmt: skip
-_WHOLE_NUMBER = re.compile(r"(?:0|-?[1-9][0-9]{0,18})")
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_LARGEST_INT32 = 2**31 - 1
-_LARGEST_INT64 = 2**63 - 1
 
 
 class FilePlace(NamedTuple):
@@ -71,33 +67,58 @@ def place_of(path: str) -> FilePlace | None:
     Returns:
         None for a file that holds no data of its own: hidden, temporary, or a table's bookkeeping.
     """
-    if _is_no_data(path):
+    if is_no_data(path):
         return None
     parent, _, file = path.rpartition("/")
     name = read_file_name(file)
-    years = read_folders(parent, lone_years=True)
-    is_folder_name = not name.stem or _same(name.stem, years.dataset)
-    folders = years
-    if not (is_folder_name or name.dated):
-        folders = read_folders(parent, lone_years=False)
-        is_folder_name = _same(name.stem, folders.dataset)
+    if known := known_folders(path):
+        return _known(known, name)
+    parent = without_hashes(parent, file)
+    folders, is_folder_name = _folders(parent, file, name=name)
     dataset, folder_format = folders.dataset, None
     if not is_folder_name:
         dataset = (*dataset, name.stem)
     elif dataset:
         last, folder_format, _ = without_extensions(dataset[-1])  # what Spark wrote to x.parquet/
         dataset = (*dataset[:-1], last)
-    is_alone = not (is_folder_name or name.numbered or folders.segments)
+    is_alone = not (is_folder_name or name.numbered or folders.keys)
     return FilePlace(
         dataset=dataset,
-        prefix=_prefix(folders, file if is_alone else ""),
+        prefix=f"{folders.prefix}{file}" if is_alone else folders.prefix,
         partitioning=folders.template,
-        partition_keys=tuple([segment.key for segment in folders.segments]),
-        partition_values=tuple([segment.value for segment in folders.segments]),
-        partition_types=tuple([_value_type(segment) for segment in folders.segments]),
+        partition_keys=folders.keys,
+        partition_values=folders.values,
+        partition_types=folders.types,
         format=name.format or folder_format,
         compression=name.compression,
         shard=name.numbered,
+    )
+
+
+def _folders(parent: str, file: str, *, name: FileName) -> tuple[Folders, bool]:
+    """Read the folders, and tell whether they name the dataset without the file's help."""
+    last = parent.rpartition("/")[2]
+    repeated = last.isdecimal() and file.startswith((f"{last}_", f"{last}-", f"{last}."))
+    nameless = read_folders(parent, nameless=True, keep_last=repeated)
+    if not name.stem or _same(name.stem, nameless.dataset):
+        return nameless, True
+    if name.of_writer and nameless.dataset and nameless.keys:
+        return nameless, True
+    folders = read_folders(parent, nameless=False, years=name.dated)
+    return folders, _same(name.stem, folders.dataset)
+
+
+def _known(folders: Folders, name: FileName) -> FilePlace:
+    return FilePlace(
+        dataset=folders.dataset,
+        prefix=folders.prefix,
+        partitioning=folders.template,
+        partition_keys=folders.keys,
+        partition_values=folders.values,
+        partition_types=folders.types,
+        format=name.format,
+        compression=name.compression,
+        shard=True,
     )
 
 
@@ -125,39 +146,21 @@ def _preference(format_: str | None) -> tuple[int, str]:
     return len(_PREFERRED_FORMATS), format_
 
 
-def _is_no_data(path: str) -> bool:
-    lowered = path.lower()
-    name = lowered.rpartition("/")[2]
-    if not name or name.endswith(_TEMPORARY) or name in _HOUSEKEEPING:
-        return True
-    if path[0] in "._" or "/." in path or "/_" in path:
-        for part in path.split("/"):
-            if part.startswith(".") or (part.startswith("_") and "=" not in part):
-                return True
-    return "metadata/" in lowered and bool(_ICEBERG_METADATA.search(lowered))
-
-
 def _same(stem: str, dataset: Parts) -> bool:
-    return bool(dataset) and stem.casefold() == without_extensions(dataset[-1])[0].casefold()
-
-
-def _prefix(folders: Folders, file: str) -> str:
-    above = "".join(f"/{part}" for part in folders.above)
-    return f"{above}/{file}"
-
-
-def _value_type(segment: Segment) -> str:
-    value = segment.value
-    if value is None:
-        return ""
-    if _DAY.fullmatch(value) and segment.in_date:
-        return "DATE"
-    if segment.in_date and value.isdecimal():
-        return "INT32" if len(value) <= len("yyyymmdd") else "INT64"
-    if _WHOLE_NUMBER.fullmatch(value):
-        size = abs(int(value))
-        if size <= _LARGEST_INT32:
-            return "INT32"
-        if size <= _LARGEST_INT64:
-            return "INT64"
-    return "STRING"
+    """Tell whether a file is called like its folder, or like the last few folders together."""
+    if not dataset:
+        return False
+    name = stem.casefold()
+    last = without_extensions(dataset[-1])[0].casefold()
+    if name == last:
+        return True
+    if not name.endswith(last):
+        return False
+    for part in dataset[-2:-5:-1]:
+        name = name[: len(name) - len(last)]
+        if name[-1:] not in ("-", "_", "."):
+            return False
+        name, last = name[:-1], part.casefold()
+        if name == last:
+            return True
+    return False

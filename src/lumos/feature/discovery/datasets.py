@@ -175,7 +175,7 @@ def merge_layouts(layouts: Iterable[Layout]) -> Layout:
     by_keys: dict[Parts, list[Layout]] = {}
     for layout in every:
         by_keys.setdefault(layout.partition_keys, []).append(layout)
-    alike = min(by_keys.values(), key=lambda same: (-_files(same), same[0].partition_keys))
+    alike = min(by_keys.values(), key=_commonness)
     whole = [layout for layout in alike if "" not in layout.partition_types] or alike
     templates: dict[str, list[Layout]] = {}
     for layout in whole:
@@ -191,6 +191,11 @@ def merge_layouts(layouts: Iterable[Layout]) -> Layout:
         ),
         files=_files(every),
     )
+
+
+def _commonness(alike: Sequence[Layout]) -> tuple[int, int, Parts]:
+    keys = alike[0].partition_keys
+    return -_files(alike), -len(keys), keys
 
 
 def _files(layouts: Iterable[Layout]) -> int:

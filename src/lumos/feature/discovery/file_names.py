@@ -36,6 +36,7 @@ FORMATS: Final[Mapping[str, str]] = MappingProxyType(
         "txt": "text",
         "text": "text",
         "dat": "text",
+        "log": "text",
     }
 )
 """The format that each extension stands for; only a hint, since the bytes decide."""
@@ -50,49 +51,83 @@ UNKNOWN: Final = "unknown"
 """Stands where a name needs a format that nobody knows."""
 
 # No dataset name ends like this, so that `.csv` can be appended to tell two datasets apart.
-_NEVER_LAST = frozenset({*FORMATS, *FORMATS.values(), "delta", "iceberg", "hudi", UNKNOWN})
+_NEVER_LAST = frozenset(
+    {*FORMATS, *FORMATS.values(), "delta", "iceberg", "hudi", "tfrecord", "tfrecords", UNKNOWN}
+)
 _SEPARATORS = "-_. +~"
 
 _YEAR = r"(?:19|20)\d\d"
 _MONTH = r"(?:0[1-9]|1[0-2])"
 _DAY = r"(?:0[1-9]|[12]\d|3[01])"
+_MONTH_NAME = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
 _TIME = (
     r"(?:[-_T .]?(?:[01]\d|2[0-3])(?:[-_:.h]?[0-5]\d){0,2}(?:[.,]\d{1,9})?(?:Z|[+-]\d{2}:?\d{2})?)?"
 )
-_DATE = (  # its first group is the separator
+_DATE = (  # its first three groups are separators
     rf"(?:{_YEAR}([-_.]?){_MONTH}(?:\1{_DAY}{_TIME})?"
-    rf"|{_YEAR}[-_]?(?:Q[1-4]|W[0-5]\d)|{_YEAR})"
+    rf"|{_YEAR}[-_]?(?:Q[1-4]|W[0-5]\d)|Q[1-4][-_]?{_YEAR}"
+    rf"|{_DAY}([-_.]){_MONTH}\2{_YEAR}|{_MONTH}([-_.]){_DAY}\3{_YEAR}"
+    rf"|(?:\d{{1,2}}[-_ ]?)?{_MONTH_NAME}[-_ ]?{_YEAR}|{_YEAR}[-_ ]?{_MONTH_NAME}|{_YEAR})"
 )
+_WHOLE_DAY = rf"{_YEAR}([-_.]?){_MONTH}\1{_DAY}"
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_HASH = r"(?=[a-f]*\d)[0-9a-f]{16,}"
+_RANDOM = r"(?=(?:[a-z]*\d+[a-z]+){3})[a-z0-9]{20,}"
 _LAST_DATE = re.compile(
     rf"(?:^|[-_. +])(?:[A-Za-z]\w*=)?{_DATE}$|(?<=\D){_YEAR}{_MONTH}{_DAY}$", re.IGNORECASE
 )
 _FIRST_DATE = re.compile(rf"^{_DATE}[-_. +]+(?=\D)", re.IGNORECASE)
+_DATE_WITHIN = re.compile(rf"(?<=\w)[-_. ]{_WHOLE_DAY}(?=[-_. ]\D)")
+_ID_AFTER_A_DATE = re.compile(  # CloudFront, Pub/Sub
+    rf"[-_.]{_WHOLE_DAY}{_TIME}[-_.](?=[A-Z]*\d+[A-Z])[0-9A-Z]{{6,}}$", re.IGNORECASE
+)
 _SHARD = re.compile(
     rf"""(?:
         (?:^|[-_.+ ]) \d+ [-_]of[-_] \d+                # x-00001-of-00010
       | (?:^|[-_.+ ]) (?:part|chunk|shard|split) [-_.]? \d+
+      | (?:^|[-_.+ ]) \d{{4}}_part_\d{{2,}}              # Redshift
+      | [-_]pane[-_]\d+(?:[-_]last)?                    # Beam
+      | [-_][mr][-_]\d{{5}}                             # Hadoop
       | \+\d+\+\d+                                      # topic+partition+offset
-      | (?:^|[-_.+]) {_UUID} (?:[-.]c\d+)?
-      | (?:^|[-_.+]) (?=[a-f]*\d)[0-9a-f]{{16,}}
+      | [-_]\d+[-_]0\d{{9,}}                             # topic-partition-offset
+      | (?:_\d{{1,4}}){{3,}}                              # Snowflake
+      | _\d{{4}}(?:_\d\d){{5}}_[0-9a-f]{{4,}}_v\d        # usage logs of Google
+      | [ ]\(\d+\)                                      # a copy
+      | \#\d+
+      | (?:^|[-_.+]) {_UUID} (?:[-.]c\d+|[-_]\d+)?
+      | (?:^|[-_.+]) {_HASH} (?:[-_]\d+)?
       | (?:^|[-_.+ ]) \d{{3,}}
     )$""",
     re.IGNORECASE | re.VERBOSE,
 )
+_MACHINE = rf"(?:{_UUID}|{_HASH}|{_RANDOM}|\d+)"
 _NAMELESS = re.compile(
     rf"""(?:
-        (?:part|data|file|output|chunk|shard|split|segment|block|batch|partition)
-        (?:[-_. ]?\d+(?:[-_.]\d+)*)?
-      | part[-_](?:[mr][-_])?(?:\d+|{_UUID})(?:[-_.].*)?    # Hadoop, Spark, Flink
+        (?:compacted-)?part[-_](?:[mr][-_])?(?:\d+|{_UUID})(?:[-_.].*)?  # Hadoop, Spark, Flink
+      | (?:part|data|file|output|chunk|shard|split|segment|block|batch|partition|object)
+        (?:[-_. ]?{_MACHINE}(?:[-_.]{_MACHINE})*)?
+      | part\.task_.*                                   # Gobblin
+      | \d+\.part                                       # Dask
       | run-\d+-part-.*                                 # Glue
-      | \d+(?:[-_.]\d+)*(?:_copy_\d+)?                  # Hive 000000_0, counters, times
-      | \d{{8}}_\d{{6}}_\d{{5}}_[a-z0-9]{{5}}.*         # Trino
-      | [0-9a-f]{{16}}-[0-9a-f]{{8}}_\d+_data\.\d+      # Impala
+      | {_MACHINE}(?:[-_.](?:{_MACHINE}|[0-9a-f]{{8,}}))*(?:_copy_\d+)?  # Hive, counters, times
+      | (?:\d{{6}}_\d+_)?\d{{8}}_\d{{6}}_\d{{5}}_[a-z0-9]{{5}}.*       # Trino
+      | [0-9a-f]{{16}}-[0-9a-f]{{8,16}}_\d+_data\.\d+   # Impala
       | bucket[-_]\d+(?:[-_]\d+)*
+      | load[0-9a-f]{{8}}                                # AWS DMS
+      | ls\.s3\..*                                      # Logstash
+      | \d\d-object\w{{8}}                              # Fluent Bit
+      | \d\d:\d\d:\d\d_\d\d:\d\d:\d\d_\w+               # Google Cloud Logging
+      | \d{{12}}_[a-z-]+_[a-z]{{2}}(?:-[a-z]+)+-\d_.*\d{{8}}T\d{{4}}Z_.*   # logs of AWS
       | [A-Za-z_]\w*=[^=]*                              # a partition that became a file
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
+_FIREHOSE = re.compile(rf"(.+)-\d{{1,5}}-{_YEAR}(?:-\d\d){{5}}-{_UUID}", re.IGNORECASE)
+_ORDINAL = re.compile(r"\d\d-(?=[A-Za-z])")
+_ROTATED = re.compile(r"(.+)\.\d{1,4}")
 
 
 class FileName(NamedTuple):
@@ -105,14 +140,28 @@ class FileName(NamedTuple):
     numbered: bool
     """The name tells one file of several from the others."""
     dated: bool
+    of_writer: bool = False
+    """The name is that of the program that wrote the file, which may write all sorts of data."""
 
 
 @lru_cache(maxsize=8192)
 def read_file_name(name: str) -> FileName:
     """Return what a file name says; any text is a file name."""
     rest, format_, compression = without_extensions(name)
+    if match := _ROTATED.fullmatch(rest):  # access.log.1
+        bare, inner_format, inner_codec = without_extensions(match[1])
+        if bare != match[1]:
+            return FileName(
+                bare,
+                format_ or inner_format,
+                compression or inner_codec,
+                numbered=True,
+                dated=False,
+            )
     if _NAMELESS.fullmatch(rest):
         return FileName("", format_, compression, numbered=True, dated=False)
+    if match := _FIREHOSE.fullmatch(rest):
+        return FileName(match[1], format_, compression, numbered=True, dated=True, of_writer=True)
     stem, dated = _without_numbers(rest)
     bare, inner_format, inner_codec = without_extensions(stem)  # train.csv-00001-of-00010
     format_, compression = format_ or inner_format, compression or inner_codec
@@ -146,10 +195,14 @@ def _without_numbers(stem: str) -> tuple[str, bool]:
     while True:
         if match := _FIRST_DATE.search(stem):
             stem, dated = stem[match.end() :], True
-        elif match := _LAST_DATE.search(stem):
+        elif match := _ID_AFTER_A_DATE.search(stem) or _LAST_DATE.search(stem):
             stem, dated = stem[: match.start()], True
         elif match := _SHARD.search(stem):
             stem = stem[: match.start()]
+        elif match := _DATE_WITHIN.search(stem):
+            stem, dated = stem[: match.start()] + stem[match.end() :], True
+        elif dated and (match := _ORDINAL.match(stem)):
+            stem = stem[match.end() :]
         else:
             return stem, dated
         stem = stem.strip(_SEPARATORS)

@@ -136,12 +136,18 @@ def shown_partition(template: str | None, values: Values) -> str:
     return _SLOT.sub(filled, template)
 
 
+def form_pattern(form: str) -> str | None:
+    """Return the expression that fits what a form spells; None for text that is no form."""
+    found = _form(form)[0]
+    return None if found is None else re.sub(r"\((?!\?)", "(?:", found.pattern)
+
+
+@lru_cache(maxsize=1024)
 def _form(slot: str) -> tuple[re.Pattern[str] | None, tuple[str, ...]]:
     if slot == EPOCH:
         return re.compile(r"\d{10}(?:\d{3}){0,3}", re.ASCII), (EPOCH,)
     tokens = tuple(_TOKEN.findall(slot))
-    rest = _TOKEN.sub("", slot)
-    if not tokens or len(set(tokens)) < len(tokens) or re.search(r"[A-SU-Ya-z0-9]", rest):
+    if not tokens or re.search(r"[^-_.:TZ ]", _TOKEN.sub("", slot)):
         return None, ()
     alone = len(tokens) == 1
     spelled = []
