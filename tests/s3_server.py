@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from typing_extensions import override
 
@@ -190,7 +190,7 @@ def proxied(direct_url: str) -> Iterator[S3Server]:
                 for name, values in parse_qs(parts.query, keep_blank_values=True).items()
             }
             headers = {name.lower(): value for name, value in self.headers.items()}
-            request = Request(self.command, parts.path, query, headers)
+            request = Request(self.command, unquote(parts.path), query, headers)
             server.requests.append(request)
             content = self.rfile.read(int(headers.get("content-length", 0)))
             found = (fault(request) for fault in list(server.faults))

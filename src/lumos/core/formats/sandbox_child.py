@@ -8,7 +8,6 @@ without an answer is the one at which a child died or hangs.
 from __future__ import annotations
 
 import ctypes
-import errno
 import gc
 import importlib
 import json
@@ -17,55 +16,62 @@ import os
 import resource
 import signal
 import socket
-import stat
 import struct
 import sys
 import time
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, cast
 
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats import reader as readers
+from lumos.core.formats.sandbox_io import (
+    ERROR,
+    FACTS,
+    UP,
+    FolderAccess,
+    Parent,
+    ParentAccess,
+    PipeParent,
+    SparseFile,
+    opened,
+    packed,
+    unreadable,
+    write_frame,
+)
+from lumos.core.formats.tables import read_table
 from lumos.core.models.base import canonical_json
 
 if TYPE_CHECKING:
     from lumos.core.formats.facts import FileFacts
 
+LOCAL, STORED, TABLE = "local", "stored", "table"
+"""What a request may be about; text alone is the path of a local file."""
+Request = str | list[Any]
+
 MESSAGE: Final = struct.Struct("<cq")
-"""What the zygote is told: a command and a process id; forking also brings two pipes."""
+"""What the zygote is told: a command and a process id; forking also brings three pipes."""
 REPLY: Final = struct.Struct("<q")
-FRAME: Final = struct.Struct("<cI")
-"""What stands before each answer of a child: its kind and its length."""
 
 FORK, REAP = b"F", b"R"
-UP, FACTS, ERROR = b"U", b"+", b"-"
 READY: Final = b"!"
 
+_PIPES = 3
 _PR_SET_PDEATHSIG = 1
 _EXIT_FAILED = 70
 _PAGES = "/proc/self/statm"
-_KINDS: Final = (
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-)
-_REASONS: Final = {
-    errno.EACCES: "there is no permission to read it",
-    errno.EPERM: "there is no permission to read it",
-    errno.ENOENT: "it is gone since it was listed",
-    errno.ENOTDIR: "it is gone since it was listed",
-    errno.ESTALE: "it is gone since it was listed",
-    errno.ELOOP: "its links lead in a circle",
-    errno.EISDIR: "it is not a regular file: it is a folder",
-    errno.ENXIO: "it is not a regular file",
-}
-_WORTH_ANOTHER_TRY: Final = (errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT)
 
 
 class Reader(Protocol):
-    """What reads one file; see `lumos.core.formats.reader.read_file`."""
+    """What reads one file; see `lumos.core.formats.reader`."""
 
-    def __call__(self, stream: BinaryIO, *, size: int, name: str) -> FileFacts: ...
+    def __call__(
+        self, stream: BinaryIO, *, size: int, name: str, value_ranges: bool = False
+    ) -> bytes | FileFacts: ...
+
+
+Answer = tuple[bytes, bytes]
+Work = Callable[[BinaryIO, BinaryIO, BinaryIO], None]
 
 
 def main(arguments: list[str]) -> None:
@@ -81,28 +87,22 @@ def main(arguments: list[str]) -> None:
     with socket.socket(fileno=int(descriptor)) as control:
         control.sendall(READY)
         _silence()
-        _serve(control, lambda: _limited(read, float(seconds), int(memory)))
+        _serve(control, _Child(read, seconds=float(seconds), memory=int(memory)).work)
 
 
-def _serve(
-    control: socket.socket, prepare: Callable[[], Callable[[str], tuple[bytes, bytes]]]
-) -> None:
+def _serve(control: socket.socket, work: Work) -> None:
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, MESSAGE.size, 2)
+        message, descriptors, _, _ = socket.recv_fds(control, MESSAGE.size, _PIPES)
         if len(message) < MESSAGE.size:
             return
         command, number = MESSAGE.unpack(message)
         if command == FORK:
-            control.sendall(REPLY.pack(_fork(control, descriptors, prepare)))
+            control.sendall(REPLY.pack(_fork(control, descriptors, work)))
         else:
             control.sendall(REPLY.pack(_end(number)))
 
 
-def _fork(
-    control: socket.socket,
-    descriptors: list[int],
-    prepare: Callable[[], Callable[[str], tuple[bytes, bytes]]],
-) -> int:
+def _fork(control: socket.socket, descriptors: list[int], work: Work) -> int:
     zygote = os.getpid()
     child = os.fork()
     if child == 0:
@@ -110,7 +110,13 @@ def _fork(
         try:
             control.close()
             _die_with_parent(zygote)
-            _work(*descriptors, answer=prepare())
+            requests, replies, answers = descriptors
+            with (
+                os.fdopen(requests, "rb") as incoming,
+                os.fdopen(replies, "rb") as replied,
+                os.fdopen(answers, "wb", buffering=0) as outgoing,
+            ):
+                work(incoming, replied, outgoing)
             status = 0
         finally:
             os._exit(status)
@@ -126,68 +132,78 @@ def _end(child: int) -> int:
     return status
 
 
-def _work(requests: int, answers: int, *, answer: Callable[[str], tuple[bytes, bytes]]) -> None:
-    with os.fdopen(requests, "rb") as incoming, os.fdopen(answers, "wb", buffering=0) as outgoing:
-        _write(outgoing, UP, b"")
+class _Child:
+    """What a forked process does: it reads one file after the other, within limits."""
+
+    def __init__(self, read: Reader, *, seconds: float, memory: int) -> None:
+        self._read = read
+        self._seconds = seconds
+        self._memory = memory
+
+    def work(self, incoming: BinaryIO, replied: BinaryIO, outgoing: BinaryIO) -> None:
+        """Answer each request in the order in which they come."""
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _limit_memory(self._memory)
+        parent = PipeParent(outgoing, replied)
+        write_frame(outgoing, UP, b"")
         for line in incoming:
-            _write(outgoing, *answer(json.loads(line)))
+            write_frame(outgoing, *self._answer(json.loads(line), incoming, parent))
 
-
-def _write(outgoing: BinaryIO, kind: bytes, payload: bytes) -> None:
-    rest = memoryview(FRAME.pack(kind, len(payload)) + payload)
-    while rest:
-        rest = rest[outgoing.write(rest) :]
-
-
-def _limited(read: Reader, seconds: float, memory: int) -> Callable[[str], tuple[bytes, bytes]]:
-    """Put limits on this process and return what reads one file under them."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _limit_memory(memory)
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    allowed = math.ceil(seconds) + 1
-
-    def answer(path: str) -> tuple[bytes, bytes]:
-        # The limit counts the whole life of the process, so it moves on with each file.
-        soft = math.ceil(time.process_time()) + allowed
-        if hard == resource.RLIM_INFINITY or soft < hard:
-            resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+    def _answer(self, request: Request, incoming: BinaryIO, parent: Parent) -> Answer:
         try:
-            return FACTS, canonical_json(_facts(read, path).to_json())
+            return FACTS, self._document(request, incoming, parent)
         except UnreadableItemError as error:
-            return ERROR, _packed(error)
+            return ERROR, packed(error)
         except MemoryError:
-            megabytes = memory // 1024 // 1024
+            megabytes = self._memory // 1024 // 1024
             reason = f"reading it takes more than {megabytes} MB of memory"
-            return ERROR, _packed(UnreadableItemError(reason))
+            return ERROR, packed(UnreadableItemError(reason))
         except Exception as error:  # noqa: BLE001 - one file must not end the others; it is named
             reason = f"the reader failed ({type(error).__name__})"
-            return ERROR, _packed(UnreadableItemError(reason))
+            return ERROR, packed(UnreadableItemError(reason))
 
-    return answer
+    def _document(self, request: Request, incoming: BinaryIO, parent: Parent) -> bytes:
+        if isinstance(request, str):
+            _allow(self._seconds)
+            return self._local(request, value_ranges=False)
+        kind, *rest = request
+        if kind == LOCAL:
+            path, ranges = rest
+            _allow(self._seconds)
+            return self._local(path, value_ranges=ranges)
+        if kind == TABLE:
+            table, root, folder, seconds = rest
+            _allow(seconds)
+            access = ParentAccess(parent) if folder is None else FolderAccess(folder)
+            return canonical_json(read_table(table, root, access).to_json())
+        name, size, ranges, pieces = rest
+        stream = SparseFile(size, parent)
+        for start, length in pieces:
+            stream.add(start, incoming.read(length))
+        _allow(self._seconds)
+        return self._one(cast("BinaryIO", stream), size=size, name=name, value_ranges=ranges)
+
+    def _local(self, path: str, *, value_ranges: bool) -> bytes:
+        try:
+            with opened(path) as stream:
+                size = os.fstat(stream.fileno()).st_size
+                name = os.path.basename(path)
+                return self._one(stream, size=size, name=name, value_ranges=value_ranges)
+        except OSError as error:
+            raise unreadable(error) from error
+
+    def _one(self, stream: BinaryIO, *, size: int, name: str, value_ranges: bool) -> bytes:
+        more = {"value_ranges": True} if value_ranges else {}
+        facts = self._read(stream, size=size, name=name, **more)
+        return facts if isinstance(facts, bytes) else facts.to_document()
 
 
-def _facts(read: Reader, path: str) -> FileFacts:
-    try:
-        # Without O_NONBLOCK, opening a named pipe waits for somebody to write to it.
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-        with os.fdopen(os.open(path, flags), "rb") as stream:
-            status = os.fstat(stream.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise UnreadableItemError(_irregular(status.st_mode))
-            return read(stream, size=status.st_size, name=os.path.basename(path))
-    except OSError as error:
-        reason = _REASONS.get(error.errno or 0, f"it cannot be read: {error.strerror}")
-        retryable = error.errno in _WORTH_ANOTHER_TRY
-        raise UnreadableItemError(reason, retryable=retryable) from error
-
-
-def _irregular(mode: int) -> str:
-    kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "a device")
-    return f"it is not a regular file: it is {kind}"
-
-
-def _packed(error: UnreadableItemError) -> bytes:
-    return canonical_json([error.message, error.hint, error.retryable])
+def _allow(seconds: float) -> None:
+    """Let this process compute for so long; the limit counts its whole life, so it moves on."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    soft = math.ceil(time.process_time()) + math.ceil(seconds) + 1
+    if hard == resource.RLIM_INFINITY or soft < hard:
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
 def _limit_memory(memory: int) -> None:

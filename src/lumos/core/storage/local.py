@@ -112,6 +112,8 @@ class LocalStorage(Storage):
 
     @override
     def shown(self, path: bytes) -> str:
+        if not path:
+            return printable(self._root)
         return os.path.join(printable(self._folder()), path.decode("utf-8", "backslashreplace"))
 
     @override
