@@ -165,7 +165,7 @@ def _segments(folder: _SpecFolder, match: re.Match[str]) -> list[Segment]:
         if slot.key is None:
             continue
         text = match[slot.group]
-        key, template = slot.key, folder.template
+        key, template = slot.key, _with_tables(folder, match)
         if not key:
             key, _, text = text.partition("=")
             template = f"{key}={{{key}}}"
@@ -173,6 +173,13 @@ def _segments(folder: _SpecFolder, match: re.Match[str]) -> list[Segment]:
         known = None if value in HIVE_NULLS else value
         found.append(Segment(key, known, template, in_date=slot.in_date))
     return found
+
+
+def _with_tables(folder: _SpecFolder, match: re.Match[str]) -> str:
+    template = folder.template
+    for name in _tables(folder, match):
+        template = template.replace("{table}", name, 1)
+    return template
 
 
 def _names(folder: _SpecFolder, match: re.Match[str], *, parts: list[str]) -> list[str]:
@@ -222,6 +229,8 @@ class _Compiler:
         if not part or part in (".", ".."):
             raise self._error(position, "a folder must have a name")
         group = self._group()
+        if part == "**" and self._spec[:position].endswith("**/"):
+            raise self._error(position, "one ** stands for any number of folders")
         if part == "**":
             return _SpecFolder(group, part), f"(?P<{group}>{'.+' if is_last else '(?:[^/]+/)*'})"
         if _ANY_PAIR.fullmatch(part):
