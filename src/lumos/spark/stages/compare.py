@@ -22,7 +22,8 @@ def states_frame(spark: SparkSession, states: Iterable[tuple[str, str]]) -> Data
                 "urn": pa.array([urn for urn, _ in pairs], pa.string()),
                 "hash": pa.array([digest for _, digest in pairs], pa.string()),
             }
-        )
+        ),
+        STATES,  # Spark Connect takes no empty table without
     )
 
 
