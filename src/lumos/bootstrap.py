@@ -263,11 +263,12 @@ class Application:
             return ImportTarget(adapter, self._publisher(adapter), self._writer)
 
         return ImportController(
-            open_snapshot=lambda reference: self.snapshots.opened(reference).load(),
+            open_snapshot=self.snapshots.opened,
             look=look,
             target=target,
             write_lock=self._write_lock,
             keep_report=self._keep_report,
+            engines=self._engines,
             clock=self._clock,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ import orjson
 import pytest
 
 from command_line import FEBRUARY, JANUARY, run_here
+from lumos.bootstrap import Application
 from lumos.core.changes import diff_datasets
 from lumos.core.errors import CorruptSnapshotError, StateError
 from lumos.core.models import Snapshot
@@ -18,8 +20,10 @@ from lumos.core.store.snapshot_parts import UnseenFolderError
 from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.bucket_work import LOCAL, BucketEngine
 from lumos.feature.snapshot.diff import diff_snapshots
+from lumos.feature.snapshot.engine_choice import Engine
 from lumos.feature.snapshot.engines import SparkEngine
 from lumos.feature.snapshot.export import document_chunks, export_document
+from lumos.feature.snapshot.import_plan import ImportMode
 from lumos.feature.snapshot.source import LoadedSource, SnapshotSource, StoredSource, open_source
 from lumos.feature.snapshot.validation import validate, validate_document
 from snapshot_samples import AT, sample_dataset, sample_snapshot
@@ -229,3 +233,27 @@ def test_the_commands_answer_the_same_on_spark(
             answers.append(capfd.readouterr().out)
         assert answers[0] == answers[1]
         assert answers[0]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("mode", list(ImportMode))
+def test_an_import_is_the_same(tmp_path: Path, mode: ImportMode) -> None:
+    store = SnapshotStore(tmp_path / "given", part_bytes=4_000)
+    first = store.write(sample_snapshot(60), at=AT)
+    second = store.write(changed_snapshot(), at=LATER)
+    told = []
+    for engine in (Engine.LOCAL, Engine.SPARK):
+        state = tmp_path / engine
+        with Application(
+            state_dir=state, environment=os.environ, clock=lambda: LATER
+        ) as application:
+            application.importer().run(str(store.root / first.id))
+            for dry_run in (True, False):
+                result = application.importer().run(
+                    str(store.root / second.id), mode=mode, dry_run=dry_run, engine=engine
+                )
+                told.append(result.as_json())
+            application.snapshots.export(state / "out.json")
+        told.append(orjson.loads((state / "out.json").read_bytes()))
+
+    assert told[:3] == told[3:]

@@ -151,10 +151,11 @@ class Lumos:
         platform: str | None = None,
         mode: ImportMode = ImportMode.UPDATE,
         dry_run: bool = False,
+        engine: Engine = Engine.AUTO,
     ) -> Import:
         """Read a snapshot into the catalog; nothing that it lacks is removed."""
         importer = self._application.importer(platform)
-        return answer(Import, importer.run(str(path), mode=mode, dry_run=dry_run))
+        return answer(Import, importer.run(str(path), mode=mode, dry_run=dry_run, engine=engine))
 
     def ingest(self, *sources: str, dry_run: bool = False, full: bool = False) -> Ingestion:
         """Scan the sources of the settings, or those named, on Spark and publish what changed."""

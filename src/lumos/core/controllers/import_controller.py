@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from lumos.core.controllers.results import ImportResult
 from lumos.core.errors import InvalidModelError, PlatformError
-from lumos.core.models import DatasetLineage, LumosDataset, with_parts
+from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.core.run_report import RunRecorder, RunReport
-from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction, plan_dataset
+from lumos.core.store.part_format import item_of, urn_of
+from lumos.feature.snapshot.engine_choice import Engine
+from lumos.feature.snapshot.import_buckets import (
+    CatalogPlans,
+    EdgeChange,
+    EdgeChanges,
+    ImportBucket,
+    Plan,
+    Plans,
+    edge_changes,
+    import_buckets,
+    prepared_plans,
+)
+from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction
+from lumos.feature.snapshot.source import section_lines
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from lumos.core.controllers.publishing import Clock, Publisher, Transactional
-    from lumos.core.models import LineageEdge, Snapshot, Urn
+    from lumos.core.models import LineageEdge
+    from lumos.feature.snapshot.bucket_work import BucketEngine
+    from lumos.feature.snapshot.engines import Engines
+    from lumos.feature.snapshot.source import SnapshotSource
 
 T = TypeVar("T")
 DEFAULT_BATCH = 500
@@ -42,43 +61,54 @@ class _Tally:
     unchanged: int = 0
     skipped: int = 0
     edges: int = 0
+    removed_edges: int = 0
 
-    def count(self, dataset: LumosDataset, action: PlannedAction) -> None:
+    def count(self, urn: str, action: PlannedAction) -> None:
         if action is PlannedAction.KEEP:
             self.unchanged += 1
         elif action is PlannedAction.SKIP:
             self.skipped += 1
-            self.recorder.skipped(dataset.urn, reason="the catalog has it already")
+            self.recorder.skipped(urn, reason="the catalog has it already")
         else:
-            (self.created if action is PlannedAction.CREATE else self.updated).append(dataset.urn)
-            self.recorder.done(dataset.urn)
+            written = self.created if action is PlannedAction.CREATE else self.updated
+            written.append(Urn(urn))
+            self.recorder.done(urn)
+
+    def count_edges(self, changes: Iterable[EdgeChange]) -> None:
+        for change in changes:
+            if change.removed:
+                self.removed_edges += 1
+            else:
+                self.edges += 1
 
 
 class ImportController:
     """What `lumos import` does.
 
     Each batch is one transaction, and everything written is an upsert: an interrupted import is
-    finished by running it again.
+    finished by running it again. No more than a bucket of a stored snapshot is held at a time.
     """
 
     def __init__(
         self,
         *,
-        open_snapshot: Callable[[str], Snapshot],
+        open_snapshot: Callable[[str], SnapshotSource],
         look: Callable[[], MetadataPlatformInterface | None],
         target: Callable[[], ImportTarget],
         write_lock: Callable[[str], AbstractContextManager[None]],
         keep_report: Callable[[RunReport], None],
+        engines: Engines,
         clock: Clock,
     ) -> None:
         """Take the ways to the parts, so that a wrong input or a dry run touches no state.
 
         Args:
-            open_snapshot: loads the snapshot that the user named.
+            open_snapshot: opens the snapshot that the user named.
             look: the catalog for reading only; None where there is none yet.
             target: the catalog for writing.
             write_lock: keeps other writers away.
             keep_report: stores what the run did.
+            engines: who compares the snapshot with the catalog.
             clock: the time.
         """
         self._open_snapshot = open_snapshot
@@ -86,6 +116,7 @@ class ImportController:
         self._target = target
         self._write_lock = write_lock
         self._keep_report = keep_report
+        self._engines = engines
         self._clock = clock
 
     def run(
@@ -95,35 +126,46 @@ class ImportController:
         mode: ImportMode = ImportMode.UPDATE,
         dry_run: bool = False,
         batch_size: int = DEFAULT_BATCH,
+        engine: Engine = Engine.AUTO,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> ImportResult:
-        """Bring the catalog up to what a snapshot says; what it does not name stays."""
+        """Bring the catalog up to what a snapshot says; datasets that it does not name stay."""
         tally = _Tally(RunRecorder("import", started_at=self._clock()))
-        snapshot = self._open_snapshot(reference)
-        if dry_run:
-            self._rehearse(snapshot, mode, tally=tally)
-            report = tally.recorder.finish(at=self._clock())
-        else:
-            with self._write_lock("import"):
-                ImportRun(self._target(), mode, tally=tally).apply(snapshot, batch_size)
+        source = self._open_snapshot(reference)
+        source.require_whole()
+        # Planning on Spark needs all of the catalog first: it never pays, but may be asked for.
+        with self._engines.opened(engine, worth_spark=False, tell=tell) as worker:
+            if dry_run:
+                self._rehearse(source, mode, tally=tally, engine=worker)
                 report = tally.recorder.finish(at=self._clock())
-                self._keep_report(report)
+            else:
+                with self._write_lock("import"):
+                    run = ImportRun(self._target(), mode, tally=tally)
+                    run.apply(source, batch_size, engine=worker)
+                    report = tally.recorder.finish(at=self._clock())
+                    self._keep_report(report)
         return ImportResult(
             dry_run=dry_run,
-            created=tuple(tally.created),
-            updated=tuple(tally.updated),
+            created=tuple(sorted(tally.created)),
+            updated=tuple(sorted(tally.updated)),
             unchanged=tally.unchanged,
             skipped=tally.skipped,
             lineage_edges=tally.edges,
+            lineage_edges_removed=tally.removed_edges,
             report=report,
         )
 
-    def _rehearse(self, snapshot: Snapshot, mode: ImportMode, *, tally: _Tally) -> None:
+    def _rehearse(
+        self, source: SnapshotSource, mode: ImportMode, *, tally: _Tally, engine: BucketEngine
+    ) -> None:
         catalog = self._look()
-        for dataset in snapshot.datasets:
-            present = catalog.find_dataset(dataset.urn) if catalog else None
-            tally.count(dataset, plan_dataset(present, dataset, mode=mode).action)
-        known = _known_edges(catalog) if catalog else {}
-        tally.edges = sum(1 for edge in snapshot.lineage_edges if known.get(edge.key) != edge)
+        for bucket in _buckets(source, catalog, mode=mode, engine=engine):
+            for line in bucket.lines:
+                urn = urn_of(line).decode()
+                tally.count(urn, bucket.plan(line).action)
+                tally.count_edges(bucket.changes.pop(urn, ()))
+            for changes in bucket.changes.values():
+                tally.count_edges(_written(changes))
 
 
 class ImportRun:
@@ -134,39 +176,50 @@ class ImportRun:
         self._mode = mode
         self._tally = tally
 
-    def apply(self, snapshot: Snapshot, batch_size: int) -> None:
+    def apply(self, source: SnapshotSource, batch_size: int, *, engine: BucketEngine) -> None:
         """Write everything that the catalog can keep; what it cannot is named in the report."""
-        self._apply_entities(snapshot)
-        edges_into = self._edges_to_write(snapshot)
-        for datasets in _batches(snapshot.datasets, batch_size):
+        self._apply_entities(source)
+        if not self._can(Capability.LINEAGE):
+            self._left_out("lineage edges", source.section_count("lineage_edges"))
+        for bucket in _buckets(source, self._platform, mode=self._mode, engine=engine):
+            self._apply_bucket(bucket, batch_size)
+        self._apply_rest(source)
+
+    def _apply_bucket(self, bucket: ImportBucket, batch_size: int) -> None:
+        for lines in _batches(bucket.lines, batch_size):
             with self._database.transaction():
-                for dataset in datasets:
-                    edges = edges_into.pop(dataset.urn, [])
-                    self._attempt(dataset.urn, partial(self._put, dataset, edges))
-        for urns in _batches(sorted(edges_into), batch_size):
+                for line in lines:
+                    urn = urn_of(line).decode()
+                    changes = bucket.changes.pop(urn, [])
+                    put = partial(self._put, urn, plan=partial(bucket.plan, line), changes=changes)
+                    self._attempt(urn, put)
+        for urns in _batches(sorted(bucket.changes), batch_size):
             with self._database.transaction():
                 for urn in urns:
-                    edges = edges_into[urn]
-                    self._attempt(f"lineage of {urn}", partial(self._lead, urn, edges))
-        self._apply_rest(snapshot)
+                    if changes := _written(bucket.changes[urn]):
+                        self._attempt(f"lineage of {urn}", partial(self._lead, urn, changes))
 
-    def _put(self, dataset: LumosDataset, edges: Sequence[LineageEdge]) -> None:
-        present = self._platform.find_dataset(dataset.urn)
-        planned = plan_dataset(present, dataset, mode=self._mode)
-        for edge in edges:
-            self._platform.emit_edge(edge)
-        if planned.action in {PlannedAction.CREATE, PlannedAction.UPDATE}:
+    def _put(self, urn: str, *, plan: Callable[[], Plan], changes: Sequence[EdgeChange]) -> None:
+        planned = plan()
+        self._change_edges(changes)
+        if planned.dataset is not None and planned.action in _WRITING:
             self._publisher.publish(self._without_listed_lineage(planned.dataset))
-        elif edges:
-            self._publisher.refresh(dataset.urn)
-        self._tally.edges += len(edges)
-        self._tally.count(dataset, planned.action)
+        elif changes:
+            self._publisher.refresh(Urn(urn))
+        self._tally.count_edges(changes)
+        self._tally.count(urn, planned.action)
 
-    def _lead(self, urn: Urn, edges: Sequence[LineageEdge]) -> None:
-        for edge in edges:
-            self._platform.emit_edge(edge)
-        self._publisher.refresh(urn)
-        self._tally.edges += len(edges)
+    def _lead(self, urn: str, changes: Sequence[EdgeChange]) -> None:
+        self._change_edges(changes)
+        self._publisher.refresh(Urn(urn))
+        self._tally.count_edges(changes)
+
+    def _change_edges(self, changes: Iterable[EdgeChange]) -> None:
+        for change in changes:
+            if change.removed:
+                self._platform.remove_edge(change.edge)
+            else:
+                self._platform.emit_edge(change.edge)
 
     def _without_listed_lineage(self, dataset: LumosDataset) -> LumosDataset:
         """Leave lineage to the edges: from a list alone, edges with a job would get a twin."""
@@ -174,47 +227,39 @@ class ImportRun:
             return dataset
         return with_parts(dataset, lineage=DatasetLineage())
 
-    def _apply_entities(self, snapshot: Snapshot) -> None:
-        from lumos.core.controllers.import_entities import entities_of, planned_entities
+    def _apply_entities(self, source: SnapshotSource) -> None:
+        from lumos.core.controllers.import_entities import entity_count, planned_entities
 
         if not self._can(Capability.ENTITIES):
-            self._left_out("people, tags, terms, domains or jobs", len(entities_of(snapshot)))
+            self._left_out("people, tags, terms, domains or jobs", entity_count(source))
             return
         with self._database.transaction():
-            for name, entity in planned_entities(self._platform, snapshot, mode=self._mode):
+            for name, entity in planned_entities(self._platform, source, mode=self._mode):
                 self._attempt(name, partial(self._platform.emit_entity, entity))
 
-    def _edges_to_write(self, snapshot: Snapshot) -> dict[Urn, list[LineageEdge]]:
-        if not self._can(Capability.LINEAGE):
-            self._left_out("lineage edges", len(snapshot.lineage_edges))
-            return {}
-        known = _known_edges(self._platform)
-        grouped: dict[Urn, list[LineageEdge]] = {}
-        for edge in snapshot.lineage_edges:
-            present = known.get(edge.key)
-            kept = present is not None and self._mode is ImportMode.SKIP_EXISTING
-            if present != edge and not kept:
-                grouped.setdefault(edge.downstream_urn, []).append(edge)
-        return grouped
-
-    def _apply_rest(self, snapshot: Snapshot) -> None:
+    def _apply_rest(self, source: SnapshotSource) -> None:
         with self._database.transaction():
+            extensions = source.section_count("extensions")
             if self._can(Capability.EXTENSIONS):
-                known = self._platform.extensions() if snapshot.extensions else {}
-                for name, value in snapshot.extensions.items():
+                known = self._platform.extensions() if extensions else {}
+                for line in section_lines(source, "extensions"):
+                    item = item_of(line)
+                    name = str(item["name"])
                     if name not in known or self._mode is not ImportMode.SKIP_EXISTING:
-                        self._platform.emit_extension(name, value)
+                        self._platform.emit_extension(name, item["value"])
             else:
-                self._left_out("extensions", len(snapshot.extensions))
+                self._left_out("extensions", extensions)
+            identities = source.section_count("identity_map")
             if self._can(Capability.IDENTITY_MAP):
-                for urn, ids in snapshot.identity_map.items():
-                    self._attempt(f"identity of {urn}", partial(self._name, urn, ids))
+                for line in section_lines(source, "identity_map"):
+                    item = item_of(line)
+                    self._attempt(f"identity of {item['urn']}", partial(self._name, item))
             else:
-                self._left_out("identities of other catalogs", len(snapshot.identity_map))
+                self._left_out("identities of other catalogs", identities)
 
-    def _name(self, urn: Urn, ids: Mapping[str, str]) -> None:
-        for catalog, external_id in ids.items():
-            self._platform.emit_identity(urn, catalog, external_id=external_id)
+    def _name(self, item: dict[str, JsonValue]) -> None:
+        for catalog, external_id in cast("dict[str, str]", item["ids"]).items():
+            self._platform.emit_identity(str(item["urn"]), catalog, external_id=external_id)
 
     def _attempt(self, item: str, act: Callable[[], None]) -> None:
         """Do one step whole or not at all; what is refused is recorded and the import goes on."""
@@ -235,10 +280,44 @@ class ImportRun:
         return capability in self._platform.capabilities
 
 
-def _known_edges(platform: MetadataPlatformInterface) -> dict[tuple[str, str, str], LineageEdge]:
-    if Capability.LINEAGE not in platform.capabilities:
-        return {}
-    return {edge.key: edge for edge in platform.list_edges()}
+_WRITING = frozenset({PlannedAction.CREATE, PlannedAction.UPDATE})
+
+
+def _buckets(
+    source: SnapshotSource,
+    catalog: MetadataPlatformInterface | None,
+    *,
+    mode: ImportMode,
+    engine: BucketEngine,
+) -> Iterator[ImportBucket]:
+    """Yield a snapshot by buckets, compared with what a catalog has."""
+    # What a snapshot of a part of the world lacks may well be there.
+    exact = mode is ImportMode.OVERWRITE and source.header.complete
+    with ExitStack() as stack:
+        if catalog is None or Capability.LINEAGE in catalog.capabilities:
+            known: Iterable[LineageEdge] = catalog.list_edges() if catalog else ()
+            compared = edge_changes(source, known, mode=mode, exact=exact)
+            edges = stack.enter_context(compared)
+        else:
+            edges = EdgeChanges((), buckets=source.bucket_count(), mode=mode, exact=exact)
+        if engine.reads_parts_only:
+            present: Iterable[LumosDataset] = catalog.list() if catalog else ()
+            plans: Plans = stack.enter_context(
+                prepared_plans(source, present, mode=mode, exact=exact, engine=engine)
+            )
+        else:
+            find = catalog.find_dataset if catalog else _find_nothing
+            plans = CatalogPlans(find, mode, exact=exact)
+        yield from import_buckets(source, plans, edges=edges)
+
+
+def _find_nothing(_urn: str) -> None:
+    return None
+
+
+def _written(changes: Iterable[EdgeChange]) -> list[EdgeChange]:
+    """Leave out removals: they are for datasets that the snapshot has."""
+    return [change for change in changes if not change.removed]
 
 
 def _batches(items: Sequence[T], size: int) -> Iterator[list[T]]:

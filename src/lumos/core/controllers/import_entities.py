@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from lumos.core.models import Job, User
-from lumos.core.platform.interface import Entity, MetadataPlatformInterface, kind_of
+from lumos.core.models import Domain, GlossaryTerm, Group, Job, Tag, User
+from lumos.core.store.part_format import item_of
 from lumos.feature.snapshot.import_plan import ImportMode, combined_entity
+from lumos.feature.snapshot.source import section_lines
 
 if TYPE_CHECKING:
-    from lumos.core.models import Snapshot
+    from lumos.core.platform.interface import Entity, EntityKind, MetadataPlatformInterface
+    from lumos.feature.snapshot.source import SnapshotSource
+
+_KINDS: Mapping[str, tuple[EntityKind, type[Entity]]] = {
+    "users": ("user", User),
+    "groups": ("group", Group),
+    "tags": ("tag", Tag),
+    "glossary": ("glossary_term", GlossaryTerm),
+    "domains": ("domain", Domain),
+    "jobs": ("job", Job),
+}
 
 
-def entities_of(snapshot: Snapshot) -> list[Entity]:
-    """Return all entities of a snapshot, those of one kind side by side."""
-    return [
-        *snapshot.users,
-        *snapshot.groups,
-        *snapshot.tags,
-        *snapshot.glossary,
-        *snapshot.domains,
-        *snapshot.jobs,
-    ]
+def entity_count(source: SnapshotSource) -> int:
+    """Return how many entities a snapshot has."""
+    return sum(source.section_count(section) for section in _KINDS)
 
 
 def planned_entities(
-    platform: MetadataPlatformInterface, snapshot: Snapshot, *, mode: ImportMode
+    platform: MetadataPlatformInterface, source: SnapshotSource, *, mode: ImportMode
 ) -> Iterator[tuple[str, Entity]]:
     """Yield what is to be written, each with the name that a report calls it by."""
-    for kind, entities in groupby(entities_of(snapshot), key=kind_of):
+    for section, (kind, model) in _KINDS.items():
+        if not source.section_count(section):
+            continue
         known = {_key(entity): entity for entity in platform.list_entities(kind)}
-        for entity in entities:
+        for line in section_lines(source, section):
+            entity = model.from_json(item_of(line))
             present = known.get(_key(entity))
             if present is not None and mode is ImportMode.SKIP_EXISTING:
                 continue

@@ -122,6 +122,9 @@ class ImportResult(_Result):
     unchanged: int
     skipped: int
     lineage_edges: int = Field(description="Edges written, or to be written.")
+    lineage_edges_removed: int = Field(
+        default=0, description="Edges that a complete snapshot lacks, when overwriting."
+    )
     report: RunReport
 
 

@@ -40,17 +40,27 @@ class StoredPart:
             UnseenFolderError: the whole folder is missing.
             StateError: it cannot be read.
         """
-        content = self._content()
         entry = self.entry
-        if len(content) != entry.bytes or hashlib.sha256(content).hexdigest() != entry.sha256:
-            raise corrupt(self.snapshot, entry.name, reason="its checksum does not match")
         try:
-            lines = decode_part(content, entry.plain_bytes)
+            lines = decode_part(self.content(), entry.plain_bytes)
         except ValueError:
             raise corrupt(self.snapshot, entry.name, reason="it cannot be unpacked") from None
         if len(lines) != entry.count:
             raise corrupt(self.snapshot, entry.name, reason="it holds another number of lines")
         return lines
+
+    def content(self) -> bytes:
+        """Return the packed bytes, once the checksum has matched.
+
+        Raises:
+            CorruptSnapshotError: the part is damaged or missing.
+            UnseenFolderError: the whole folder is missing.
+            StateError: it cannot be read.
+        """
+        content, entry = self._read(), self.entry
+        if len(content) != entry.bytes or hashlib.sha256(content).hexdigest() != entry.sha256:
+            raise corrupt(self.snapshot, entry.name, reason="its checksum does not match")
+        return content
 
     def require_order(self, lines: list[bytes]) -> None:
         """Check that the lines are sorted and belong into this part.
@@ -83,7 +93,7 @@ class StoredPart:
     def __str__(self) -> str:
         return self.entry.name
 
-    def _content(self) -> bytes:
+    def _read(self) -> bytes:
         path = self.folder / self.entry.name
         with reading(path):
             try:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -223,8 +224,8 @@ class SnapshotWriter:
     def _write_parts(self, folder: Path) -> Iterator[PartEntry]:
         for section in SECTIONS:
             buckets = self._buckets(section)
-            shift = _CRC_BITS + 1 - buckets.bit_length()
-            for _, group in groupby(self._sorters[section], key=lambda item: item.rank >> shift):
+            place = partial(place_of_rank, buckets=buckets)
+            for _, group in groupby(self._sorters[section], key=lambda item: place(item.rank)):
                 pairs = sorted((item.key, item.line) for item in group)
                 if section == "datasets":
                     _refuse_duplicates(key for key, _ in pairs)
@@ -250,6 +251,17 @@ def bucket_rank(key: bytes) -> int:
     """
     crc = zlib.crc32(key)
     return int.from_bytes(crc.to_bytes(4, "little").translate(_REVERSED_BITS), "big")
+
+
+def buckets_by_rank(buckets: int) -> list[int]:
+    """Return the numbers of that many buckets in the order in which ranks run through them."""
+    bits = buckets.bit_length() - 1
+    return [int(f"{place:0{bits}b}"[::-1], 2) if bits else 0 for place in range(buckets)]
+
+
+def place_of_rank(rank: int, buckets: int) -> int:
+    """Return the place of a rank's bucket in `buckets_by_rank`."""
+    return rank >> (_CRC_BITS + 1 - buckets.bit_length())
 
 
 def clear_folder(folder: Path, *, files: DurableFiles) -> None:

@@ -165,14 +165,18 @@ def import_(
         int, typer.Option(min=1, max=_LARGEST_BATCH, help="Datasets in one transaction.")
     ] = 500,
     strict: Annotated[bool, typer.Option("--strict", help="End with 1 if an item failed.")] = False,
+    engine: EngineOption = Engine.AUTO,
     as_json: AsJson = False,
 ) -> None:
     """Read a snapshot into a catalog. Datasets that the snapshot lacks stay.
 
     Existing datasets get the snapshot's technical state; owners, tags, documentation and
-    properties that people added stay, unless --overwrite.
+    properties that people added stay, unless --overwrite. Lineage into a dataset is removed only
+    with --overwrite, and only where a complete snapshot has the dataset without it.
 
     Example: lumos import backup.json --dry-run
+
+    Example on Spark: lumos import backup.json --engine spark
     """
     from lumos.feature.snapshot.import_plan import ImportMode
 
@@ -185,9 +189,14 @@ def import_(
     }
     mode = next((mode for mode, asked in chosen.items() if asked), ImportMode.UPDATE)
     application: Application = context.obj
-    with _given_snapshot(snapshot, input_) as reference:
+    with _given_snapshot(snapshot, input_) as reference, _told("import") as tell:
         result = application.importer(platform).run(
-            reference, mode=mode, dry_run=dry_run, batch_size=batch_size
+            reference,
+            mode=mode,
+            dry_run=dry_run,
+            batch_size=batch_size,
+            engine=engine,
+            tell=tell,
         )
     if as_json:
         print_json(result.as_json())
@@ -197,6 +206,11 @@ def import_(
             f"{verb}: {len(result.created):,} new, {len(result.updated):,} changed, "
             f"{result.unchanged:,} unchanged, {result.skipped:,} skipped datasets; "
             f"{result.lineage_edges:,} lineage edges"
+            + (
+                f", {result.lineage_edges_removed:,} removed"
+                if result.lineage_edges_removed
+                else ""
+            )
         )
         if result.report.failed:
             print_report(result.report)

@@ -26,11 +26,15 @@ class Codec(Generic[Value]):
 
 @dataclass(frozen=True, slots=True)
 class BucketWork(Generic[Task, Result]):
-    """What is done to each bucket; the kernel depends on nothing but its task."""
+    """What is done to each bucket; the kernel depends on nothing but its task.
+
+    `together` says of how many buckets the results may be held at once on their way back.
+    """
 
     kernel: Callable[[Task], Iterable[Result]]
     tasks: Codec[Task]
     results: Codec[Result]
+    together: int = 4
 
 
 class Fact(NamedTuple):

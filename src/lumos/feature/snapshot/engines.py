@@ -62,7 +62,7 @@ class SparkEngine(BucketEngine):
         from lumos.spark.stages.snapshots import DoneBuckets
 
         encoded = [work.tasks.encode(task) for task in tasks]
-        return DoneBuckets(self._session, encoded, do=_doing(work))
+        return DoneBuckets(self._session, encoded, do=_doing(work), together=work.together)
 
 
 class _SparkFacts(FactIndex):

@@ -160,7 +160,7 @@ def render_work(*, pretty: bool) -> BucketWork[BucketToRender, RenderedItem]:
     """Return the rendering of one bucket, as every engine carries it out."""
     kernel = partial(render_bucket, pretty=pretty)
     tasks = Codec(_encoded_task, _decoded_task)
-    return BucketWork(kernel, tasks, Codec(_encoded_item, _decoded_item))
+    return BucketWork(kernel, tasks, Codec(_encoded_item, _decoded_item), together=1)
 
 
 def export_tasks(source: SnapshotSource) -> list[BucketToRender]:

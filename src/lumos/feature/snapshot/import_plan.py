@@ -54,15 +54,22 @@ _NAMED_LISTS = frozenset({"fields", "assertions", "checks"})
 
 
 def plan_dataset(
-    present: LumosDataset | None, incoming: LumosDataset, *, mode: ImportMode
+    present: LumosDataset | None,
+    incoming: LumosDataset,
+    *,
+    mode: ImportMode,
+    exact: bool = False,
 ) -> PlannedDataset:
-    """Say what an import makes of a dataset that the catalog has, or does not have yet."""
+    """Say what an import makes of a dataset that the catalog has, or does not have yet.
+
+    With `exact` it loses the upstream lineage that the snapshot does not have.
+    """
     if present is None:
         return PlannedDataset(incoming, PlannedAction.CREATE)
     if mode is ImportMode.SKIP_EXISTING:
         return PlannedDataset(present, PlannedAction.SKIP)
     wanted = incoming if mode is ImportMode.OVERWRITE else combined(present, incoming, mode=mode)
-    wanted = _kept_here(present, wanted)
+    wanted = _kept_here(present, wanted, exact=exact)
     return PlannedDataset(wanted, PlannedAction.KEEP if wanted == present else PlannedAction.UPDATE)
 
 
@@ -84,10 +91,11 @@ def combined_entity(present: ModelT, incoming: ModelT) -> ModelT:
     return type(present).from_json(_merged(present.to_json(), incoming.to_json()))
 
 
-def _kept_here(present: LumosDataset, wanted: LumosDataset) -> LumosDataset:
-    """Keep what an import never changes: the version counted here, and edges that are known."""
+def _kept_here(present: LumosDataset, wanted: LumosDataset, *, exact: bool) -> LumosDataset:
+    """Keep what an import does not change: the version counted here, and edges that are known."""
+    known = () if exact else present.lineage.upstream
     lineage = DatasetLineage(
-        upstream=(*present.lineage.upstream, *wanted.lineage.upstream),
+        upstream=(*known, *wanted.lineage.upstream),
         downstream=(*present.lineage.downstream, *wanted.lineage.downstream),
     )
     return with_parts(wanted, version=present.version, lineage=lineage)

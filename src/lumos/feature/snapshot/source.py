@@ -64,6 +64,14 @@ class SnapshotSource(Protocol):
         """Return a bucket, to be read by whoever it is handed to; None for an empty one."""
         return HeldBucket(self, bucket, section)
 
+    def require_whole(self) -> None:
+        """Read every byte once, so that damage is found before anything is done with it.
+
+        Raises:
+            CorruptSnapshotError: a part is damaged.
+        """
+        return
+
     def load(self) -> Snapshot:
         """Return the whole snapshot."""
 
@@ -124,6 +132,13 @@ class StoredSource(SnapshotSource):
         return self.stored.part(bucket, section=section)
 
     @override
+    def require_whole(self) -> None:
+        for section in SECTIONS:
+            for bucket in range(self.bucket_count(section)):
+                if part := self.stored.part(bucket, section=section):
+                    part.content()
+
+    @override
     def load(self) -> Snapshot:
         return self.stored.read()
 
@@ -178,6 +193,12 @@ class LoadedSource(SnapshotSource):
     @override
     def load(self) -> Snapshot:
         return self._snapshot
+
+
+def section_lines(source: SnapshotSource, section: str) -> Iterator[bytes]:
+    """Yield the lines of a section, holding one bucket at a time."""
+    for bucket in range(source.bucket_count(section)):
+        yield from source.bucket_lines(bucket, section=section)
 
 
 @contextmanager

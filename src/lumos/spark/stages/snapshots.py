@@ -7,6 +7,7 @@ handed in as a function; nothing is shuffled, and what comes back keeps the orde
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _TASKS = "number long, task binary"
 _FOUND = "content binary, space string, key string, kind string, name string"
 _COLUMNS = ("content", "space", "key", "kind", "name")
+_PARALLELISM = "spark.sql.leafNodeDefaultParallelism"
 _BATCH_BYTES = 4 << 20
 _BATCH_ROWS = 10_000
 
@@ -56,11 +58,21 @@ def done_buckets(rows: DataFrame, do: DoBucket) -> DataFrame:
 class DoneBuckets:
     """What the work on all buckets found, held on the executors."""
 
-    def __init__(self, spark: SparkSession, tasks: Sequence[bytes], *, do: DoBucket) -> None:
-        """Carry the work out now, all tasks at once."""
-        # Without the checkpoint an iterator over the frame would run one task after the other.
+    def __init__(
+        self, spark: SparkSession, tasks: Sequence[bytes], *, do: DoBucket, together: int
+    ) -> None:
+        """Carry the work out now, all tasks at once.
+
+        Args:
+            spark: the session.
+            tasks: one for each bucket.
+            do: the work.
+            together: how many buckets may share a partition, which comes back as a whole.
+        """
         frame = done_buckets(bucket_rows(spark, tasks), do)
-        self._frame = frame.localCheckpoint(eager=True)
+        with _partitions(spark, len(tasks), together=together):
+            # Without it an iterator over the frame would run one task after the other.
+            self._frame = frame.localCheckpoint(eager=True)
 
     def contents(self) -> Iterator[bytes]:
         """Yield the contents in the order of the tasks, holding one partition at a time."""
@@ -103,6 +115,22 @@ def missing_names(frame: DataFrame) -> DataFrame:
 def wanted_names(frame: DataFrame) -> DataFrame:
     """Return how many different names of each kind are wanted."""
     return _wanted(frame).select("kind", "name").distinct().groupBy("kind").count()
+
+
+@contextmanager
+def _partitions(spark: SparkSession, tasks: int, *, together: int) -> Iterator[None]:
+    """Spread rows over so many partitions that none holds too many buckets."""
+    given = spark.conf.get(_PARALLELISM, "")
+    # What a cluster would choose is not known here: each bucket may then go its own way.
+    wanted = max(int(given), -(-tasks // together)) if given else max(tasks, 1)
+    spark.conf.set(_PARALLELISM, str(wanted))
+    try:
+        yield
+    finally:
+        if given:
+            spark.conf.set(_PARALLELISM, given)
+        else:
+            spark.conf.unset(_PARALLELISM)
 
 
 def _there(frame: DataFrame) -> DataFrame:
