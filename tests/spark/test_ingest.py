@@ -332,10 +332,10 @@ def test_a_warning_about_a_file_stays_while_the_file_does(lumos: Lumos, lake: Pa
 def test_a_time_that_no_calendar_has_is_left_out(lumos: Lumos, lake: Path) -> None:
     from datetime import datetime
 
-    from lumos.core.controllers.storage_functions import _moment
+    from lumos.feature.discovery.drift import moment_of
 
-    assert _moment(10**18) is None
-    assert isinstance(_moment(0), datetime)
+    assert moment_of(10**18) is None
+    assert isinstance(moment_of(0), datetime)
 
 
 def test_the_demo_catches_every_planted_change_and_cleans_up(lumos: Lumos, tmp_path: Path) -> None:

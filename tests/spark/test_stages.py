@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from lumos.core.progress import SILENT
 from lumos.spark.file_index import FileIndex, Origin
 from lumos.spark.pipeline import FileCounts, Pipeline
@@ -105,14 +107,15 @@ class Functions:
 def run_of(
     spark: SparkSession, tmp_path: Path, *, files: list[tuple[str, int, int]], unit: str = "open"
 ) -> tuple[Pipeline, FileCounts]:
-    """Run the pipeline over the files and keep the index for the next run."""
+    """Run the pipeline over the files; what it wrote is kept when the next one begins."""
     index = FileIndex(tmp_path / "index")
+    for work in sorted(tmp_path.glob("work*")):
+        if (work / "items").exists():
+            index.replace(work, ORIGIN, run=work.name)
     number = len(list(tmp_path.glob("work*")))
     work = tmp_path / f"work{number}"
     pipeline = Pipeline(spark, Functions(files), work=work, progress=SILENT)
     counts = pipeline.run([("lake", unit)], index.read(spark, ORIGIN))
-    if pipeline.has_news:
-        index.replace(pipeline.tables, ORIGIN, run=f"run{number}")
     return pipeline, counts
 
 
@@ -123,35 +126,38 @@ def documents(pipeline: Pipeline) -> list[str]:
 def test_files_become_datasets_and_problems_are_named(spark: SparkSession, tmp_path: Path) -> None:
     pipeline, counts = run_of(spark, tmp_path, files=FILES, unit="closed")
 
-    assert counts == FileCounts(listed=5, opened=5, unchanged=0, unreadable=2)
+    assert counts == FileCounts(listed=5, opened=5, unchanged=0)
     assert documents(pipeline) == ["customers 7 ['1']", "orders 30 ['1', '2']"]
     assert [(each.path, each.reason) for each in pipeline.unreadable()] == [
         (b"orders/day=2/broken.parquet", "it is cut off"),
         (b"orders/day=2/closed.parquet", "no permission"),
     ]
     assert [each.path for each in pipeline.unlisted()] == [b"secret"]
-    assert pipeline.unreadable_datasets() == {("lake", "orders")}
+    assert {each.dataset for each in pipeline.unreadable()} == {"orders"}
+    assert pipeline.sources_with_files() == {"lake"}
 
 
 def test_the_second_run_opens_only_what_may_have_become_readable(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     first, _ = run_of(spark, tmp_path, files=FILES)
+    found = documents(first)
     second, counts = run_of(spark, tmp_path, files=FILES)
 
-    assert counts == FileCounts(listed=5, opened=1, unchanged=4, unreadable=2)
-    assert documents(second) == documents(first)
-    assert sorted(path.name for path in (tmp_path / "index").iterdir()) == ["CURRENT", "run1"]
+    assert counts == FileCounts(listed=5, opened=1, unchanged=4)
+    assert documents(second) == found
+    assert second.written == tmp_path / "work1"
 
 
 def test_a_run_without_news_writes_nothing(spark: SparkSession, tmp_path: Path) -> None:
     files = [file for file in FILES if "closed" not in file[0]]
     first, _ = run_of(spark, tmp_path, files=files)
+    found = documents(first)
     second, counts = run_of(spark, tmp_path, files=files)
 
-    assert counts == FileCounts(listed=4, opened=0, unchanged=4, unreadable=1)
-    assert not second.has_news
-    assert documents(second) == documents(first)
+    assert counts == FileCounts(listed=4, opened=0, unchanged=4)
+    assert second.written is None
+    assert documents(second) == found
     assert [each.reason for each in second.unreadable()] == ["it is cut off"]
 
 
@@ -167,11 +173,13 @@ def test_files_that_come_change_and_go_move_only_their_datasets(
 
     assert counts == FileCounts(listed=4, opened=2, unchanged=2)
     assert documents(second) == ["a 6 ['1', '2']", "c 8 ['2']", "d 16 ['1']"]
-    assert [built.urn for built in second.differing(states)] == [
+    differing = list(second.differing(states))
+    assert [getattr(each, "urn", each) for each in differing] == [
         "lumos://local/a",
+        "lumos://local/b",
         "lumos://local/d",
     ]
-    assert second.missing(states) == ["lumos://local/b"]
+    assert [each for each in differing if isinstance(each, str)] == ["lumos://local/b"]
 
 
 def test_what_was_read_before_stays_while_a_file_cannot_be_read(
@@ -181,8 +189,10 @@ def test_what_was_read_before_stays_while_a_file_cannot_be_read(
     whole = [("a/day=1/x.csv", 3, 1), ("a/day=2/x.csv", 4, 1)]
     run_of(spark, tmp_path, files=whole)
     index = FileIndex(tmp_path / "index")
+    index.replace(tmp_path / "work1", ORIGIN, run="whole")
 
     class Closing(Functions):
+        @override
         def read_items(
             self, items: Iterable[ItemToRead]
         ) -> Iterator[tuple[ItemToRead, ReadOutcome]]:
@@ -193,9 +203,10 @@ def test_what_was_read_before_stays_while_a_file_cannot_be_read(
     for number in ("one", "two"):  # once is not enough: it must also be carried on
         again = Pipeline(spark, Closing(changed), work=tmp_path / number, progress=SILENT)
         again.run([("lake", "open")], index.read(spark, ORIGIN))
-        index.replace(again.tables, ORIGIN, run=number)
 
         assert documents(again) == ["a 7 ['0', '1']"]
+        assert again.written is not None
+        index.replace(again.written, ORIGIN, run=number)
 
 
 def test_a_table_is_one_item_and_its_files_are_its_own(spark: SparkSession, tmp_path: Path) -> None:
@@ -215,6 +226,7 @@ def test_an_index_of_other_readers_or_another_root_is_not_used(
 ) -> None:
     run_of(spark, tmp_path, files=FILES)
     index = FileIndex(tmp_path / "index")
+    index.replace(tmp_path / "work0", ORIGIN, run="one")
 
     assert index.read(spark, Origin("2", ORIGIN.sources)) is None
     moved = index.read(spark, Origin("1", {"lake": "/elsewhere"}))

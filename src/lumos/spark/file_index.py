@@ -69,11 +69,13 @@ class FileIndex:
             tables = [table.where(~table["source"].isin(moved)) for table in tables]
         return IndexTables(*tables)
 
-    def replace(self, tables: IndexTables, origin: Origin, *, run: str) -> None:
-        """Write the tables of a run and let later runs begin with them."""
+    def replace(self, tables: Path, origin: Origin, *, run: str) -> None:
+        """Take over the tables that a run wrote into a folder, for later runs to begin with."""
         target = self._folder / run
-        for name, table in tables._asdict().items():
-            table.write.mode("overwrite").parquet(str(target / name))
+        _remove(target)
+        target.mkdir(parents=True)
+        for name in _TABLES:
+            shutil.move(tables / name, target / name)
         before = self._current()
         known = _origin_of(before) if before else None
         sources = {**(known.sources if known else {}), **origin.sources}

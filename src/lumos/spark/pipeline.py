@@ -34,7 +34,7 @@ from lumos.spark.task_progress import task_progress
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
     from lumos.core.progress import Progress
 
@@ -69,7 +69,6 @@ class FileCounts(NamedTuple):
     listed: int = 0
     opened: int = 0
     unchanged: int = 0
-    unreadable: int = 0
 
 
 class ProblemFile(NamedTuple):
@@ -78,6 +77,7 @@ class ProblemFile(NamedTuple):
     source: str
     path: bytes
     reason: str
+    dataset: str | None = None
 
 
 class FileRemark(NamedTuple):
@@ -86,7 +86,17 @@ class FileRemark(NamedTuple):
     source: str
     path: bytes
     files: int
-    text: str
+    warnings: str | None
+    skipped: str | None
+
+
+class FormatCount(NamedTuple):
+    """The datasets of one format, and what is odd about some of them."""
+
+    format: str
+    datasets: int
+    warnings: tuple[tuple[str, str], ...]
+    """URN and text of each dataset that has any."""
 
 
 class Pipeline:
@@ -105,13 +115,10 @@ class Pipeline:
         self._progress = progress
         self._sources: list[str] = []
         self._now = _empty(spark)
-        self.has_news = False
-        """Whether any file came, changed or went, so that the index has to be written."""
-
-    @property
-    def tables(self) -> IndexTables:
-        """What is known now of every file and dataset, of all sources."""
-        return self._now
+        self._files_of: dict[str, int] = {}
+        self._unlisted = 0
+        self.written: Path | None = None
+        """Where the tables for the file index lie; None where nothing is new in them."""
 
     def run(
         self, units: Sequence[tuple[str, str]], index: IndexTables | None, *, full: bool = False
@@ -125,70 +132,77 @@ class Pipeline:
         """
         self._sources = sorted({source for source, _ in units})
         before = index or self._now
-        there = self._there(units)
-        delta, same = self._compared(there, before, full=full)
         self._now = before
-        read = self._read(delta) if self.has_news else None
-        if read is not None:
+        there = self._there(units)
+        delta, news = self._compared(there, before, full=full)
+        opened = 0
+        if news.news:
+            read, opened = self._read(delta, files=news.to_read)
             self._now = self._rebuilt(before, delta=delta, read=read)
-        return self._counts(same, read)
-
-    def datasets(self) -> DataFrame:
-        """Return the datasets of the sources that were scanned."""
-        return self._now.datasets.where(self._now.datasets.source.isin(self._sources))
+            self.written = self._work
+        return FileCounts(news.same + opened, opened, news.same)
 
     def found(self) -> Iterator[BuiltDataset]:
         """Yield every dataset of the run in ascending order of URN."""
-        yield from _built(self.datasets())
+        for row in _in_order(self._datasets().select(*BuiltDataset._fields), "urn"):
+            yield BuiltDataset(*row)
 
-    def differing(self, states: Iterable[tuple[str, str]]) -> Iterator[BuiltDataset]:
+    def differing(self, states: Iterable[tuple[str, str]]) -> Iterator[BuiltDataset | str]:
         """Yield the datasets that a catalog does not know as they are now, by URN.
+
+        One that it knows and that was not found is yielded as its URN alone.
 
         Args:
             states: URN and hash of what the catalog was last told.
         """
-        yield from _built(differing(self.datasets(), states_frame(self._spark, states)))
-
-    def found_by_format(self) -> dict[str, int]:
-        """Count the datasets of each format, most first."""
-        counted = self.datasets().groupBy("format").count().collect()
-        return {row[0]: row[1] for row in sorted(counted, key=lambda row: (-row[1], row[0]))}
-
-    def missing(self, states: Iterable[tuple[str, str]]) -> list[str]:
-        """Return the URNs of the states that belong to no dataset of this run."""
         known = states_frame(self._spark, states)
-        return sorted(row[0] for row in known.join(self.datasets(), "urn", "left_anti").collect())
+        for row in _in_order(differing(self._datasets(), known), "urn"):
+            found = row["source"] is not None
+            yield BuiltDataset(*(row[name] for name in BuiltDataset._fields)) if found else row.urn
 
-    def unreadable_datasets(self) -> set[tuple[str, str]]:
-        """Return the datasets, as source and key, that have files nobody could read."""
-        failed = self._items().where("reason IS NOT NULL AND dataset IS NOT NULL")
-        return {(row[0], row[1]) for row in failed.select("source", "dataset").distinct().collect()}
+    def formats(self) -> list[FormatCount]:
+        """Count the datasets of each format, most first."""
+        from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+        odd = F.when(F.col("warnings").isNotNull(), F.struct("urn", "warnings"))
+        counted = self._datasets().groupBy("format").agg(F.count("*"), F.collect_list(odd))
+        found = [
+            FormatCount(row[0], row[1], tuple(sorted((each[0], each[1]) for each in row[2])))
+            for row in counted.collect()
+        ]
+        return sorted(found, key=lambda each: (-each.datasets, each.format))
 
     def sources_with_files(self) -> set[str]:
         """Return the sources in which at least one file was found."""
-        return {row[0] for row in self._items().select("source").distinct().collect()}
+        return {source for source, files in self._files_of.items() if files}
 
     def unlisted(self) -> Iterator[ProblemFile]:
         """Yield what could not be listed."""
-        yield from _problems(self._kept("listed", LISTED).where("error IS NOT NULL"), "error")
+        if self._unlisted:
+            failed = self._kept("listed", LISTED).where("error IS NOT NULL")
+            for row in _in_order(failed.select("source", "path", "error"), "source", "path"):
+                yield ProblemFile(row[0], bytes(row[1]), row[2])
 
     def unreadable(self) -> Iterator[ProblemFile]:
         """Yield the files that could not be read."""
-        yield from _problems(self._items().where("reason IS NOT NULL"), "reason")
+        failed = self._items().where("reason IS NOT NULL")
+        columns = failed.select("source", "path", "reason", "dataset")
+        for row in _in_order(columns, "source", "path"):
+            yield ProblemFile(row[0], bytes(row[1]), row[2], row[3])
 
-    def warnings(self) -> Iterator[FileRemark]:
+    def remarks(self) -> Iterator[FileRemark]:
         """Yield what is odd about files, each oddity once however many files have it."""
-        yield from _remarks(self._items(), "warnings")
+        from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
 
-    def skipped(self) -> Iterator[FileRemark]:
-        """Yield what was left out on purpose, each reason once however many files have it."""
-        yield from _remarks(self._items(), "skipped")
+        said = self._items().where("warnings IS NOT NULL OR skipped <> ''")
+        counted = said.groupBy("source", "warnings", "skipped").agg(
+            F.min("path").alias("path"), F.count("*").alias("files")
+        )
+        for row in _in_order(counted.select(*FileRemark._fields), "source", "path"):
+            yield FileRemark(row[0], bytes(row[1]), *row[2:])
 
-    def drift(self) -> Iterator[tuple[str, str]]:
-        """Yield URN and warnings of the datasets that have any."""
-        odd = self.datasets().where("warnings IS NOT NULL").select("urn", "warnings")
-        for row in odd.orderBy("urn").toLocalIterator():
-            yield row[0], row[1]
+    def _datasets(self) -> DataFrame:
+        return self._now.datasets.where(self._now.datasets.source.isin(self._sources))
 
     def _items(self) -> DataFrame:
         return self._now.items.where(self._now.items.source.isin(self._sources))
@@ -200,10 +214,24 @@ class Pipeline:
 
         self._progress.stage("listing")
         seen = Observation("listed")
-        logs = F.count_if(F.col("kind").isNotNull()).alias("logs")
-        found = list_files(units_frame(self._spark, units), self._functions.list_unit)
-        listed = self._written("listed", found.observe(seen, logs), LISTED)
-        if not seen.get["logs"]:
+        is_found = F.col("error").isNull()
+        files_of = [
+            F.count_if(is_found & (F.col("source") == source)).alias(f"files_{number}")
+            for number, source in enumerate(self._sources)
+        ]
+        found = list_files(units_frame(self._spark, units), self._functions.list_unit).observe(
+            seen,
+            F.count_if(~is_found).alias("unlisted"),
+            F.count_if(F.col("kind").isNotNull()).alias("logs"),
+            *files_of,
+        )
+        listed = self._written("listed", found, LISTED)
+        counts = seen.get
+        self._unlisted = counts["unlisted"]
+        self._files_of = {
+            source: counts[f"files_{number}"] for number, source in enumerate(self._sources)
+        }
+        if not counts["logs"]:
             return loose_files(listed, None)
         roots = tables(listed, self._functions.table_formats)
         found_roots = roots.select("source", "path", "kind").collect()
@@ -212,8 +240,8 @@ class Pipeline:
 
     def _compared(
         self, there: DataFrame, before: IndexTables, *, full: bool
-    ) -> tuple[DataFrame, int]:
-        """Find what has to be read; return it with the number of files that need not be."""
+    ) -> tuple[DataFrame, _News]:
+        """Find what has to be read, and count what need not be."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
 
@@ -223,58 +251,57 @@ class Pipeline:
         counted = every.observe(
             seen,
             F.count_if(~is_same).alias("news"),
+            F.count_if(~is_same & (F.col("status") != deltas.GONE)).alias("to_read"),
             # Housekeeping files are known, too, but belong to no dataset.
             F.count_if(is_same & F.col("old_dataset").isNotNull()).alias("same"),
         )
-        news = counted.where(~is_same)
-        delta = self._written("delta", news, deltas.DELTA)
-        counts = seen.get
-        self.has_news = counts["news"] > 0
-        return delta, counts["same"]
+        delta = self._written("delta", counted.where(~is_same), deltas.DELTA)
+        return delta, _News(**seen.get)
 
-    def _read(self, delta: DataFrame) -> DataFrame:
-        files = deltas.to_read(delta)
-        count = files.count()
-        self._progress.stage("reading files", total=count)
-        tasks = self._tasks(count)
-        spread = files.repartition(tasks, "path")
-        with task_progress(self._spark, self._progress, items=count, tasks=tasks):
-            return self._written("read", read_items(spread, self._functions.read_items), READ)
+    def _read(self, delta: DataFrame, *, files: int) -> tuple[DataFrame, int]:
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+        self._progress.stage("reading files", total=files)
+        tasks = self._tasks(files)
+        spread = deltas.to_read(delta).repartition(tasks, "path")
+        seen = Observation("read")
+        is_opened = (F.col("part") == FILE_PART) & F.col("dataset").isNotNull()
+        read = read_items(spread, self._functions.read_items).observe(
+            seen, F.count_if(is_opened).alias("opened")
+        )
+        with task_progress(self._spark, self._progress, items=files, tasks=tasks):
+            return self._written("read", read, READ), seen.get["opened"]
 
     def _rebuilt(self, before: IndexTables, *, delta: DataFrame, read: DataFrame) -> IndexTables:
         """Put the datasets together that have news; all others stay as they were."""
         self._progress.stage("merging schemas", unit="datasets")
         key = ["source", "dataset"]
-        touched = deltas.affected(delta, read)
-        items = (
+        known = (
             deltas.kept(before.items, delta)
             .unionByName(read.drop("schema"))
             .unionByName(deltas.carried(before.items, read))
         )
-        schemas = before.schemas.unionByName(
-            read.where("schema IS NOT NULL").select(*SCHEMA_COLUMNS)
-        ).dropDuplicates(["source", "dataset", "fingerprint"])
+        items = self._written("items", known.coalesce(self._parallel), ITEMS)
+        new_texts = read.where("schema IS NOT NULL").select(*SCHEMA_COLUMNS)
+        texts = before.schemas.unionByName(new_texts)
+        unique = texts.dropDuplicates(["source", "dataset", "fingerprint"])
+        schemas = self._written("schemas", unique, SCHEMAS)
+        touched = deltas.affected(delta, read)
         folded = fold_files(items.join(touched, key, "left_semi"), self._functions.new_fold)
-        texts = schemas.join(touched, key, "left_semi")
-        built = build_datasets(folded, texts, self._functions.build_datasets)
+        built = build_datasets(
+            folded, schemas.join(touched, key, "left_semi"), self._functions.build_datasets
+        )
         others = before.datasets.join(touched, key, "left_anti")
         datasets = self._written("datasets", others.unionByName(built), DATASETS)
         return IndexTables(items, schemas, datasets)
 
-    def _counts(self, same: int, read: DataFrame | None) -> FileCounts:
-        from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
-
-        items = self._items().where(f"part = {FILE_PART}")
-        unreadable = items.where("reason IS NOT NULL").count()
-        opened = 0
-        if read is not None:
-            files = read.where(f"part = {FILE_PART} AND dataset IS NOT NULL")
-            opened = files.agg(F.count("*")).collect()[0][0]
-        return FileCounts(same + opened, opened, same, unreadable)
+    @property
+    def _parallel(self) -> int:
+        return int(self._spark.conf.get("spark.sql.leafNodeDefaultParallelism", "8") or 8)
 
     def _tasks(self, files: int) -> int:
-        parallel = int(self._spark.conf.get("spark.sql.leafNodeDefaultParallelism", "8") or 8)
-        few = min(parallel, files // _FILES_PER_TASK)
+        few = min(self._parallel, files // _FILES_PER_TASK)
         return max(1, few, files // _MOST_FILES_PER_TASK)
 
     def _written(self, name: str, frame: DataFrame, schema: str) -> DataFrame:
@@ -285,28 +312,20 @@ class Pipeline:
         return self._spark.read.schema(schema).parquet(str(self._work / name))
 
 
+class _News(NamedTuple):
+    """How a listing differs from what was known."""
+
+    news: int
+    to_read: int
+    same: int
+
+
 def _empty(spark: SparkSession) -> IndexTables:
     return IndexTables(
         *(spark.createDataFrame([], schema) for schema in (ITEMS, SCHEMAS, DATASETS))
     )
 
 
-def _built(frame: DataFrame) -> Iterator[BuiltDataset]:
-    columns = frame.select(*BuiltDataset._fields)
-    for row in columns.orderBy("urn").toLocalIterator():
-        yield BuiltDataset(*row)
-
-
-def _problems(frame: DataFrame, column: str) -> Iterator[ProblemFile]:
-    rows = frame.select("source", "path", column).orderBy("source", "path")
-    for row in rows.toLocalIterator():
-        yield ProblemFile(row[0], bytes(row[1]), row[2])
-
-
-def _remarks(items: DataFrame, column: str) -> Iterator[FileRemark]:
-    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
-
-    said = items.where(f"{column} IS NOT NULL").groupBy("source", column)
-    counted = said.agg(F.min("path").alias("path"), F.count("*").alias("files"))
-    for row in counted.orderBy("source", "path").toLocalIterator():
-        yield FileRemark(row["source"], bytes(row["path"]), row["files"], row[column])
+def _in_order(frame: DataFrame, *columns: str) -> Iterator[Row]:
+    """Yield the rows in order, as one task streams them: one job, and bounded memory."""
+    yield from frame.coalesce(1).sortWithinPartitions(*columns).toLocalIterator()

@@ -17,6 +17,7 @@ from lumos.feature.snapshot.import_plan import ImportMode, plan_dataset
 
 if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Publisher
+    from lumos.core.controllers.scan_sources import ScanSource
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.spark.pipeline import Pipeline
     from lumos.spark.stages.rows import BuiltDataset
@@ -26,20 +27,31 @@ if TYPE_CHECKING:
 class Scope:
     """What a scan was to look at, and what of it nobody could see."""
 
-    roots: Mapping[str, str]
-    """The root of each source."""
+    sources: Mapping[str, ScanSource]
     incomplete: set[str] = field(default_factory=set)
     """Sources of which a part could not be listed."""
     closed: dict[str, list[str]] = field(default_factory=dict)
     """The folders that could not be listed, by source, as paths below its root."""
+    unreadable: set[tuple[str, str]] = field(default_factory=set)
+    """The datasets, as source and key, that have files nobody could read."""
+
+    def shown(self, source: str, path: bytes) -> str:
+        """Return where a file lies, as reports show it."""
+        root = self.sources[source].shown.rstrip("/")
+        return f"{root}/{path.decode('utf-8', 'backslashreplace')}"
+
+    def close(self, source: str, shown: str) -> None:
+        """Remember a part, as reports show it, that could not be listed."""
+        self.incomplete.add(source)
+        below = shown.removeprefix(self.sources[source].shown).strip("/")
+        self.closed.setdefault(source, []).append(below)
 
     def hides_part_of(self, dataset: LumosDataset, source: str) -> bool:
         """Tell whether files of a dataset may lie where nobody could look."""
-        prefix = (dataset.location.prefix if dataset.location else None) or "/"
-        return any(
-            f"/{folder}/".startswith(prefix) or prefix.startswith(f"/{folder}/")
-            for folder in self.closed.get(source, ())
-        )
+        whole = (dataset.location.prefix if dataset.location else None) or "/"
+        prefix = whole.removeprefix(self.sources[source].root.prefix)
+        closed = [f"/{folder}/" if folder else "/" for folder in self.closed.get(source, ())]
+        return any(each.startswith(prefix) or prefix.startswith(each) for each in closed)
 
 
 class _Step(NamedTuple):
@@ -96,8 +108,10 @@ class FoundDatasets:
         )
 
     def _planned(self, pipeline: Pipeline) -> Iterator[_Step]:
-        states = self._states()
-        for built in pipeline.differing(states):
+        for built in pipeline.differing(self._states()):
+            if isinstance(built, str):
+                yield from self._gone(built)
+                continue
             found = LumosDataset.from_json(orjson.loads(built.document))
             present = self.platform.find_dataset(found.urn) if self.platform else None
             if present is not None and self.scope.hides_part_of(found, built.source):
@@ -106,14 +120,11 @@ class FoundDatasets:
             if wanted != present:
                 self._count(present, wanted)
             yield _Step(built, wanted, is_news=wanted != present)
-        for dataset in self._gone(pipeline, states):
-            self._count(dataset, None)
-            yield _Step(None, dataset, is_news=True)
 
     def _states(self) -> list[tuple[str, str]]:
         if self.platform is None:
             return []
-        return list(self.platform.found_states(sorted(self.scope.roots)))
+        return list(self.platform.found_states(sorted(self.scope.sources)))
 
     def _count(self, present: LumosDataset | None, wanted: LumosDataset | None) -> None:
         known = wanted or present
@@ -128,18 +139,17 @@ class FoundDatasets:
         else:
             self.updated += 1
 
-    def _gone(self, pipeline: Pipeline, states: list[tuple[str, str]]) -> Iterator[LumosDataset]:
-        missing = pipeline.missing(states) if states else []
-        unreadable = pipeline.unreadable_datasets() if missing else set()
-        for urn in missing:
-            dataset = self.platform.find_dataset(urn) if self.platform else None
-            origin = origin_of(dataset) if dataset is not None else None
-            if dataset is None or origin is None or origin in unreadable:
-                continue
-            root = self.scope.roots.get(origin.source)
-            same_root = dataset.location is not None and dataset.location.path == root
-            if same_root and origin.source not in self.scope.incomplete:
-                yield dataset
+    def _gone(self, urn: str) -> Iterator[_Step]:
+        """Yield the removal of a dataset, where nothing is doubtful about it."""
+        dataset = self.platform.find_dataset(urn) if self.platform else None
+        origin = origin_of(dataset) if dataset is not None else None
+        if dataset is None or origin is None or origin in self.scope.unreadable:
+            return
+        source = self.scope.sources.get(origin.source)
+        is_here = source is not None and source.is_whole_folder and source.holds(dataset.urn)
+        if is_here and origin.source not in self.scope.incomplete:
+            self._count(dataset, None)
+            yield _Step(None, dataset, is_news=True)
 
 
 def _wanted(present: LumosDataset | None, found: LumosDataset) -> LumosDataset:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -15,24 +13,13 @@ import orjson
 
 from lumos.core.controllers.found_datasets import FoundDatasets, Scope
 from lumos.core.controllers.results import FileTotals, IngestResult, NewVersion, ReportedChange
-from lumos.core.controllers.storage_functions import (
-    READERS,
-    LocalUnit,
-    StorageFunctions,
-    shown_path,
-)
-from lumos.core.errors import (
-    ConfigurationError,
-    LumosError,
-    SourceError,
-    UnreadableItemError,
-    UsageError,
-)
+from lumos.core.controllers.scan_sources import ScanSources, scan_sources
+from lumos.core.controllers.storage_functions import READERS, StorageFunctions
+from lumos.core.errors import UnreadableItemError, UsageError
 from lumos.core.models import LumosDataset
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.snapshot_files import storing
-from lumos.feature.ingestion.handlers.factory import HandlerFactory
 from lumos.spark.failures import spark_failures
 from lumos.spark.file_index import FileIndex, Origin
 from lumos.spark.pipeline import Pipeline
@@ -46,10 +33,12 @@ if TYPE_CHECKING:
     from lumos.core.settings import SourceEntry
     from lumos.spark.file_index import IndexTables
     from lumos.spark.handles import SparkSession
-    from lumos.spark.pipeline import FileCounts
+    from lumos.spark.pipeline import FileRemark
 
 Tell = Callable[[str], None]
 _WORK_PREFIX = "work-"
+_PARTS_OF_A_SOURCE = 64
+"""Into so many parts a large source is divided, to be listed side by side."""
 
 
 class OpenSession(Protocol):
@@ -58,31 +47,24 @@ class OpenSession(Protocol):
     def __call__(self, tell: Tell) -> AbstractContextManager[SparkSession]: ...
 
 
-class _Sources(NamedTuple):
-    """The sources of a run that can be scanned."""
-
-    units: list[tuple[str, str]]
-    roots: dict[str, str]
-
-
 class _Run(NamedTuple):
     """What a run is to do."""
 
-    sources: _Sources
+    sources: ScanSources
     recorder: RunRecorder
     full: bool
     progress: Progress
 
     @property
     def origin(self) -> Origin:
-        return Origin(READERS, self.sources.roots)
+        return Origin(READERS, self.sources.places)
 
 
 class _Scanned(NamedTuple):
     """What a run saw."""
 
     pipeline: Pipeline
-    files: FileCounts
+    files: FileTotals
     formats: dict[str, int]
 
 
@@ -132,7 +114,7 @@ class IngestionController:
         """
         entries = self._chosen(names)
         recorder = RunRecorder("ingest", started_at=self._clock())
-        sources = _planned(entries, recorder, skip=self._skipped())
+        sources = self._sources(entries, recorder)
         run = _Run(sources, recorder, full=full, progress=progress)
         if dry_run:
             return self._look(run, self._look_at_catalog())
@@ -146,11 +128,12 @@ class IngestionController:
     ) -> IngestResult:
         """Find the datasets of sources that no settings name; nothing is written."""
         recorder = RunRecorder("discover", started_at=self._clock())
-        sources = _planned(entries, recorder, skip=self._skipped())
+        sources = self._sources(entries, recorder)
         return self._look(_Run(sources, recorder, full=True, progress=progress), None)
 
-    def _skipped(self) -> tuple[str, ...]:
-        return (str(self._state_dir().absolute()),)
+    def _sources(self, entries: Sequence[SourceEntry], recorder: RunRecorder) -> ScanSources:
+        skip = str(self._state_dir().absolute())
+        return scan_sources(entries, recorder, skip=skip, parallel=_PARTS_OF_A_SOURCE)
 
     def _chosen(self, names: Sequence[str]) -> list[SourceEntry]:
         entries = list(self._entries())
@@ -203,8 +186,8 @@ class IngestionController:
             found.platform = target.platform
             with target.database.transaction():
                 found.publish(pipeline, target.publisher)
-            if pipeline.has_news:
-                index.replace(pipeline.tables, run.origin, run=f"{started:%Y%m%dT%H%M%S%f}")
+            if pipeline.written is not None:
+                index.replace(pipeline.written, run.origin, run=f"{started:%Y%m%dT%H%M%S%f}")
         run.progress.stage("storing the snapshot", unit="datasets")
         snapshot = self._snapshots().create(reuse_identical=True)
         return self._result(
@@ -214,14 +197,19 @@ class IngestionController:
     def _scanned(
         self, spark: SparkSession, run: _Run, *, work: Path, index: IndexTables | None
     ) -> tuple[FoundDatasets, _Scanned]:
-        functions = StorageFunctions(run.sources.roots)
+        functions = StorageFunctions(run.sources.by_name)
         pipeline = Pipeline(spark, functions, work=work, progress=run.progress)
         files = pipeline.run(run.sources.units, index, full=run.full)
-        found = FoundDatasets(Scope(run.sources.roots), None)
-        _record_problems(pipeline, found.scope, recorder=run.recorder)
-        formats = pipeline.found_by_format()
-        run.recorder.done_many(sum(formats.values()))
-        return found, _Scanned(pipeline, files, formats)
+        found = FoundDatasets(Scope(run.sources.by_name), None)
+        unreadable = _record_problems(pipeline, found.scope, recorder=run.recorder)
+        formats = pipeline.formats()
+        for urn, texts in (odd for each in formats for odd in each.warnings):
+            for text in orjson.loads(texts):
+                run.recorder.warning(f"{urn}: {text}")
+        counts = {each.format: each.datasets for each in formats}
+        run.recorder.done_many(sum(counts.values()))
+        totals = FileTotals(**files._asdict(), unreadable=unreadable)
+        return found, _Scanned(pipeline, totals, counts)
 
     def _result(
         self,
@@ -241,7 +229,7 @@ class IngestionController:
         versions = {change.dataset: self._version_of(change.dataset) for change in changes}
         return IngestResult.of(
             run.recorder.finish(at=self._clock()),
-            files=FileTotals(**scanned.files._asdict()),
+            files=scanned.files,
             datasets=found.counts(sum(scanned.formats.values())),
             formats=scanned.formats,
             snapshot=snapshot,
@@ -255,64 +243,37 @@ class IngestionController:
         )
 
 
-def _planned(
-    entries: Sequence[SourceEntry], recorder: RunRecorder, *, skip: Sequence[str]
-) -> _Sources:
-    """Ask every source what there is to scan; one that cannot say is named, the others go on."""
-    sources = _Sources([], {})
-    failure: LumosError | None = None
-    for entry in entries:
-        try:
-            handler = HandlerFactory.get_handler(entry)
-            unit = LocalUnit.of(handler, skip=skip)
-        except SourceError as error:
-            failure = error
-            recorder.failed(entry.name, error)
-            continue
-        sources.units.append((handler.name, unit.as_text()))
-        sources.roots[handler.name] = unit.root
-    if failure is not None and not sources.units:
-        raise failure
-    _refuse_overlaps(sources.roots)
-    return sources
-
-
-def _refuse_overlaps(roots: Mapping[str, str]) -> None:
-    """Refuse sources that would find the same files: a dataset belongs to one source."""
-    ordered = sorted((Path(root).parts, name) for name, root in roots.items())
-    for (outer, first), (inner, second) in pairwise(ordered):
-        if inner[: len(outer)] == outer:
-            raise ConfigurationError(
-                f"the sources {first} and {second} overlap: {Path(*inner)} lies in {Path(*outer)}",
-                hint=f"leave {second} out, or exclude its folder from {first}",
-            )
-
-
 def _doubt_empty_sources(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> None:
     """Take nothing as removed from a source without a single file: its disk may be missing."""
-    for source in sorted(scope.roots.keys() - pipeline.sources_with_files()):
+    for source in sorted(scope.sources.keys() - pipeline.sources_with_files()):
         scope.incomplete.add(source)
         recorder.incomplete(
             reason=f"source {source} has no file at all; nothing is taken as removed, unless --full"
         )
 
 
-def _record_problems(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> None:
-    """Put everything that could not be listed or read into the report, and what is odd."""
+def _record_problems(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> int:
+    """Put all that could not be listed or read into the report; return how many files."""
     for part in pipeline.unlisted():
-        root = scope.roots[part.source]
-        path = shown_path(root, part.path)
-        scope.incomplete.add(part.source)
-        scope.closed.setdefault(part.source, []).append(os.path.relpath(path, root))
-        recorder.failed(path, UnreadableItemError(part.reason))
+        shown = part.path.decode("utf-8", "backslashreplace")
+        scope.close(part.source, shown)
+        recorder.failed(shown, UnreadableItemError(part.reason))
+    unreadable = 0
     for file in pipeline.unreadable():
-        path = shown_path(scope.roots[file.source], file.path)
+        unreadable += 1
+        if file.dataset is not None:
+            scope.unreadable.add((file.source, file.dataset))
+        path = scope.shown(file.source, file.path)
         recorder.failed(path, UnreadableItemError(file.reason), scope_seen=True)
-    for odd in pipeline.warnings():
-        path = shown_path(scope.roots[odd.source], odd.path)
-        others = f" and {odd.files - 1:,} more" if odd.files > 1 else ""
-        for text in orjson.loads(odd.text):
-            recorder.warning(f"{path}{others}: {text}")
-    for urn, texts in pipeline.drift():
-        for text in orjson.loads(texts):
-            recorder.warning(f"{urn}: {text}")
+    for remark in pipeline.remarks():
+        path = _named(remark, scope)
+        for text in orjson.loads(remark.warnings or "[]"):
+            recorder.warning(f"{path}: {text}")
+        if remark.skipped:
+            recorder.skipped(path, reason=f"no table: {remark.skipped}")
+    return unreadable
+
+
+def _named(remark: FileRemark, scope: Scope) -> str:
+    path = scope.shown(remark.source, remark.path)
+    return f"{path} and {remark.files - 1:,} more" if remark.files > 1 else path

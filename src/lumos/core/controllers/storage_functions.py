@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 import lumos
-from lumos.core.errors import SourceError, UnreadableItemError
-from lumos.core.formats.sandbox import FileItem, read_documents
+from lumos.core.errors import NotTabularError, UnreadableItemError
+from lumos.core.formats.tables import TableFacts
 from lumos.core.formats.tables.marks import TABLE_FORMATS, inside_table, table_of_path
-from lumos.core.models import LumosDataset, Schema, with_parts
+from lumos.core.models import LumosDataset, with_parts
 from lumos.core.models.base import canonical_json, sha256_of
 from lumos.core.models.origin import ORIGIN
+from lumos.core.storage.port import UnlistedPrefix
+from lumos.core.storage.reading import ReadItem, read_items
 from lumos.feature.discovery.assembling import dataset_names, place_of
-from lumos.feature.discovery.datasets import FileTotals, Layout, SourceRoot, dataset_of
-from lumos.feature.discovery.merging import SchemaVariant, merge_schemas
-from lumos.feature.ingestion.handlers.local import LocalSettings
-from lumos.feature.ingestion.local_files import LocalFile, LocalFiles
-from lumos.spark.stages.datasets import DatasetPieces
+from lumos.feature.discovery.building import FoundDataset, datasets_of
+from lumos.feature.discovery.fold import DatasetFold
+from lumos.feature.discovery.tables import table_dataset, table_parts
 from lumos.spark.stages.rows import (
+    FILE_PART,
     BuiltDataset,
     FileRow,
     ItemToRead,
@@ -35,87 +33,39 @@ from lumos.spark.stages.rows import (
 )
 
 if TYPE_CHECKING:
-    from lumos.feature.ingestion.handlers.base_ingestion_handler import (
-        BaseIngestionHandler,
-        SourceSettings,
-    )
+    from lumos.core.controllers.scan_sources import ScanSource
+    from lumos.core.storage.port import Storage, StorageSource
+    from lumos.spark.stages.datasets import DatasetPieces
 
-READERS = f"{lumos.__version__}/1"
+READERS = f"{lumos.__version__}/2"
 """Changes with everything that places and reads files; the number is for changes in between."""
-PLATFORM = "local"
-OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift"})
+OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", "table"})
 """The extensions that every ingestion says anew."""
-
-
-class LocalUnit(NamedTuple):
-    """A local folder to scan, as it travels to the executors."""
-
-    root: str
-    patterns: tuple[str, ...]
-    exclude: tuple[str, ...]
-    skip: tuple[str, ...] = ()
-
-    def as_text(self) -> str:
-        return json.dumps(self._asdict())
-
-    @classmethod
-    def of_text(cls, text: str) -> LocalUnit:
-        values: dict[str, list[str]] = json.loads(text)
-        root = str(values.pop("root"))
-        return cls(root, **{name: tuple(items) for name, items in values.items()})
-
-    @classmethod
-    def of(
-        cls, handler: BaseIngestionHandler[SourceSettings], *, skip: Sequence[str] = ()
-    ) -> LocalUnit:
-        """Return what a handler of local files scans.
-
-        Raises:
-            SourceError: it is not there, or the handler is of another kind.
-        """
-        settings = handler.settings
-        if not isinstance(settings, LocalSettings):
-            raise SourceError(
-                f"source '{handler.name}': {handler.source_type} cannot be ingested yet",
-                hint="sources of type local can",
-            )
-        (unit,) = handler.plan()
-        return cls(unit.target, settings.file_patterns, settings.exclude, tuple(skip))
-
-    def files(self) -> LocalFiles:
-        return LocalFiles(
-            Path(self.root), patterns=self.patterns, exclude=self.exclude, skip=self.skip
-        )
-
-
-def shown_path(root: str, path: bytes) -> str:
-    """Return the whole path of a file as reports show it."""
-    folder = root if os.path.isdir(root) else os.path.dirname(root)
-    return os.path.join(folder, path.decode("utf-8", "backslashreplace"))
+_NO_PARTITION = "[]"
+_Document = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class StorageFunctions:
-    """The functions of a pipeline over local folders; they travel to the executors."""
+    """The functions of a pipeline over storages; they travel to the executors."""
 
-    roots: Mapping[str, str]
-    """The root of each source."""
-    table_formats: tuple[str, ...] = TABLE_FORMATS
+    sources: Mapping[str, ScanSource]
+    table_formats: Sequence[str] = TABLE_FORMATS
 
     def list_unit(self, source: str, unit: str) -> Iterator[ListedFile]:
         """List a unit where the executor runs; the files of a table's log go by the table."""
-        for found in LocalUnit.of_text(unit).files().listing():
-            if not isinstance(found, LocalFile):
-                path = os.fsencode(found.item)
-                yield ListedFile(source, path, None, None, error=found.error.message)
+        for found in _opened(self.sources[source].storage).list(unit):
+            if isinstance(found, UnlistedPrefix):
+                shown = found.shown.encode("utf-8", "surrogateescape")
+                yield ListedFile(source, shown, None, None, error=found.error.message)
                 continue
-            path, size, mtime_us = found
+            path, size, mtime_us, etag = found
             mark = table_of_path(path.decode("utf-8", "surrogateescape"))
             if mark is None:
-                yield ListedFile(source, path, size, mtime_us)
+                yield ListedFile(source, path, size, mtime_us, etag)
             else:
                 root = mark.root.encode("utf-8", "surrogateescape")
-                yield ListedFile(source, root, size, mtime_us, None, mark.kind, mark.is_anchor)
+                yield ListedFile(source, root, size, mtime_us, etag, mark.kind, mark.is_anchor)
 
     def in_tables(self, tables: Iterable[tuple[str, bytes, str]]) -> Callable[[str, bytes], bool]:
         """Return what tells whether a file lies in one of the tables."""
@@ -130,109 +80,88 @@ class StorageFunctions:
         return is_in_table
 
     def read_items(self, items: Iterable[ItemToRead]) -> Iterator[tuple[ItemToRead, ReadOutcome]]:
-        """Read files in a child process, so that none of them can end the executor."""
-        placed: list[tuple[ItemToRead, Place]] = []
+        """Read files and tables in a child process: none of them can end the executor."""
+        by_source: dict[str, list[tuple[ItemToRead, Place]]] = {}
         for item in items:
-            place = placed_at(item.path)
+            place = _place(item)
             if place is None:
                 yield item, ReadOutcome(skipped="")
             else:
-                placed.append((item, place))
-        files = (
-            FileItem(
-                os.path.join(_folder(self.roots[item.source]), os.fsdecode(item.path)), item.size
-            )
-            for item, _ in placed
-        )
-        for (item, place), (_, answer) in zip(placed, read_documents(files), strict=True):
-            yield item, _outcome(answer, place)
+                by_source.setdefault(item.source, []).append((item, place))
+        for source, placed in by_source.items():
+            storage = _opened(self.sources[source].storage)
+            wanted = (ReadItem(item.path, item.size, item.kind) for item, _ in placed)
+            for (item, place), answer in zip(placed, read_items(wanted, storage), strict=True):
+                for outcome in _outcomes(answer, place, is_table=item.kind is not None):
+                    yield item, outcome
 
-    def new_fold(self) -> _Fold:
-        return _Fold()
+    def new_fold(self) -> ItemFold:
+        """Return a fold of no file."""
+        return ItemFold()
 
     def build_datasets(self, pieces: DatasetPieces) -> Iterator[BuiltDataset]:
         """Build the canonical datasets of the files of one name, one for each format."""
-        fold = _Fold()
+        fold = ItemFold()
         for state in pieces.states:
-            fold.merge(_Fold.from_bytes(state))
-        root = _folder(self.roots[pieces.source])
+            fold.merge(ItemFold.from_bytes(state))
+        root = self.sources[pieces.source].root
         parts: tuple[str, ...] = tuple(orjson.loads(pieces.dataset))
-        names = dataset_names(parts, sorted(fold.formats))
-        for name, files in sorted(fold.formats.items()):
-            merged = merge_schemas(
-                SchemaVariant(
-                    Schema.from_json(orjson.loads(pieces.schemas[fingerprint])),
-                    counts["files"],
-                    counts["newest_us"],
-                )
-                for fingerprint, counts in sorted(files["schemas"].items())
-            )
-            layouts = [_layout(text, count) for text, count in sorted(files["layouts"].items())]
-            found = dataset_of(
-                SourceRoot(PLATFORM, parts=Path(root).parts[1:], path=root),
-                names[name],
-                merged=merged,
-                layouts=layouts,
-                totals=_totals(files, is_partitioned=any(each.partition_keys for each in layouts)),
-                format=name,
-            )
-            origin = {"source": pieces.source, "dataset": pieces.dataset}
-            dataset = with_parts(found, extensions={**found.extensions, ORIGIN: origin})
-            yield _built(dataset, pieces, warnings=[drift.message for drift in merged.drift])
+        names = dataset_names(parts, [*fold.files.formats, *fold.tables])
+        found = list(datasets_of(root, parts, fold=fold.files, schemas=pieces.schemas))
+        for kind, table in sorted(fold.tables.items()):
+            schema = orjson.loads(pieces.schemas[table["fingerprint"]])
+            facts = TableFacts.from_json({**table["facts"], "schema": schema})
+            found.append(FoundDataset(table_dataset(root, names[kind], facts=facts), ()))
+        for dataset, warnings in found:
+            yield _built(dataset, pieces, warnings=warnings)
 
 
-class _Fold:
-    """Adds up the files of one dataset."""
+class ItemFold:
+    """Adds up the files of one dataset; a table that lies under the same name goes along."""
 
     def __init__(self) -> None:
-        self.formats: dict[str, dict[str, dict]] = {}
+        self.files = DatasetFold()
+        self.tables: dict[str, _Document] = {}
 
     def add(self, file: FileRow) -> None:
-        files = self.formats.setdefault(
-            file.format, {"schemas": {}, "layouts": {}, "partitions": {}}
-        )
-        counts = files["schemas"].setdefault(
-            file.fingerprint,
-            {"files": 0, "bytes": 0, "rows": 0, "files_with_rows": 0, "newest_us": file.mtime_us},
-        )
-        counts["files"] += 1
-        counts["bytes"] += file.size
-        if file.rows is not None:
-            counts["rows"] += file.rows
-            counts["files_with_rows"] += 1
-        counts["newest_us"] = max(counts["newest_us"], file.mtime_us)
-        files["layouts"][file.layout] = files["layouts"].get(file.layout, 0) + 1
-        files["partitions"][file.partition] = 1
+        """Count one file or table in."""
+        if file.facts is None:
+            self.files.add(file)
+        else:
+            facts = orjson.loads(file.facts)
+            self.tables[file.format] = {"fingerprint": file.fingerprint, "facts": facts}
 
-    def merge(self, other: _Fold) -> None:
-        for name, theirs in other.formats.items():
-            ours = self.formats.setdefault(name, {"schemas": {}, "layouts": {}, "partitions": {}})
-            for fingerprint, counts in theirs["schemas"].items():
-                mine = ours["schemas"].get(fingerprint)
-                if mine is None:
-                    ours["schemas"][fingerprint] = counts
-                    continue
-                newest = max(mine["newest_us"], counts["newest_us"])
-                for key in mine:
-                    mine[key] += counts[key]
-                mine["newest_us"] = newest
-            for layout, count in theirs["layouts"].items():
-                ours["layouts"][layout] = ours["layouts"].get(layout, 0) + count
-            ours["partitions"].update(theirs["partitions"])
+    def merge(self, other: ItemFold) -> None:
+        """Count what another fold has in."""
+        self.files.merge(other.files)
+        self.tables |= other.tables
 
     def to_bytes(self) -> bytes:
-        return orjson.dumps(self.formats)
+        """Return the state, the same for the same files in whatever order they came."""
+        document = {"files": self.files.to_bytes().decode(), "tables": self.tables}
+        return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
     @classmethod
-    def from_bytes(cls, state: bytes) -> _Fold:
+    def from_bytes(cls, state: bytes) -> ItemFold:
+        """Return the fold of which `to_bytes` made this state."""
+        document = orjson.loads(state)
         fold = cls()
-        fold.formats = orjson.loads(state)
+        fold.files = DatasetFold.from_bytes(document["files"].encode())
+        fold.tables = document["tables"]
         return fold
 
 
-def placed_at(path: bytes) -> Place | None:
-    """Tell where a file belongs."""
-    found = place_of(path.decode("utf-8", "backslashreplace"))
+@lru_cache(maxsize=64)
+def _opened(source: StorageSource) -> Storage:
+    """Open a storage once in each process of an executor."""
+    return source.open()
+
+
+def _place(item: ItemToRead) -> Place | None:
+    text = item.path.decode("utf-8", "backslashreplace")
+    if item.kind is not None:
+        return Place(_text(table_parts(text)), "", _NO_PARTITION)
+    found = place_of(text)
     if found is None:
         return None
     layout = {
@@ -244,18 +173,40 @@ def placed_at(path: bytes) -> Place | None:
     return Place(_text(found.dataset), _text(layout), _text(found.partition_values))
 
 
-def _outcome(answer: bytes | UnreadableItemError, place: Place) -> ReadOutcome:
+def _outcomes(
+    answer: bytes | UnreadableItemError, place: Place, *, is_table: bool
+) -> Iterator[ReadOutcome]:
+    if isinstance(answer, NotTabularError):
+        yield ReadOutcome(place=place, skipped=answer.kind)
+        return
     if isinstance(answer, UnreadableItemError):
-        return ReadOutcome(place=place, reason=answer.message, retry=True)
-    facts = orjson.loads(answer)
-    schema = canonical_json(facts["schema"])
-    warnings = facts.get("warnings")
+        yield ReadOutcome(place=place, reason=answer.message, retry=answer.retryable)
+        return
+    facts: _Document = orjson.loads(answer)
+    members = facts.pop("members", None)
+    if not members:
+        yield _outcome(facts, place, is_table=is_table)
+        return
+    for part, member in enumerate(members, start=FILE_PART):
+        inner = (*orjson.loads(place.dataset), str(member.get("name") or part))
+        yield _outcome(member, place._replace(dataset=_text(inner)), is_table=False, part=part)
+
+
+def _outcome(
+    facts: _Document, place: Place, *, is_table: bool, part: int = FILE_PART
+) -> ReadOutcome:
+    schema = canonical_json(facts.pop("schema"))
+    fingerprint = facts.pop("fingerprint", None) or sha256_of(orjson.loads(schema))
+    warnings, columns = facts.get("warnings"), facts.get("columns")
     return ReadOutcome(
+        part=part,
         place=place,
         format=facts["format"],
-        fingerprint=sha256_of(facts["schema"]),
+        fingerprint=fingerprint,
         rows=facts.get("rows"),
         rows_estimate=facts.get("rows_estimate"),
+        columns=orjson.dumps(columns).decode() if columns else None,
+        facts=orjson.dumps(facts).decode() if is_table else None,
         warnings=_text(warnings) if warnings else None,
         schema=schema.decode(),
     )
@@ -264,7 +215,8 @@ def _outcome(answer: bytes | UnreadableItemError, place: Place) -> ReadOutcome:
 def _built(
     dataset: LumosDataset, pieces: DatasetPieces, *, warnings: Sequence[str]
 ) -> BuiltDataset:
-    document = dataset.to_json()
+    origin = {"source": pieces.source, "dataset": pieces.dataset}
+    document = with_parts(dataset, extensions={**dataset.extensions, ORIGIN: origin}).to_json()
     return BuiltDataset(
         pieces.source,
         pieces.dataset,
@@ -274,40 +226,6 @@ def _built(
         canonical_json(document).decode(),
         _text(warnings) if warnings else None,
     )
-
-
-def _totals(files: Mapping[str, Mapping], *, is_partitioned: bool) -> FileTotals:
-    schemas = list(files["schemas"].values())
-    return FileTotals(
-        files=sum(each["files"] for each in schemas),
-        size_bytes=sum(each["bytes"] for each in schemas),
-        exact_rows=sum(each["rows"] for each in schemas),
-        exact_files=sum(each["files_with_rows"] for each in schemas),
-        partitions=len(files["partitions"]) if is_partitioned else None,
-        last_modified=_moment(max(each["newest_us"] for each in schemas)),
-    )
-
-
-def _moment(microseconds: int) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(microseconds / 1_000_000, UTC)
-    except (OverflowError, OSError, ValueError):  # a clock gone wrong, not a reason to fail
-        return None
-
-
-def _layout(text: str, files: int) -> Layout:
-    values = orjson.loads(text)
-    return Layout(
-        prefix=values["prefix"],
-        partitioning=values["partitioning"],
-        partition_keys=tuple(values["partition_keys"]),
-        partition_types=tuple(values["partition_types"]),
-        files=files,
-    )
-
-
-def _folder(root: str) -> str:
-    return root if os.path.isdir(root) else os.path.dirname(root)
 
 
 def _text(value: Sequence[str | None] | Mapping[str, object]) -> str:

@@ -28,5 +28,12 @@ def states_frame(spark: SparkSession, states: Iterable[tuple[str, str]]) -> Data
 
 
 def differing(datasets: DataFrame, states: DataFrame) -> DataFrame:
-    """Return the datasets that the catalog does not know as they are now."""
-    return datasets.join(states, ["urn", "hash"], "left_anti")
+    """Return the datasets that the catalog does not know as they are now, and what is missing.
+
+    A state whose dataset was not found is a row with nothing but its URN.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+    known = states.withColumnRenamed("hash", "known_hash")
+    both = datasets.join(known, "urn", "full_outer")
+    return both.where(~F.col("hash").eqNullSafe(F.col("known_hash"))).drop("known_hash")

@@ -44,4 +44,3 @@ def _with_schemas_once(
             schema = None
         shipped.add(key)
         yield (*item, part, *(place or _NOWHERE), *facts, schema)
-

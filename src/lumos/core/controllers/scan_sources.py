@@ -1,0 +1,130 @@
+"""The sources of one scan: what there is to list, and what stands before every dataset's name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from lumos.core.errors import ConfigurationError, LumosError, SourceError
+from lumos.core.storage.local import LocalSource
+from lumos.feature.discovery.datasets import SourceRoot
+from lumos.feature.ingestion.handlers.factory import HandlerFactory
+from lumos.feature.ingestion.handlers.storage_handler import StorageHandler
+
+if TYPE_CHECKING:
+    from lumos.core.models import Urn
+    from lumos.core.run_report import RunRecorder
+    from lumos.core.settings import SourceEntry
+    from lumos.core.storage.port import StorageSource
+
+
+@dataclass(frozen=True)
+class ScanSource:
+    """One source of files, as it travels to the executors."""
+
+    storage: StorageSource
+    root: SourceRoot
+    shown: str
+    """Where it begins, as reports show it."""
+    is_whole_folder: bool = True
+    """Whether everything below the root belongs to it; one file tells nothing of its folder."""
+
+    @classmethod
+    def of(cls, storage: StorageSource) -> ScanSource:
+        """Describe a source once, where the run is planned."""
+        opened = storage.open()
+        parts = opened.urn_parts()
+        folder = opened.local_folder
+        root = SourceRoot(
+            storage.platform,
+            parts=parts,
+            bucket=opened.bucket,
+            path=folder,
+            prefix="" if folder else "".join(f"/{part}" for part in parts[1:]),
+        )
+        is_file = isinstance(storage, LocalSource) and not os.path.isdir(storage.path)
+        return cls(storage, root, opened.shown(b""), is_whole_folder=not is_file)
+
+    def holds(self, urn: Urn) -> bool:
+        """Tell whether a dataset of this URN would be found here."""
+        parts = self.root.parts
+        return urn.platform == self.root.platform and urn.parts[: len(parts)] == parts
+
+
+@dataclass
+class ScanSources:
+    """The sources of a run that can be scanned, by name."""
+
+    by_name: dict[str, ScanSource] = field(default_factory=dict)
+    units: list[tuple[str, str]] = field(default_factory=list)
+    """Source and unit of everything there is to list."""
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """What the paths of each source, and their places, depend on."""
+        return {name: source.shown for name, source in self.by_name.items()}
+
+
+def scan_sources(
+    entries: Sequence[SourceEntry], recorder: RunRecorder, *, skip: str, parallel: int
+) -> ScanSources:
+    """Ask every source what there is to scan; one that cannot say is named, the others go on.
+
+    Args:
+        entries: the sources, as the settings give them.
+        recorder: is told of those that cannot be scanned.
+        skip: a local folder that is no data.
+        parallel: into how many parts a large source is divided.
+
+    Raises:
+        SourceError: no source at all can be scanned.
+        ConfigurationError: two sources would find the same files.
+    """
+    sources = ScanSources()
+    failure: LumosError | None = None
+    for entry in entries:
+        try:
+            for storage in _storages_of(entry, skip=skip):
+                units = storage.open().units(parallel)
+                sources.by_name[storage.name] = ScanSource.of(storage)
+                sources.units += [(storage.name, unit) for unit in units]
+        except SourceError as error:
+            failure = error
+            recorder.failed(entry.name, error)
+    if failure is not None and not sources.by_name:
+        raise failure
+    _refuse_overlaps(sources.by_name)
+    return sources
+
+
+def _storages_of(entry: SourceEntry, *, skip: str) -> Iterator[StorageSource]:
+    handler = HandlerFactory.get_handler(entry)
+    if not isinstance(handler, StorageHandler):
+        raise SourceError(
+            f"source '{entry.name}': {entry.type} cannot be ingested yet",
+            hint="sources of files can: local, s3, gcs, azure, hdfs",
+        )
+    for storage in handler.storages():
+        if isinstance(storage, LocalSource):
+            yield storage.model_copy(update={"skip": (*storage.skip, skip)})
+        else:
+            yield storage
+
+
+def _refuse_overlaps(sources: Mapping[str, ScanSource]) -> None:
+    """Refuse sources that would find the same files: a dataset belongs to one source."""
+    ordered = sorted(
+        ((source.root.platform, *source.root.parts), name) for name, source in sources.items()
+    )
+    for (outer, first), (inner, second) in pairwise(ordered):
+        if inner[: len(outer)] == outer and (
+            inner != outer or sources[first].is_whole_folder or sources[second].is_whole_folder
+        ):
+            raise ConfigurationError(
+                f"the sources {first} and {second} overlap: "
+                f"{sources[second].shown} lies in {sources[first].shown}",
+                hint=f"leave {second} out, or exclude its folder from {first}",
+            )
