@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from pydantic import JsonValue
+
 from lumos.core.formats.names import unique_names
 from lumos.core.formats.type_parts import SchemaSize, TypeParts
 from lumos.core.models import Field, FieldType, Schema, TimeUnit, TypeName
@@ -22,6 +24,8 @@ _Arrow = Any
 """A type or field of Arrow, whose attributes depend on what it is."""
 
 _DESCRIPTION_KEYS = (b"description", b"comment", b"doc")
+_FIELD_ID = b"PARQUET:field_id"
+_LONGEST_ID = 10
 _EXTENSION_NAME = b"ARROW:extension:name"
 
 _PLAIN: dict[str, TypeName] = {
@@ -158,12 +162,11 @@ class _Mapping:
 
     def _field(self, member: _Arrow, name: str, *, path: str, depth: int) -> Field:
         where = f"{path}.{name}" if path else name
-        properties = {} if name == member.name else {"source_name": member.name}
         return Field(
             name=name,
             nullable=member.nullable,
             description=_description(member),
-            properties=properties,
+            properties=_properties(member, name),
             **self._member_parts(member, path=where, depth=depth),
         )
 
@@ -226,6 +229,14 @@ def _extended(parts: TypeParts, extension: str) -> TypeParts:
     if known is None:
         return {**parts, "native_type": native}
     return {"type": known, "native_type": native}
+
+
+def _properties(member: _Arrow, name: str) -> dict[str, JsonValue]:
+    properties: dict[str, JsonValue] = {} if name == member.name else {"source_name": member.name}
+    field_id = (member.metadata or {}).get(_FIELD_ID, b"")
+    if field_id.isdigit() and len(field_id) <= _LONGEST_ID:
+        properties["field_id"] = int(field_id)
+    return properties
 
 
 def _description(member: _Arrow) -> str | None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from pydantic import JsonValue
+
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.names import unique_names
 from lumos.core.formats.type_parts import SchemaSize, TypeParts
 from lumos.core.models import Field, FieldType, Schema, TimeUnit, TypeName
+from lumos.core.models.base import LARGEST_INTEGER
 
 _PRIMITIVES: Final[dict[str, TypeName]] = {
     "null": TypeName.UNKNOWN,
@@ -141,12 +144,14 @@ class _Mapping:
         self, node: Mapping[str, object], kind: str, *, path: str, namespace: str, depth: int
     ) -> TypeParts:
         name = node.get("name")
-        if not isinstance(name, str) or not name:
+        if not isinstance(name, str):
             raise _invalid(f"{kind} has no name", path)
         given = node.get("namespace")
-        full = _full_name(name, given if isinstance(given, str) else namespace)
-        inside = full.rpartition(".")[0]
-        self._named[full] = (node, inside)
+        inside = given if isinstance(given, str) else namespace
+        full = _full_name(name, inside) if name else ""  # as polars writes, against the rules
+        if full:
+            inside = full.rpartition(".")[0]
+            self._named[full] = (node, inside)
         return self._definition_parts(node, kind, full=full, path=path, inside=inside, depth=depth)
 
     def _definition_parts(
@@ -160,10 +165,10 @@ class _Mapping:
         depth: int,
     ) -> TypeParts:
         if kind == "enum":
-            return _enum_parts(node, full, path)
+            return _enum_parts(node, full or kind, path)
         if kind == "fixed":
-            return _fixed_parts(node, full, path)
-        if full in self._open:
+            return _fixed_parts(node, full or kind, path)
+        if full and full in self._open:
             self.warnings.append(
                 f"{path} holds its own type {full} again; it is not followed further"
             )
@@ -171,7 +176,7 @@ class _Mapping:
         self._open.append(full)
         fields = self._fields(node.get("fields"), path=path, namespace=inside, depth=depth)
         self._open.pop()
-        return {"type": TypeName.STRUCT, "native_type": full, "fields": fields}
+        return {"type": TypeName.STRUCT, "native_type": full or kind, "fields": fields}
 
     def _fields(
         self, members: object, *, path: str, namespace: str, depth: int
@@ -197,12 +202,17 @@ class _Mapping:
         parts, nullable = self.type_of(
             member.get("type"), path=where, namespace=namespace, depth=depth
         )
-        source_name = member["name"]
+        properties: dict[str, JsonValue] = {}
+        if name != member["name"]:
+            properties["source_name"] = str(member["name"])
+        field_id = member.get("field-id")  # as Iceberg writes
+        if isinstance(field_id, int) and 0 <= field_id <= LARGEST_INTEGER:
+            properties["field_id"] = int(field_id)
         return Field(
             name=name,
             nullable=nullable,
             description=_doc(member),
-            properties={} if name == source_name else {"source_name": str(source_name)},
+            properties=properties,
             **parts,
         )
 

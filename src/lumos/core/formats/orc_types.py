@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
+from pydantic import JsonValue
+
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.names import unique_names
 from lumos.core.formats.protobuf_walk import DamagedMessageError, packed, parts_of
@@ -14,6 +16,7 @@ from lumos.core.formats.type_parts import SchemaSize, TypeParts
 from lumos.core.models import Field, FieldType, Schema, TimeUnit, TypeName
 
 _SPARK_TYPE: Final = "spark.sql.catalyst.type"
+_ICEBERG_ID: Final = "iceberg.id"
 _DESCRIPTION_KEYS: Final = ("description", "comment", "doc")
 _NANOS: Final = TimeUnit.NANOSECOND
 
@@ -156,11 +159,15 @@ class _Mapping:
         child = self._child(parent, position)
         parts, nullable = self._parts(child, path=where, depth=depth, single=single)
         given = self._types[parent].names[position]
+        attributes = self._types[child].attributes
+        properties: dict[str, JsonValue] = {} if name == given else {"source_name": given}
+        if attributes.get(_ICEBERG_ID, "").isdecimal():
+            properties["field_id"] = int(attributes[_ICEBERG_ID])
         return Field(
             name=name,
             nullable=nullable,
-            description=_description(self._types[child].attributes),
-            properties={} if name == given else {"source_name": given},
+            description=_description(attributes),
+            properties=properties,
             **parts,
         )
 
@@ -241,6 +248,8 @@ def _attributed(parts: TypeParts, attributes: Mapping[str, str]) -> TypeParts:
     noted: TypeParts | None = None
     if parts["type"] in (TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ):
         noted = _SPARK_TYPES.get(attributes.get(_SPARK_TYPE, ""))
+    elif attributes.get(_SPARK_TYPE) == "timestamp_ntz":
+        noted = {"type": TypeName.TIMESTAMP_NTZ, "unit": TimeUnit.MICROSECOND}
     elif attributes.get(_SPARK_TYPE, "").startswith("interval"):
         noted = _interval(parts)
     for (name, value), meant in _ICEBERG_TYPES.items():

@@ -5,19 +5,19 @@ All of it is at the end of the file, so one read of the end is enough wherever t
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+import orjson
+
 from lumos.core.errors import UnreadableItemError
-from lumos.core.formats.arrow_types import canonical_schema
 from lumos.core.formats.facts import FileFacts
 from lumos.core.formats.known_schemas import KnownSchema, KnownSchemas
 from lumos.core.formats.magic import HEAD_BYTES, looks_like
 from lumos.core.formats.parquet_statistics import column_statistics
+from lumos.core.formats.parquet_types import SPARK_SCHEMA_KEY, new_schema
 from lumos.core.formats.tails import Tail
 from lumos.core.formats.type_parts import MAX_DEPTH
-from lumos.core.models import Field, FieldType, Schema, TypeName
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -30,7 +30,6 @@ _TRAILER_BYTES = 8
 _SMALLEST_FILE = len(MAGIC) + _TRAILER_BYTES
 _DESCRIPTION_KEYS = (b"description", b"comment")
 _ARROW_SCHEMA_KEY = b"ARROW:schema"
-_SPARK_SCHEMA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
 _SCHEMAS = KnownSchemas()
 
 
@@ -128,15 +127,19 @@ def _known_schema(file: pq.ParquetFile) -> KnownSchema:
     metadata = file.metadata
     entries = metadata.metadata or {}
     description = _description(entries)
+    geometries = _geometries(entries.get(b"geo"))
     # Names may hold anything, but none can make text of so many columns look like other columns.
     key = (
         metadata.num_columns,
         str(metadata.schema).partition("\n")[2],
         _arrow_key(file, entries),
-        entries.get(_SPARK_SCHEMA_KEY),
+        entries.get(SPARK_SCHEMA_KEY),
+        geometries,
         description,
     )
-    return _SCHEMAS.get(key, lambda: _new_schema(file, entries, description))
+    return _SCHEMAS.get(
+        key, lambda: new_schema(file, entries, geometries=geometries, description=description)
+    )
 
 
 def _arrow_key(file: pq.ParquetFile, entries: Mapping[bytes, bytes]) -> bytes | None:
@@ -146,83 +149,15 @@ def _arrow_key(file: pq.ParquetFile, entries: Mapping[bytes, bytes]) -> bytes | 
     return entries.get(_ARROW_SCHEMA_KEY)
 
 
-def _new_schema(
-    file: pq.ParquetFile, entries: Mapping[bytes, bytes], description: str | None
-) -> KnownSchema:
-    schema, warnings = canonical_schema(file.schema_arrow)
-    instants = _int96_columns(file.metadata)
-    if instants:
-        schema = _with_instants(schema, instants)
-    comments = _spark_comments(entries)
-    if comments:
-        schema = schema.model_copy(update={"fields": _with_comments(schema.fields, comments)})
-    return KnownSchema.of(schema, warnings, description=description)
-
-
-def _int96_columns(metadata: pq.FileMetaData) -> frozenset[int]:
-    """The positions of leaf columns that hold INT96 times.
-
-    Arrow reads them as local times, but Spark, Hive and Impala write instants this way.
-    """
-    columns = (metadata.schema.column(i) for i in range(metadata.num_columns))
-    return frozenset(i for i, column in enumerate(columns) if column.physical_type == "INT96")
-
-
-def _with_instants(schema: Schema, positions: frozenset[int]) -> Schema:
-    leaves = iter(range(1_000_000_000))
-    fields = tuple(_instant(field, positions, leaves) for field in schema.fields)
-    return schema.model_copy(update={"fields": fields})
-
-
-def _instant(node: FieldType, positions: frozenset[int], leaves: Iterator[int]) -> FieldType:
-    """Return the node with its INT96 leaves as instants; leaves are counted depth first."""
-    update: dict[str, object] = {}
-    if node.type is TypeName.STRUCT:
-        update["fields"] = tuple(_instant(field, positions, leaves) for field in node.fields)
-    for name in ("items", "key", "value"):
-        child = getattr(node, name)
-        if child is not None:
-            update[name] = _instant(child, positions, leaves)
-    is_leaf = not update
-    if is_leaf and next(leaves) in positions and node.type is TypeName.TIMESTAMP_NTZ:
-        update = {"type": TypeName.TIMESTAMP, "native_type": "int96"}
-    return node.model_copy(update=update) if update else node
-
-
-def _spark_comments(entries: Mapping[bytes, bytes]) -> Mapping[str, object]:
-    """The schema that Spark keeps beside Parquet's own, which alone has the columns' comments."""
-    text = entries.get(_SPARK_SCHEMA_KEY)
-    if text is None or b'"comment"' not in text:
-        return {}
+def _geometries(text: bytes | None) -> frozenset[str]:
+    """The columns that hold shapes, as GeoParquet notes them for the whole file."""
+    if text is None:
+        return frozenset()
     try:
-        return _members(json.loads(text))
-    except (ValueError, RecursionError):
-        return {}  # comments are a courtesy; the schema itself has been read
-
-
-def _members(spark_type: object) -> dict[str, object]:
-    fields = spark_type.get("fields") if isinstance(spark_type, dict) else None
-    if not isinstance(fields, list):
-        return {}
-    return {str(field.get("name")): field for field in fields if isinstance(field, dict)}
-
-
-def _with_comments(fields: tuple[Field, ...], comments: Mapping[str, object]) -> tuple[Field, ...]:
-    return tuple(_with_comment(field, comments.get(field.name)) for field in fields)
-
-
-def _with_comment(field: Field, spark_field: object) -> Field:
-    if not isinstance(spark_field, dict):
-        return field
-    update: dict[str, object] = {}
-    metadata = spark_field.get("metadata")
-    comment = metadata.get("comment") if isinstance(metadata, dict) else None
-    if isinstance(comment, str) and comment.strip() and field.description is None:
-        update["description"] = comment
-    members = _members(spark_field.get("type"))
-    if members:
-        update["fields"] = _with_comments(field.fields, members)
-    return field.model_copy(update=update) if update else field
+        columns = orjson.loads(text)["columns"]
+    except (ValueError, KeyError, TypeError):
+        return frozenset()  # the notes are a courtesy; the schema itself is read
+    return frozenset(columns) if isinstance(columns, dict) else frozenset()
 
 
 def _description(entries: Mapping[bytes, bytes]) -> str | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from lumos.core.models import ColumnStatistics, FieldType, TimeUnit, TypeName
-from lumos.core.models.statistics import Bound, bound_of
+from lumos.core.models.statistics import Bound, bound_of, merged_columns
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -54,17 +56,26 @@ def column_statistics(
     Reading them from a damaged footer may end the process: only readers in a sandbox should.
     """
     count, groups = metadata.num_columns, metadata.num_row_groups
-    if count != len(known.leaves) or count * groups > MOST_CHUNKS:
+    starts = [start for start, _ in known.places] or range(count)
+    if len(starts) != len(known.leaves) or count * groups > MOST_CHUNKS:
         return {}
+    ranged = dict(zip(starts, known.leaves, strict=True)) if value_ranges else {}
     totals = [ColumnStatistics()] * count
     for place in range(groups):
         group = metadata.row_group(place)
         for index in range(count):
-            chunk = group.column(index)
-            leaf = known.leaves[index][1] if value_ranges else None
-            part = _of_chunk(chunk, leaf)
+            leaf = ranged[index][1] if index in ranged else None
+            part = _of_chunk(group.column(index), leaf)
             totals[index] = totals[index].merged_with(part) if place else part
+    if known.places:
+        totals = [_joined(totals[one:two]) for one, two in pairwise([*starts, count])]
     return {path: total for (path, _), total in zip(known.leaves, totals, strict=True)}
+
+
+def _joined(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
+    """The statistics of what is kept in several columns: the first says where there is nothing."""
+    whole = merged_columns({"": part} for part in parts)[""]
+    return whole._replace(value_count=parts[0].value_count, null_count=parts[0].null_count)
 
 
 def _of_chunk(chunk: pq.ColumnChunkMetaData, leaf: FieldType | None) -> ColumnStatistics:
