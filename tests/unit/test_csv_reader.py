@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lumos.core.errors import UnreadableItemError
-from lumos.core.formats.csv_values import column_type, value_type
+from lumos.core.formats.csv_values import column_type, has_decimal_commas, value_type
 from lumos.core.formats.facts import FileFacts
 from lumos.core.formats.reader import read_file
 from lumos.core.models import TypeName
@@ -234,6 +234,59 @@ def test_a_column_has_the_type_that_fits_all_its_values(
     values: list[str], expected: TypeName
 ) -> None:
     assert column_type(values) is expected
+
+
+def test_what_the_first_rows_lack_is_found_further_down() -> None:
+    rows = ["id,a", *[f"{i}," for i in range(500)]]
+    rows[90] = "90,1"
+    rows[180] = "180,1.5"
+    assert columns_of("\n".join(rows)) == [("id", "INT64"), ("a", "DOUBLE")]
+
+
+def test_all_rows_of_a_small_file_are_counted() -> None:
+    assert facts_of("a,b\n1,2\n\n3,4\n").rows == 2
+    assert facts_of('a,b\n1,"x\ny"\n').rows == 1
+    assert facts_of("a,b\n" + "1,2\n" * 100).rows == 100
+    assert facts_of("a,b\n" + "1,2\n" * 50_000).rows is None
+
+
+typed = st.sampled_from(
+    [
+        "", "1", "-7", "007", "1.5", ".5", "1e9", "NaN", "NULL", "true", "False", "TrUe", " 3 ",
+        "2024-01-31", "2024-02-30", "2024-01-31 10:00", "2024-01-31T10:00:00Z", "x", "1,5",
+        "9223372036854775807", "9223372036854775808", "99999999999999999999", "+1", "1\x002", "٣",
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(typed | st.text(max_size=4), max_size=6))
+def test_a_column_has_the_type_that_its_values_have_one_by_one(values: list[str]) -> None:
+    kinds = {kind for value in values if (kind := value_type(value)) is not None}
+    expected = TypeName.STRING
+    if not kinds:
+        expected = TypeName.UNKNOWN
+    elif len(kinds) == 1:
+        (expected,) = kinds
+    elif kinds == {TypeName.INT64, TypeName.DOUBLE}:
+        expected = TypeName.DOUBLE
+    elif kinds == {TypeName.DATE, TypeName.TIMESTAMP_NTZ}:
+        expected = TypeName.TIMESTAMP_NTZ
+    assert column_type(values) is expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["1,5", "2,25"], True),
+        (["1.234,50", "7"], True),
+        (["1,234", "12,500"], None),
+        (["1", "2"], False),
+        (["1,5", "x"], False),
+        (["1,5", "", "NULL"], True),
+    ],
+)
+def test_decimal_commas_are_told_from_thousands(values: list[str], expected: bool | None) -> None:
+    assert has_decimal_commas(values) is expected
 
 
 header_names = st.lists(

@@ -162,6 +162,41 @@ def test_an_object_with_names_without_end_is_a_map_because_its_names_are_data() 
     assert "user-7" not in repr(facts)
 
 
+def test_names_that_are_numbers_dates_or_identifiers_are_data() -> None:
+    days = {f"2024-01-{day:02}": {"high": day, "low": 1.5} for day in range(1, 31)}
+    facts = facts_of(json.dumps({"city": "x", "days": days}))
+    signature = "MAP<STRING, STRUCT<high: INT64, low: DOUBLE>>"
+    assert [field.signature() for field in facts.schema.fields] == ["STRING", signature]
+    assert "2024" not in repr(facts)
+    assert columns_of(json.dumps(days)) == [("value", signature)]
+    by_id = {str(number): number for number in range(1000, 1050)}
+    assert columns_of(json.dumps({"a": by_id})) == [("a", "MAP<STRING, INT64>")]
+
+
+def test_hundreds_of_names_that_differ_from_record_to_record_are_data() -> None:
+    lines = [
+        json.dumps({"id": i, "scores": {f"player {i * 7 + j}": j for j in range(5)}})
+        for i in range(60)
+    ]
+    facts = facts_of("\n".join(lines))
+    assert [f.signature() for f in facts.schema.fields] == ["INT64", "MAP<STRING, INT64>"]
+    assert facts.warnings == ("the names in scores are data; it is a map from name to value here",)
+
+
+def test_a_wide_table_is_no_map() -> None:
+    lines = [json.dumps({f"feature_{n}": i * n for n in range(300)}) for i in range(20)]
+    assert len(facts_of("\n".join(lines)).schema.fields) == 300
+    nested = [json.dumps({"x": {f"feature_{n}": i for n in range(300)}}) for i in range(20)]
+    assert len(facts_of("\n".join(nested)).schema.fields[0].fields) == 300
+    config = {f"setting{'abcdefghij'[n % 10] * (n // 10 + 1)}": n for n in range(150)}
+    assert len(facts_of(json.dumps({"config": config})).schema.fields[0].fields) == 150
+
+
+def test_different_things_under_many_names_are_no_map() -> None:
+    config = {str(n): (n if n % 2 else [n]) for n in range(40)}
+    assert len(facts_of(json.dumps({"config": config})).schema.fields[0].fields) == 40
+
+
 def test_records_with_names_without_end_are_one_map(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_schema_merge, "MAX_COLUMNS", 5)
     monkeypatch.setattr(json_schema_merge, "MAX_MEMBERS", 5)
@@ -192,6 +227,27 @@ def test_text_that_only_begins_like_json_is_given_up() -> None:
 
 def test_a_csv_that_begins_with_a_bracket_is_a_csv() -> None:
     assert facts_of("[id],[name]\n1,a\n2,b\n", "a.csv").format == "csv"
+
+
+def test_what_the_first_records_lack_is_found_further_down() -> None:
+    lines = [json.dumps({"id": i, "a": None}) for i in range(500)]
+    lines[400] = json.dumps({"id": 400, "a": 1.5})
+    assert columns_of("\n".join(lines)) == [("id", "INT64"), ("a", "DOUBLE")]
+
+
+def test_all_records_of_a_small_file_are_counted() -> None:
+    lines = '{"a": 1}\n{"a": 2}\n\n{"a": 3}\n'
+    assert facts_of(lines).rows == 3
+    assert facts_of("[1, 2, 3]").rows == 3
+    assert facts_of('{"a": 1} {"a": 2}').rows == 2
+    assert facts_of('{"a": 1}\n{"a": oops}\n').rows is None
+
+
+def test_a_record_that_is_no_plain_json_is_read_like_the_others() -> None:
+    assert columns_of('{"a": 1}\n{"a": NaN}\n{"a": 2}') == [("a", "DOUBLE")]
+    assert columns_of('{"a": 1}\n{"a": 123456789012345678901}\n') == [("a", "DECIMAL(38,0)")]
+    assert columns_of('\x1e{"a": 1}\n\x1e{"a": 2}\n') == [("a", "INT64")]
+    assert columns_of('{"a": 1e300}\n{"a": 2.5}\n') == [("a", "DOUBLE")]
 
 
 values = st.recursive(

@@ -159,6 +159,15 @@ def test_a_file_of_empty_members_ends(way: str) -> None:
     assert stream.taken < len(content)
 
 
+def test_the_rest_of_a_packed_stream_is_no_damage() -> None:
+    sink = io.BytesIO()
+    table = pa.table({"id": [random.Random(i).random() for i in range(60_000)]})
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    facts = facts_of(zstandard.compress(sink.getvalue()), "a.arrow.zst")
+    assert (facts.rows, facts.warnings) == (None, ())
+
+
 def test_padding_between_and_after_streams_of_xz_is_no_damage() -> None:
     content = lzma.compress(b"a,b\n1,2\n") + bytes(8) + lzma.compress(b"3,4\n") + bytes(4)
     facts = facts_of(content, "a.csv.xz")

@@ -242,9 +242,12 @@ class _Reading:
         seen = len(self._body)
         if self._text.whole and self._source.is_at_end and not self._source.broken:
             return seen, seen
-        read = self._start + self._source.characters
-        share = self._sample.share * read / max(1, len(self._text.content))
-        return None, round(seen / share) if 0 < share < 1 else seen
+        end = "\n" if "\n" in self._content else "\r"
+        lines = self._content.count(end, self._start)
+        lines_read = self._content.count(end, self._start, self._start + self._source.characters)
+        in_sample = seen * max(1, lines) / max(1, lines_read)
+        share = self._sample.share * len(self._content) / max(1, len(self._text.content))
+        return None, max(seen, round(in_sample / share if 0 < share < 1 else in_sample))
 
 
 def _built(names: tuple[str, ...] | None, types: tuple[TypeName, ...]) -> KnownSchema:

@@ -100,9 +100,14 @@ class RecordSchema:
         return self._told.news != before
 
     @property
-    def is_uncertain(self) -> bool:
-        """Whether records had different names, or a place held nothing so far."""
-        return self._told.differences or self._told.unknown > 0
+    def is_uneven(self) -> bool:
+        """Whether objects in one place had different names."""
+        return self._told.differences
+
+    @property
+    def has_unknown(self) -> bool:
+        """Whether a place held nothing so far."""
+        return self._told.unknown > 0
 
     @property
     def has_huge_numbers(self) -> bool:

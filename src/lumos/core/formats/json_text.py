@@ -81,14 +81,14 @@ def _merged(reading: _Fast | _Careful) -> tuple[RecordSchema, int]:
     schema = RecordSchema()
     count = 0
     for batch in reading.batches():
-        is_first = count == 0
+        may_settle = count > 0
         count += len(batch)
         told_something = schema.add_all(batch)
         if isinstance(reading, _Careful):
             continue
         if schema.has_huge_numbers:
             raise _NotSimpleError
-        if not (schema.is_uncertain if is_first else told_something):
+        if not schema.has_unknown and not (told_something if may_settle else schema.is_uneven):
             break
     return schema, count
 

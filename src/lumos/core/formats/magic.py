@@ -30,7 +30,7 @@ _MAGIC: Final[tuple[tuple[bytes, str], ...]] = (
     (b"\x93NUMPY", "a NumPy array"),
     (b"%PDF-", "a PDF document"),
     (b"{\\rtf", "an RTF document"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old or encrypted Office document"),
     (b"\x89PNG", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
     (b"GIF8", "a GIF picture"),
@@ -114,6 +114,8 @@ def kind_of_text(text: str, suffix: str) -> str:
     if by_name is not None:
         return by_name
     begin = text[:_BYTES_FOR_PLACES].lstrip().lower()
+    if begin.startswith("%pdf-"):
+        return "a PDF document"
     if begin.startswith("<?xml"):
         return "an HTML page" if "<html" in begin else "an XML document"
     if begin.startswith(_HTML_STARTS):

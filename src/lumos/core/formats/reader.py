@@ -147,7 +147,7 @@ class _File:
         if found is not None and not self._is_text_after_all(sample):
             return self._checked(self._binary_facts(found))
         text = text_of(sample)
-        if text is None:
+        if text is None or (text.is_guess and kind_of_bytes(sample.content, "")):
             raise self._no_text(sample.content)
         if text.content.isspace() or not text.content:
             raise UnreadableItemError("the file holds nothing but space")
@@ -187,9 +187,7 @@ class _File:
             )
         sample = self._sample(SAMPLE_BYTES)
         stream, size = io.BytesIO(sample.content), len(sample.content)
-        if found == avro.FORMAT:
-            return avro.read_avro(stream, size=size, whole=sample.whole)
-        return _BINARY_READERS[found](stream, size=size)
+        return _BINARY_READERS[found](stream, size=size, whole=sample.whole)
 
     def _text_facts(self, text: Text, sample: Sample) -> FileFacts:
         begin = text.content.lstrip()[:2]

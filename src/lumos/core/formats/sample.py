@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Final, Protocol
 
 from typing_extensions import override
@@ -60,6 +60,8 @@ class Text:
     whole: bool
     encoding: str
     warnings: tuple[str, ...] = ()
+    is_guess: bool = False
+    """Whether only a pattern in its bytes says that it is text at all."""
 
 
 class Beginning:
@@ -136,10 +138,11 @@ def text_of(sample: Sample) -> Text | None:
             return _decoded(content[len(bom) :], encoding, whole=sample.whole)
     if content.translate(None, _TEXT_BYTES):
         wide = _wide_without_mark(content)
-        return _decoded(content, wide, whole=sample.whole) if wide else None
-    text = _utf8(content, whole=sample.whole)
-    if text is not None:
-        return Text(text, sample.whole, "utf-8")
+        text = _decoded(content, wide, whole=sample.whole) if wide else None
+        return replace(text, is_guess=True) if text else None
+    unicode = _utf8(content, whole=sample.whole)
+    if unicode is not None:
+        return Text(unicode, sample.whole, "utf-8")
     encoding, name = "latin-1", "Latin-1"
     if content.translate(None, _WINDOWS_BYTES) != content:
         encoding, name = "cp1252", "Windows-1252"
