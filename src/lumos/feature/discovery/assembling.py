@@ -21,6 +21,7 @@ Files of one dataset in two formats are two datasets; `dataset_names` tells them
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
@@ -36,6 +37,8 @@ from lumos.feature.discovery.no_data import is_no_data
 
 Parts = tuple[str, ...]
 
+_NEAR: Final = 3
+"""So many folders above a file may lend it their name."""
 _PREFERRED_FORMATS: Final = (
     "delta", "iceberg", "hudi", "parquet", "orc", "avro", "json", "csv",
 )  # fmt: skip
@@ -147,20 +150,17 @@ def _preference(format_: str | None) -> tuple[int, str]:
 
 
 def _same(stem: str, dataset: Parts) -> bool:
-    """Tell whether a file is called like its folder, or like the last few folders together."""
+    """Tell whether a file is called like a folder above it, or like the last few together."""
+    name = stem.casefold()
     if not dataset:
         return False
-    name = stem.casefold()
-    last = without_extensions(dataset[-1])[0].casefold()
-    if name == last:
+    near = [part.casefold() for part in dataset[-_NEAR:]]
+    near[-1] = without_extensions(dataset[-1])[0].casefold()
+    if name in near:
         return True
-    if not name.endswith(last):
+    if not name.endswith(near[-1]):
         return False
-    for part in dataset[-2:-5:-1]:
-        name = name[: len(name) - len(last)]
-        if name[-1:] not in ("-", "_", "."):
-            return False
-        name, last = name[:-1], part.casefold()
-        if name == last:
-            return True
-    return False
+    joined = re.sub(r"[-_.]", "/", name)
+    return any(
+        re.sub(r"[-_.]", "/", "/".join(near[start:])) == joined for start in range(len(near) - 1)
+    )

@@ -27,6 +27,7 @@ _QUARTER = re.compile(rf"{_YEAR_DIGITS}([-_]?)Q[1-4]")
 _RANGE = re.compile(
     r"([0-9]{8}|[0-9]{4}-[0-9]{2}-[0-9]{2})([-_])([0-9]{8}|[0-9]{4}-[0-9]{2}-[0-9]{2})"
 )
+_YEAR_LAST = re.compile(rf"([0-9]{{2}})([-_.])([0-9]{{2}})\2({_YEAR_DIGITS})")
 _EPOCH = re.compile(r"1[0-9]{9}(?:[0-9]{3})?")
 _NAMED = re.compile(
     rf"(?P<before>\D.*?[-_. ])(?P<last>{_YEAR_DIGITS}(?P<s>[-_.]?)[0-9]{{2}}(?P=s)[0-9]{{2}})"
@@ -53,8 +54,10 @@ class DateForm(NamedTuple):
 
 def date_form(text: str) -> DateForm | None:
     """Return the form of a name that is a date of a quarter or less; None for any other."""
-    if not text[:4].isdigit():
+    if not text[:2].isdigit():
         return None
+    if match := _YEAR_LAST.fullmatch(text):
+        return _year_last(match)
     if match := _STAMP.fullmatch(text):
         return _stamp(match)
     if (match := _MONTH.fullmatch(text)) and is_month(match[3]):
@@ -110,6 +113,24 @@ def is_hour(text: str) -> bool:
 
 def is_minute(text: str) -> bool:
     return bool(_TWO_DIGITS.fullmatch(text)) and int(text) < _SIXTY
+
+
+def _year_last(match: re.Match[str]) -> DateForm | None:
+    """Read a day before or after its month; where both would do, dots mean that it is before."""
+    first, separator, second, year = match.groups()
+    forms = [
+        (form, is_day(year, month, day))
+        for form, month, day in (
+            ("mm{0}dd{0}yyyy", first, second),
+            ("dd{0}mm{0}yyyy", second, first),
+        )
+    ]
+    if separator == ".":
+        forms.reverse()
+    for form, fits in forms:
+        if fits:
+            return DateForm("date", form.format(separator), is_compact=False)
+    return None
 
 
 def _stamp(match: re.Match[str]) -> DateForm | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -72,7 +73,7 @@ _DATE = (  # its first three groups are separators
     rf"|{_DAY}([-_.]){_MONTH}\2{_YEAR}|{_MONTH}([-_.]){_DAY}\3{_YEAR}"
     rf"|(?:\d{{1,2}}[-_ ]?)?{_MONTH_NAME}[-_ ]?{_YEAR}|{_YEAR}[-_ ]?{_MONTH_NAME}|{_YEAR})"
 )
-_WHOLE_DAY = rf"{_YEAR}([-_.]?){_MONTH}\1{_DAY}"
+_WHOLE_DAY = rf"{_YEAR}(?P<s>[-_.]?){_MONTH}(?P=s){_DAY}"
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _HASH = r"(?=[a-f]*\d)[0-9a-f]{16,}"
 _RANDOM = r"(?=(?:[a-z]*\d+[a-z]+){3})[a-z0-9]{20,}"
@@ -80,10 +81,14 @@ _LAST_DATE = re.compile(
     rf"(?:^|[-_. +])(?:[A-Za-z]\w*=)?{_DATE}$|(?<=\D){_YEAR}{_MONTH}{_DAY}$", re.IGNORECASE
 )
 _FIRST_DATE = re.compile(rf"^{_DATE}[-_. +]+(?=\D)", re.IGNORECASE)
-_DATE_WITHIN = re.compile(rf"(?<=\w)[-_. ]{_WHOLE_DAY}(?=[-_. ]\D)")
-_ID_AFTER_A_DATE = re.compile(  # CloudFront, Pub/Sub
-    rf"[-_.]{_WHOLE_DAY}{_TIME}[-_.](?=[A-Z]*\d+[A-Z])[0-9A-Z]{{6,}}$", re.IGNORECASE
+_DATE_WITHIN = re.compile(rf"(?<=\w)[-_. ]{_YEAR}([-_.]?){_MONTH}(?:\1{_DAY})?(?=[-_. ]\D)")
+_ID_AFTER_A_NUMBER = re.compile(  # CloudFront, Pub/Sub, Adjust, Datadog
+    rf"(?P<before>(?:^|[-_.])(?:{_WHOLE_DAY}{_TIME}|{_UUID}|{_HASH}|\d{{4,}}))"
+    r"[-_.](?:(?=[A-Z]*\d+[A-Z])[0-9A-Z]{6,}|(?P<scrambled>[0-9A-Z]{16,}))$",
+    re.IGNORECASE,
 )
+_FIRST_NUMBER = re.compile(r"^\d{10,}[-_.](?=\D|\d+[A-Za-z])")
+_SCRAMBLED_SHARE: Final = 0.36
 _SHARD = re.compile(
     rf"""(?:
         (?:^|[-_.+ ]) \d+ [-_]of[-_] \d+                # x-00001-of-00010
@@ -95,6 +100,9 @@ _SHARD = re.compile(
       | [-_]\d+[-_]0\d{{9,}}                             # topic-partition-offset
       | (?:_\d{{1,4}}){{3,}}                              # Snowflake
       | _\d{{4}}(?:_\d\d){{5}}_[0-9a-f]{{4,}}_v\d        # usage logs of Google
+      | (?:\.\d+){{4,}}                                  # Camus
+      | @{{1,2}}\d+                                       # MySQL Shell
+      | [-_.]\d\d:\d\d:\d\d-\d\d:\d\d:\d\d               # Zeek
       | [ ]\(\d+\)                                      # a copy
       | \#\d+
       | (?:^|[-_.+]) {_UUID} (?:[-.]c\d+|[-_]\d+)?
@@ -104,6 +112,8 @@ _SHARD = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _MACHINE = rf"(?:{_UUID}|{_HASH}|{_RANDOM}|\d+)"
+_OF_WRITERS = ("export", "extract", "archive", "dump", "sdc", "flumedata")
+"""Words that are names only where they stand alone."""
 _NAMELESS = re.compile(
     rf"""(?:
         (?:compacted-)?part[-_](?:[mr][-_])?(?:\d+|{_UUID})(?:[-_.].*)?  # Hadoop, Spark, Flink
@@ -111,6 +121,8 @@ _NAMELESS = re.compile(
         (?:[-_. ]?{_MACHINE}(?:[-_.]{_MACHINE})*)?
       | part\.task_.*                                   # Gobblin
       | \d+\.part                                       # Dask
+      | (?:{"|".join(_OF_WRITERS)})(?:[-_.]{_MACHINE})+
+      | [0-9a-f]{{8}}-v_\w+_node\d{{4}}-\d+-\d+          # Vertica
       | run-\d+-part-.*                                 # Glue
       | {_MACHINE}(?:[-_.](?:{_MACHINE}|[0-9a-f]{{8,}}))*(?:_copy_\d+)?  # Hive, counters, times
       | (?:\d{{6}}_\d+_)?\d{{8}}_\d{{6}}_\d{{5}}_[a-z0-9]{{5}}.*       # Trino
@@ -167,7 +179,8 @@ def read_file_name(name: str) -> FileName:
     format_, compression = format_ or inner_format, compression or inner_codec
     if stem == rest:
         return FileName(rest, format_, compression, numbered=False, dated=False)
-    if not bare or _NAMELESS.fullmatch(bare):
+    is_of_writer = bare.lower() in _OF_WRITERS and rest.startswith(bare)
+    if not bare or is_of_writer or _NAMELESS.fullmatch(bare):
         return FileName("", format_, compression, numbered=True, dated=dated)
     return FileName(bare, format_, compression, numbered=True, dated=dated)
 
@@ -183,7 +196,8 @@ def without_extensions(name: str) -> tuple[str, str | None, str | None]:
         if extension in CODECS:
             compression = compression or extension
         elif extension in _NEVER_LAST:
-            format_ = format_ or FORMATS.get(extension)
+            if format_ in (None, "text"):  # x.json.log is JSON
+                format_ = FORMATS.get(extension) or format_
         else:
             return name, format_, compression
         name = stem
@@ -193,16 +207,27 @@ def _without_numbers(stem: str) -> tuple[str, bool]:
     """Take dates, shard numbers and random ids off both ends, as often as there are any."""
     dated = False
     while True:
-        if match := _FIRST_DATE.search(stem):
+        if (match := _ID_AFTER_A_NUMBER.search(stem)) and _is_id(match["scrambled"]):
+            stem = stem[: match.end("before")]
+        elif match := _FIRST_DATE.search(stem):
             stem, dated = stem[match.end() :], True
-        elif match := _ID_AFTER_A_DATE.search(stem) or _LAST_DATE.search(stem):
+        elif match := _LAST_DATE.search(stem):
             stem, dated = stem[: match.start()], True
         elif match := _SHARD.search(stem):
             stem = stem[: match.start()]
         elif match := _DATE_WITHIN.search(stem):
             stem, dated = stem[: match.start()] + stem[match.end() :], True
-        elif dated and (match := _ORDINAL.match(stem)):
+        elif match := (dated and _ORDINAL.match(stem)) or _FIRST_NUMBER.match(stem):
             stem = stem[match.end() :]
         else:
             return stem, dated
         stem = stem.strip(_SEPARATORS)
+
+
+def _is_id(text: str | None) -> bool:
+    """Tell a random id from words that are written together: it changes its letters far more."""
+    if text is None:
+        return True
+    kinds = ["0" if c.isdigit() else "A" if c.isupper() else "a" for c in text]
+    changes = sum(one != other for one, other in pairwise(kinds))
+    return changes >= _SCRAMBLED_SHARE * len(text)

@@ -40,6 +40,10 @@ _WHOLE_NUMBER = re.compile(r"(?:0|-?[1-9][0-9]{0,18})")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _LARGEST_INT32: Final = 2**31 - 1
 _LARGEST_INT64: Final = 2**63 - 1
+_RUN = re.compile(
+    r"(?P<word>sync|run|batch|job|load|attempt|task|shard|partition|chunk)[-_](?P<number>[0-9]+)",
+    re.IGNORECASE,
+)
 _NUMBER_KEY: Final = "number"
 _SAYS_NOTHING: Final = frozenset({"data"})
 
@@ -192,7 +196,7 @@ def _partitions_anywhere(parts: Sequence[str]) -> dict[int, Segment]:
             above = found.get(index - 1)
             after_hour = above is not None and above.template.endswith("={hh}")
             hive = hive_segment(parts[index], after_hour=after_hour)
-            if segment := hive or _named_date(parts[index]):
+            if segment := hive or _run(parts[index]) or _named_date(parts[index]):
                 run = [segment]
         found.update(enumerate(run, start=index))
         index += max(len(run), 1)
@@ -238,7 +242,7 @@ def _run_of_dates(parts: Sequence[str], start: int) -> list[Segment]:
         return []
     if single := _single_folder(first):
         following = parts[start + 1] if start + 1 < len(parts) else ""
-        if single.template in ("{yyyy-mm-dd}", "{yyyymmdd}") and is_hour(following):
+        if single.key == "date" and is_hour(following):
             return [single, Segment("hour", following, "{hh}", in_date=True)]
         return [single]
     if not is_year(first):
@@ -277,6 +281,16 @@ def _named_date(part: str) -> Segment | None:
     form = date_form(day)
     template = f"{before}{{{form.form if form else day}}}{after}"
     return Segment("date", day, template, in_date=True, name=(before or after).strip("-_. "))
+
+
+def _run(part: str) -> Segment | None:
+    """Read a folder for one run of a writer: `sync_123`."""
+    match = _RUN.fullmatch(part)
+    if match is None:
+        return None
+    word, number = match["word"], match["number"]
+    key = word.lower()
+    return Segment(key, number, f"{part[: -len(number)]}{{{key}}}", in_date=False)
 
 
 def _year_or_month(part: str) -> Segment | None:

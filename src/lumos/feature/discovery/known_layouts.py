@@ -12,9 +12,10 @@ from lumos.feature.discovery.folders import Folders, Segment
 
 _AWS = re.compile(
     r"(?P<above>(?:.*/)?AWSLogs)/(?:(?P<organization>o-[a-z0-9]+)/)?(?P<account>\d{12})/"
-    r"(?P<service>[A-Za-z][A-Za-z-]*)/(?P<region>[a-z]{2}(?:-[a-z]+)+-\d|global)/"
+    r"(?P<service>[A-Za-z][A-Za-z-]*)/(?:(?P<region>[a-z]{2}(?:-[a-z]+)+-\d|global)|(?P<vpc>vpc-[0-9a-f]+))/"
     r"(?:(?P<web_acl>[^/]*[^/\d][^/]*)/)?(?P<year>\d{4})/(?P<month>\d{1,2})/(?P<day>\d{1,2})/"
-    r"(?:(?P<hour>\d{2})/(?:(?P<minute>\d{2})/)?)?(?:(?P<kind>[A-Za-z]+)/)?[^/]+"
+    r"(?:(?P<hour>\d{2})/(?:(?P<minute>\d{2})/)?)?(?:(?P<kind>[A-Za-z]+)/)?"
+    r"(?:[^/]*_(?P<log>connectionlog|userlog|useractivitylog)_)?[^/]+"
 )
 _AZURE = re.compile(
     r"(?P<above>(?:.*/)?[^/]+)/resourceId=/(?P<resource>.+)/"
@@ -27,8 +28,8 @@ _ICEBERG_FILE = re.compile(
 _ICEBERG_HASH = re.compile(r"(?:[01]{4}/){3}[01]{8}/|[0-9a-zA-Z_-]{8}/(?=[^/]+=)")
 _AWS_PARTITIONS = (
     ("organization", "{organization}"), ("account", "{account}"), ("service", ""),
-    ("region", "{region}"), ("web_acl", "{web_acl}"), ("year", "{yyyy}"), ("month", "{mm}"),
-    ("day", "{dd}"), ("hour", "{hh}"), ("minute", "{mi}"),
+    ("region", "{region}"), ("vpc", "{vpc}"), ("web_acl", "{web_acl}"),
+    ("year", "{yyyy}"), ("month", "{mm}"), ("day", "{dd}"), ("hour", "{hh}"), ("minute", "{mi}"),
 )  # fmt: skip
 _AZURE_DATE = (
     ("year", "y={yyyy}"), ("month", "m={mm}"), ("day", "d={dd}"), ("hour", "h={hh}"),
@@ -66,7 +67,7 @@ def _of_aws(match: re.Match[str]) -> Folders:
         if form:
             segments.append(Segment(key, value, form, in_date=key in _IN_DATE))
     found = Folders.of(
-        [*above, match["service"], *kind],
+        [*above, match["service"], *kind, *([match["log"]] if match["log"] else [])],
         above,
         template="/".join([*shown, *kind]),
         segments=segments,
