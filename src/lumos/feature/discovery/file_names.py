@@ -76,7 +76,7 @@ _DATE = (  # its first three groups are separators
 _WHOLE_DAY = rf"{_YEAR}(?P<s>[-_.]?){_MONTH}(?P=s){_DAY}"
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _HASH = r"(?=[a-f]*\d)[0-9a-f]{16,}"
-_RANDOM = r"(?=(?:[a-z]*\d+[a-z]+){3})[a-z0-9]{20,}"
+_RANDOM = r"(?=(?:[a-z]*+\d++[a-z]++){3})[a-z0-9]{20,}"
 _LAST_DATE = re.compile(
     rf"(?:^|[-_. +])(?:[A-Za-z]\w*=)?{_DATE}$|(?<=\D){_YEAR}{_MONTH}{_DAY}$", re.IGNORECASE
 )
@@ -111,7 +111,9 @@ _SHARD = re.compile(
     )$""",
     re.IGNORECASE | re.VERBOSE,
 )
-_MACHINE = rf"(?:{_UUID}|{_HASH}|{_RANDOM}|\d+)"
+# Atomic: a token that fits in two ways must not be tried in both, or long names take for ever.
+_MACHINE = rf"(?>{_UUID}|{_HASH}|{_RANDOM}|\d+)"
+_MACHINE_AFTER = rf"(?>{_UUID}|{_HASH}|{_RANDOM}|[0-9a-f]{{8,}}|\d+)"
 _OF_WRITERS = ("export", "extract", "archive", "dump", "sdc", "flumedata")
 """Words that are names only where they stand alone."""
 _NAMELESS = re.compile(
@@ -124,7 +126,7 @@ _NAMELESS = re.compile(
       | (?:{"|".join(_OF_WRITERS)})(?:[-_.]{_MACHINE})+
       | [0-9a-f]{{8}}-v_\w+_node\d{{4}}-\d+-\d+          # Vertica
       | run-\d+-part-.*                                 # Glue
-      | {_MACHINE}(?:[-_.](?:{_MACHINE}|[0-9a-f]{{8,}}))*(?:_copy_\d+)?  # Hive, counters, times
+      | {_MACHINE}(?:[-_.]{_MACHINE_AFTER})*(?:_copy_\d+)?  # Hive, counters, times
       | (?:\d{{6}}_\d+_)?\d{{8}}_\d{{6}}_\d{{5}}_[a-z0-9]{{5}}.*       # Trino
       | [0-9a-f]{{16}}-[0-9a-f]{{8,16}}_\d+_data\.\d+   # Impala
       | bucket[-_]\d+(?:[-_]\d+)*
@@ -138,6 +140,7 @@ _NAMELESS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _FIREHOSE = re.compile(rf"(.+)-\d{{1,5}}-{_YEAR}(?:-\d\d){{5}}-{_UUID}", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
 _ORDINAL = re.compile(r"\d\d-(?=[A-Za-z])")
 _ROTATED = re.compile(r"(.+)\.\d{1,4}")
 
@@ -206,7 +209,7 @@ def without_extensions(name: str) -> tuple[str, str | None, str | None]:
 def _without_numbers(stem: str) -> tuple[str, bool]:
     """Take dates, shard numbers and random ids off both ends, as often as there are any."""
     dated = False
-    while True:
+    while _DIGIT.search(stem):
         if (match := _ID_AFTER_A_NUMBER.search(stem)) and _is_id(match["scrambled"]):
             stem = stem[: match.end("before")]
         elif match := _FIRST_DATE.search(stem):
@@ -220,8 +223,9 @@ def _without_numbers(stem: str) -> tuple[str, bool]:
         elif match := (dated and _ORDINAL.match(stem)) or _FIRST_NUMBER.match(stem):
             stem = stem[match.end() :]
         else:
-            return stem, dated
+            break
         stem = stem.strip(_SEPARATORS)
+    return stem, dated
 
 
 def _is_id(text: str | None) -> bool:
