@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 # An archive that is there saves seconds, but a test run leaves no process behind to make one.
 os.environ.setdefault("LUMOS_SPARK_ARCHIVE", "existing")
+# The engine of whoever runs the tests is not theirs to use or to stop.
+os.environ["LUMOS_ENGINE_DIR"] = f"{tempfile.gettempdir()}/lumos-test-engine-{os.getpid()}"
 
 FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.catalog_controller import CatalogController
     from lumos.core.controllers.chain_controller import ChainController
     from lumos.core.controllers.demo_controller import DemoController
+    from lumos.core.controllers.engine_controller import EngineController
     from lumos.core.controllers.import_controller import ImportController
     from lumos.core.controllers.ingestion_controller import IngestionController
     from lumos.core.controllers.people_controller import PeopleController
@@ -41,6 +42,10 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+def _ignore(_notice: str) -> None:
+    pass
+
+
 class Application:
     """Lumos put together for one project; each part is made when it is first asked for."""
 
@@ -51,7 +56,9 @@ class Application:
         state_dir: Path | None = None,
         environment: Mapping[str, str],
         clock: Callable[[], datetime] = _now,
+        notice: Callable[[str], None] = _ignore,
     ) -> None:
+        self._notice = notice
         self._config = config
         self._given_state_dir = state_dir
         self._environment = environment
@@ -203,6 +210,12 @@ class Application:
         )
 
     @cached_property
+    def engine(self) -> EngineController:
+        from lumos.core.controllers.engine_controller import EngineController
+
+        return EngineController(lambda: self.settings.spark, environment=self._environment)
+
+    @cached_property
     def demo(self) -> DemoController:
         from lumos.core.controllers.demo_controller import DemoController
 
@@ -237,6 +250,7 @@ class Application:
             environment=self._environment,
             cache_dir=cache_folder(self._environment),
             on_status=tell,
+            on_notice=self._notice,
         )
 
     def _catalog_if_any(self, name: str | None = None) -> MetadataPlatformInterface | None:

@@ -32,6 +32,7 @@ COMMANDS = (
         "discover", _SOURCES, "Find the datasets below a folder.", f"{_CLI}.ingest:discover"
     ),
     LazyCommand("ingest", _SOURCES, "Scan the sources on Spark.", f"{_CLI}.ingest:ingest"),
+    LazyCommand("engine", _SOURCES, "Keep Spark warm on this machine.", f"{_CLI}.engine:app"),
     LazyCommand("search", _LOOK, "Find datasets by words.", f"{_CLI}.look:search"),
     LazyCommand("show", _LOOK, "Show all that is known of a dataset.", f"{_CLI}.look:show"),
     LazyCommand("history", _LOOK, "List the versions of a dataset.", f"{_CLI}.look:history"),
@@ -99,6 +100,7 @@ def lumos(
     """The layer between your data and your catalog: find it, version it, keep it current."""
     from lumos.bootstrap import Application
     from lumos.core.errors import InputUnreadableError
+    from lumos.entry.cli.output import print_notice
 
     try:
         Path.cwd()
@@ -107,7 +109,7 @@ def lumos(
             "the current folder no longer exists", hint="change to one that does"
         ) from None
     context.obj = context.with_resource(
-        Application(config=config, state_dir=state_dir, environment=os.environ)
+        Application(config=config, state_dir=state_dir, environment=os.environ, notice=print_notice)
     )
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lumos.core.settings import RawSettings, SparkSettings
-from lumos.spark.session import SparkUnavailableError, spark_session
+from lumos.spark.session import spark_session
+from lumos.spark.start_failures import SparkUnavailableError
 from spark_jobs import run_job, run_jobs
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ import pytest
 
 from lumos.spark.class_archive import ClassArchive, class_archive, trainer_command
 from lumos.spark.java import find_java
-from lumos.spark.session import SparkUnavailableError, _started
+from lumos.spark.session import _started
+from lumos.spark.start_failures import SparkUnavailableError
 from spark_jobs import run_job, run_jobs
 
 STUCK_JAVA = """\

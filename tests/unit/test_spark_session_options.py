@@ -9,6 +9,7 @@ import pytest
 
 from lumos.core.errors import EXIT_UNREADABLE, ConfigurationError, MissingExtraError
 from lumos.core.settings import RawSettings, SparkSettings
+from lumos.spark import connect
 from lumos.spark import session as session_module
 from lumos.spark.class_archive import (
     ClassArchive,
@@ -25,7 +26,8 @@ from lumos.spark.options import (
     standalone_addresses,
     user_options,
 )
-from lumos.spark.session import SparkUnavailableError, spark_session
+from lumos.spark.session import spark_session
+from lumos.spark.start_failures import SparkUnavailableError
 from spark_cluster import free_port
 
 SECRET = "s3cr3t-value"
@@ -215,7 +217,7 @@ def test_an_address_that_is_no_connect_address_is_refused(tmp_path: Path, remote
 def test_connect_without_its_packages_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_module, "find_spec", lambda _name: None)
+    monkeypatch.setattr(connect, "find_spec", lambda _name: None)
 
     with pytest.raises(MissingExtraError, match="grpc") as raised:
         start(tmp_path, SparkSettings.model_validate({"remote": "sc://host"}), {})

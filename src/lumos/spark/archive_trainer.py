@@ -10,10 +10,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lumos.core.errors import LumosError
 from lumos.core.settings import SparkSettings
@@ -21,10 +19,7 @@ from lumos.spark.class_archive import ClassArchive, class_archive
 from lumos.spark.driver import SHORT_LIFE
 from lumos.spark.java import JavaRuntime
 from lumos.spark.session import embedded_session
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import SparkSession
+from lumos.spark.warm_up import warm_up
 
 _LOWEST_PRIORITY = 19
 _WRITING_SECONDS = 600
@@ -56,7 +51,7 @@ def _make(archive: ClassArchive, runtime: JavaRuntime) -> None:
                 environment=os.environ,
                 patience=_WRITING_SECONDS,
             ) as session:
-                _load_classes(session, Path(folder) / "table")
+                warm_up(session, Path(folder) / "table")
         except LumosError as error:
             reason = str(error)
         if target.is_file():
@@ -71,24 +66,6 @@ def _sweep(folder: Path) -> None:
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
                 shutil.rmtree(left)
-
-
-def _load_classes(session: SparkSession, table: Path) -> None:
-    """Use what the stages use, so that the classes behind it are in the archive."""
-    from pyspark.sql import functions as F  # noqa: N812 - its common name
-
-    numbers = session.range(0, 1_000, numPartitions=2).mapInArrow(_as_it_is, "id long")
-    keyed = numbers.withColumn("key", F.sha2(F.col("id").cast("string"), 256))
-    keyed.write.parquet(str(table))
-    read = session.read.parquet(str(table))
-    counted = read.groupBy((F.col("id") % 7).alias("rest")).agg(
-        F.count("*").alias("count"), F.max("key").alias("key")
-    )
-    counted.join(read, "key").repartition(2, "rest").sortWithinPartitions("rest").collect()
-
-
-def _as_it_is(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from batches
 
 
 def main(arguments: list[str]) -> int:

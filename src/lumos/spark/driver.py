@@ -15,6 +15,7 @@ from lumos.spark.java import JavaRuntime, spark_environment
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
+    from pyspark.sql import SparkSession
 
 # C1 alone and the serial collector suit a JVM that lives for seconds on a few cores.
 SHORT_LIFE = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
@@ -166,6 +167,16 @@ def end_driver(gateway: JavaGateway, *, patience: float) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def stop_session(session: SparkSession) -> None:
+    """Stop a session, whether or not there is still something to stop."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    # A JVM that died has nothing to stop, and what it died of is already on its way.
+    with suppress(Py4JError, PySparkException, OSError):
+        session.stop()
 
 
 def _escaped(text: str) -> str:

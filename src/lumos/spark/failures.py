@@ -10,6 +10,7 @@ from lumos.core.errors import EXIT_UNREADABLE, LumosError
 from lumos.core.redaction import redact
 
 _LUMOS_ERROR = re.compile(r"^lumos\.[\w.]+Error: (?P<reason>.+)$", re.MULTILINE)
+_SERVER = re.compile(r'^\s*details = "(?P<reason>.+)"$', re.MULTILINE)
 _CAUSE = re.compile(r"Caused by: [\w.$]+: (?P<reason>.+)")
 _LONGEST_REASON = 300
 
@@ -38,6 +39,7 @@ def spark_failures() -> Iterator[None]:
 
 
 def _reason(text: str) -> str:
-    found = [*_LUMOS_ERROR.finditer(text)] or [*_CAUSE.finditer(text)]
+    patterns = (_LUMOS_ERROR, _SERVER, _CAUSE)
+    found = next(filter(None, ([*pattern.finditer(text)] for pattern in patterns)), [])
     reason = found[-1]["reason"] if found else text.strip().splitlines()[0]
     return redact(reason)[:_LONGEST_REASON]

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import logging
-import os
-import re
 import signal
-import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from lumos.core.errors import EXIT_UNREADABLE, ConfigurationError, LumosError, MissingExtraError
-from lumos.core.redaction import redact
 from lumos.spark.class_archive import (
     ClassArchive,
     class_archive,
@@ -26,6 +19,7 @@ from lumos.spark.class_archive import (
     may_make,
     may_use,
 )
+from lumos.spark.connect import connected_session
 from lumos.spark.driver import (
     SHORT_LIFE,
     StartLimit,
@@ -33,7 +27,10 @@ from lumos.spark.driver import (
     end_driver,
     quiet_options,
     start_driver,
+    stop_session,
 )
+from lumos.spark.engine import engine_session
+from lumos.spark.engine_record import EngineFolder
 from lumos.spark.java import JavaRuntime, find_java
 from lumos.spark.options import (
     driver_options,
@@ -42,6 +39,8 @@ from lumos.spark.options import (
     standalone_addresses,
     user_options,
 )
+from lumos.spark.process_variables import process_variables
+from lumos.spark.start_failures import SparkUnavailableError, clear_failures, require_answer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,30 +49,13 @@ if TYPE_CHECKING:
 
 StatusListener = Callable[[str], None]
 
-_CONNECT_PORT = 15002
-_CONNECT_PACKAGES = ("grpc", "grpc_status", "google.rpc")
-_ANSWER_SECONDS = 10
 _STOP_SECONDS = 30
 # With an archive a start takes seconds; one that takes so long spins in damage of the archive.
 _ARCHIVE_SECONDS = 120.0
-_LONGEST_REASON = 300
-_TOUCHED_VARIABLES = ("JAVA_HOME", "PYSPARK_", "SPARK_")
-_JAVA_REASON = re.compile(r"^: (?P<reason>.+)$", re.MULTILINE)
-_LOG_REASON = re.compile(r"error|exception|unrecognized|invalid|could not|cannot|conflicting", re.I)
-_LOG_NOISE = (
-    "\tat ",
-    "Error: A fatal exception has occurred",
-    "Error: Could not create the Java Virtual Machine",
-    "Picked up ",
-    "WARNING: ",
-)
 
 
-class SparkUnavailableError(LumosError):
-    """Spark did not start, or the Spark that was named does not answer."""
-
-    code = "LUM-130"
-    exit_code = EXIT_UNREADABLE
+def _tell_nobody(_stage: str) -> None:
+    pass
 
 
 @contextmanager
@@ -83,16 +65,19 @@ def spark_session(
     environment: Mapping[str, str],
     cache_dir: Path,
     on_status: StatusListener | None = None,
+    on_notice: StatusListener | None = None,
 ) -> Iterator[SparkSession]:
     """Yield the session that the settings describe, and stop it afterwards.
 
-    Where this process already runs Spark, its session is used and goes on afterwards.
+    Where this process already runs Spark, its session is used and goes on afterwards. Where an
+    engine runs on this machine that fits the settings, the session is one of the engine.
 
     Args:
         settings: the `spark` part of the settings.
         environment: where Java is looked for; the process environment outside of tests.
         cache_dir: keeps the class archive, which the first session makes in the background.
         on_status: is told in a few words what is being waited for.
+        on_notice: is told in a line why an engine that is there is not used.
 
     Raises:
         ConfigurationError: a property in `spark.conf` cannot be used.
@@ -103,7 +88,7 @@ def spark_session(
     tell = on_status or _tell_nobody
     with ExitStack() as stack:
         if settings.remote is not None:
-            session = stack.enter_context(_connected(settings, tell))
+            session = stack.enter_context(connected_session(settings, tell))
         elif running := _running_session():
             session = _beside(running, settings)
         else:
@@ -111,10 +96,13 @@ def spark_session(
             user_options(settings)
             _require_master(settings.master)
             with _interrupts_as_before():
-                session = stack.enter_context(
-                    _local_or_cluster(
-                        settings, environment=environment, cache_dir=cache_dir, tell=tell
+                found = stack.enter_context(
+                    engine_session(
+                        settings, EngineFolder.of(environment), notice=on_notice or _tell_nobody
                     )
+                )
+                session = found or stack.enter_context(
+                    local_session(settings, environment=environment, cache_dir=cache_dir, tell=tell)
                 )
         yield session
 
@@ -144,6 +132,7 @@ def embedded_session(
     environment: Mapping[str, str],
     patience: float = _STOP_SECONDS,
     start_seconds: float | None = None,
+    log: Path | None = None,
 ) -> Iterator[SparkSession]:
     """Yield a session whose driver is a new JVM of this process, and end both afterwards.
 
@@ -154,13 +143,14 @@ def embedded_session(
         environment: may hold Java options and arguments for Spark of the user.
         patience: seconds that the JVM may take to end.
         start_seconds: seconds after which a start has failed, where it must not take any time.
+        log: gets what the JVM prints; without, it is gone with the session.
 
     Raises:
         SparkUnavailableError: it did not start.
     """
     with tempfile.TemporaryDirectory(prefix="lumos-spark-") as name, ExitStack() as stack:
         folder = Path(name)
-        log = folder / "driver.log"
+        printed = log or folder / "driver.log"
         options = driver_options(
             settings,
             folder=folder,
@@ -170,28 +160,42 @@ def embedded_session(
         variables = driver_environment(
             runtime, options=options, environment=environment, folder=folder
         )
-        stack.enter_context(_variables({}))
+        stack.enter_context(process_variables({}))
         # Only while it starts: other programs that this process runs may start a Spark too.
         with (
-            _clear_failures(f"Spark did not start on {settings.master}", log),
-            _variables(variables, only=True),
+            clear_failures(f"Spark did not start on {settings.master}", printed),
+            process_variables(variables, only=True),
             StartLimit(start_seconds) as limit,
         ):
-            gateway = start_driver(log, limit)
+            gateway = start_driver(printed, limit)
             stack.callback(end_driver, gateway, patience=patience)
             session = _built(options)
-            stack.callback(_stop, session)
+            stack.callback(stop_session, session)
         yield session
 
 
 @contextmanager
-def _local_or_cluster(
+def local_session(
     settings: SparkSettings,
     *,
     environment: Mapping[str, str],
     cache_dir: Path,
-    tell: StatusListener,
+    tell: StatusListener = _tell_nobody,
+    log: Path | None = None,
 ) -> Iterator[SparkSession]:
+    """Yield a session whose driver is a JVM of this process, with the class archive if it can be.
+
+    Args:
+        settings: the `spark` part of the settings.
+        environment: where Java is looked for.
+        cache_dir: keeps the class archive.
+        tell: is told in a few words what is being waited for.
+        log: gets what the JVM prints; without, it is gone with the session.
+
+    Raises:
+        JavaUnavailableError: there is no Java that can carry Spark.
+        SparkUnavailableError: Spark did not start.
+    """
     from pyspark.find_spark_home import _find_spark_home
 
     runtime = find_java(environment)
@@ -199,7 +203,7 @@ def _local_or_cluster(
     archive = class_archive(runtime, spark_home=Path(_find_spark_home()), cache_dir=cache)
     java_options = SHORT_LIFE if is_local(settings.master) else ()
     usable = archive if may_use(environment) and archive.is_whole() else None
-    start = partial(embedded_session, settings, runtime=runtime, environment=environment)
+    start = partial(embedded_session, settings, runtime=runtime, environment=environment, log=log)
     tell(f"starting Spark on {settings.master}")
     with _started(start, java_options, archive=usable) as session:
         yield session
@@ -231,26 +235,6 @@ def _started(
         yield session
 
 
-@contextmanager
-def _connected(settings: SparkSettings, tell: StatusListener) -> Iterator[SparkSession]:
-    assert settings.remote is not None  # noqa: S101 - the caller has looked
-    address = settings.remote.get_secret_value()
-    host, port = _connect_place(address)
-    options = runtime_options(settings) | user_options(settings)
-    _require_connect()
-    place = f"Spark Connect at {host}:{port}"
-    tell(f"connecting to {place}")
-    _require_answer([(host, port)], place)
-    from pyspark.sql import SparkSession
-
-    with _variables({}), ExitStack() as stack:
-        with _clear_failures(f"{place} refused a session", None):
-            session = SparkSession.builder.remote(address).appName(settings.app_name).getOrCreate()
-            stack.callback(_stop, session)
-            _set_runtime(session, options)
-        yield session
-
-
 def _running_session() -> SparkSession | None:
     """Return the session of a classic Spark that this process already runs, if any."""
     from pyspark import SparkContext
@@ -276,16 +260,6 @@ def _beside(running: SparkSession, settings: SparkSettings) -> SparkSession:
     return session
 
 
-def _set_runtime(session: SparkSession, options: Mapping[str, str]) -> None:
-    for name, value in options.items():
-        if not session.conf.isModifiable(name):
-            raise ConfigurationError(
-                f"spark.conf: {name} cannot be set on a Spark that already runs",
-                hint="set it where the Spark Connect server is started",
-            )
-        session.conf.set(name, value)
-
-
 def _built(options: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
@@ -295,122 +269,7 @@ def _built(options: Mapping[str, str]) -> SparkSession:
     return builder.getOrCreate()
 
 
-def _stop(session: SparkSession) -> None:
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
-
-    # A JVM that died has nothing to stop, and what it died of is already on its way.
-    with suppress(Py4JError, PySparkException, OSError):
-        session.stop()
-
-
-@contextmanager
-def _variables(variables: Mapping[str, str], *, only: bool = False) -> Iterator[None]:
-    """Set variables of the process and bring them back afterwards.
-
-    Args:
-        variables: what to set.
-        only: bring back these alone, not all that Spark reads or sets.
-    """
-
-    def is_ours(name: str) -> bool:
-        return name in variables if only else _is_touched(name)
-
-    before = {name: value for name, value in os.environ.items() if is_ours(name)}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name in [name for name in os.environ if is_ours(name) and name not in before]:
-            del os.environ[name]
-        os.environ.update(before)
-
-
-def _is_touched(name: str) -> bool:
-    return name.startswith(_TOUCHED_VARIABLES)
-
-
-@contextmanager
-def _clear_failures(what: str, log: Path | None) -> Iterator[None]:
-    """Turn what PySpark, Py4J or the JVM throw at the start into one line."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except (Py4JError, PySparkException, OSError) as error:
-        raise SparkUnavailableError(
-            f"{what}: {_reason(error, log)}",
-            hint="check the spark part of the settings; --debug shows the whole trace",
-        ) from error
-
-
-def _reason(error: Exception, log: Path | None) -> str:
-    text = str(error)
-    if found := _JAVA_REASON.search(text):
-        return _shortened(found["reason"])
-    if log is not None and log.is_file():
-        lines = log.read_text("utf-8", errors="replace").splitlines()
-        said = [line for line in lines if line.strip() and not line.startswith(_LOG_NOISE)]
-        telling = [line for line in said if _LOG_REASON.search(line)]
-        if telling or said:
-            return _shortened((telling or said)[0])
-    return _shortened(text.strip().split("\n", 1)[0])
-
-
-def _shortened(text: str) -> str:
-    return redact(text.strip())[:_LONGEST_REASON]
-
-
 def _require_master(master: str) -> None:
     """Say at once that a standalone master is not there; Spark itself would try for a minute."""
     if master.startswith("spark://"):
-        _require_answer(standalone_addresses(master), f"the Spark master {master}")
-
-
-def _require_answer(addresses: list[tuple[str, int]], what: str) -> None:
-    problem: OSError | None = None
-    for address in addresses:
-        try:
-            socket.create_connection(address, timeout=_ANSWER_SECONDS).close()
-        except OSError as error:
-            problem = error
-        else:
-            return
-    raise SparkUnavailableError(
-        f"{what} does not answer", hint="check the address and that it runs", retryable=True
-    ) from problem
-
-
-def _connect_place(address: str) -> tuple[str, int]:
-    try:
-        parts = urlsplit(address)
-        host, port = parts.hostname, parts.port or _CONNECT_PORT
-    except ValueError:
-        host, port = None, 0
-    if host is None or not address.startswith("sc://"):
-        raise ConfigurationError(
-            "spark.remote is no address of a Spark Connect server",
-            hint="write it as sc://HOST:PORT",
-        )
-    return host, port
-
-
-def _require_connect() -> None:
-    missing = [package for package in _CONNECT_PACKAGES if not _is_installed(package)]
-    if missing:
-        raise MissingExtraError(
-            f"Spark Connect needs packages that are not installed: {', '.join(missing)}",
-            hint="install them with: pip install 'lumos[connect]'",
-        )
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except ModuleNotFoundError:  # the package above it is missing
-        return False
-
-
-def _tell_nobody(_stage: str) -> None:
-    pass
+        require_answer(standalone_addresses(master), f"the Spark master {master}")

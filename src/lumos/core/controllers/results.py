@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, Field, JsonValue
@@ -259,6 +260,31 @@ class DemoResult(_Result):
     report: str
 
 
+class RunningEngine(_Result):
+    """A Spark that is kept warm on this machine."""
+
+    pid: int
+    port: int
+    lumos: str
+    spark: str
+    java: str
+    master: str
+    started_at: datetime
+    idle_minutes: float = Field(description="It ends itself after so long without use.")
+    log: str
+    unfit: str | None = Field(
+        default=None, description="Why commands of this project do not use it, if they do not."
+    )
+
+
+class EngineResult(_Result):
+    """What a command on the engine found or did."""
+
+    running: bool
+    changed: bool = Field(description="Whether the command started or stopped it.")
+    engine: RunningEngine | None = None
+
+
 class ChainResult(_Result):
     """What the steps of a chain did, in order."""
 
@@ -278,6 +304,7 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "init": InitResult,
     "demo": DemoResult,
     "doctor": DoctorReport,
+    "engine": EngineResult,
     "search": SearchPage,
     "show": LumosDataset,
     "history": SchemaHistory,

@@ -114,6 +114,9 @@ class SparkSettings(SettingsModel):
     driver_memory: str | None = Field(
         default=None, pattern=r"^[0-9]+[kmgtKMGT]b?$", description="Such as 4g."
     )
+    engine: Literal["auto", "never"] = Field(
+        default="auto", description="Whether an engine that runs on this machine is used."
+    )
     conf: RawSettings = Field(
         default_factory=lambda: RawSettings({}), description="Spark properties, as written."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
@@ -83,6 +83,12 @@ def print_json(document: JsonValue) -> None:
 def print_line(text: str = "") -> None:
     """Print text for people; what would steer their terminal is spelt out."""
     _echo(printable(text))
+
+
+def print_notice(text: str) -> None:
+    """Print one line on standard error that is no error; where nobody hears it, nothing is lost."""
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"lumos: {printable(text)}\n")
 
 
 def print_badge(badge: str, text: str, *, indent: str = "") -> None:
