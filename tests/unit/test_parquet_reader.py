@@ -149,6 +149,46 @@ def test_comments_that_spark_keeps_beside_the_schema_are_found() -> None:
     assert (column.description, column.fields[0].description) == ("outer", "inner")
 
 
+def test_what_spark_means_by_a_column_is_found_beside_the_schema() -> None:
+    metadata: dict[str, dict[str, str]] = {"v": {"__CHAR_VARCHAR_TYPE_STRING": "varchar(9)"}}
+    kinds = {"c": "char(3)", "v": "string", "d": "interval day to second", "m": "interval month"}
+    fields = [
+        {"name": name, "type": kind, "metadata": metadata.get(name, {})}
+        for name, kind in kinds.items()
+    ]
+    text = json.dumps({"type": "struct", "fields": fields}).encode()
+    table = pa.table(
+        {
+            "c": ["abc"],
+            "v": ["x"],
+            "d": pa.array([1], pa.int64()),
+            "m": pa.array([1], pa.int32()),
+        }
+    )
+    facts = facts_of(parquet_bytes(table.replace_schema_metadata({SPARK_KEY: text})))
+    assert [field.signature() for field in facts.schema.fields] == [
+        "STRING(3)",
+        "STRING(9)",
+        "DURATION(us)",
+        "DURATION",
+    ]
+
+
+@pytest.mark.parametrize("extra", [b"", b"{", b"[]", b'{"columns": []}'])
+def test_shapes_that_geoparquet_notes_are_geometries(extra: bytes) -> None:
+    table = pa.table({"id": [1], "shape": [b"wkb"]})
+    noted = json.dumps({"version": "1.1.0", "columns": {"shape": {"encoding": "WKB"}}}).encode()
+    facts = facts_of(parquet_bytes(table.replace_schema_metadata({b"geo": extra or noted})))
+    kinds = [field.signature() for field in facts.schema.fields]
+    assert kinds == ["INT64", "BINARY" if extra else "GEOMETRY"]
+
+
+def test_field_ids_are_kept() -> None:
+    column = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "7"})
+    facts = facts_of(parquet_bytes(pa.table([pa.array([1])], schema=pa.schema([column]))))
+    assert facts.schema.fields[0].properties == {"field_id": 7}
+
+
 @pytest.mark.parametrize(
     "text", [b'{"comment"', b'["comment"]', b'{"fields": ["comment"]}', b'{"fields": 1}']
 )
