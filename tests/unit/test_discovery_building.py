@@ -33,17 +33,11 @@ def found(*files: tuple[str, str, int], **parts: object) -> list[FoundDataset]:
         place = place_of(path)
         assert place is not None
         name = place.dataset
-        layout = {
-            "prefix": place.prefix,
-            "partitioning": place.partitioning,
-            "partition_keys": place.partition_keys,
-            "partition_types": place.partition_types,
-        }
         row = FileRow(
             size=100,
             mtime_us=JANUARY + (day - 1) * DAY_US,
-            layout=canonical_json(layout).decode(),
-            partition=canonical_json(place.partition_values).decode(),
+            layout=place.layout,
+            partition=place.partition,
             format=place.format or "unknown",
             fingerprint=fingerprint,
             rows=5,

@@ -23,8 +23,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
+from lumos.core.models.base import canonical_json
 from lumos.feature.discovery.file_names import (
     UNKNOWN,
     FileName,
@@ -62,6 +64,18 @@ class FilePlace(NamedTuple):
     compression: str | None
     shard: bool
     """The file's name tells it from others of the same dataset and partition."""
+
+    @property
+    def layout(self) -> str:
+        """How the file lies, as the JSON that a fold takes."""
+        return _layout(
+            self.prefix, self.partitioning, keys=self.partition_keys, types=self.partition_types
+        )
+
+    @property
+    def partition(self) -> str:
+        """The values of its partition, as the JSON that a fold takes."""
+        return _partition(self.partition_values)
 
 
 def place_of(path: str) -> FilePlace | None:
@@ -147,6 +161,22 @@ def _preference(format_: str | None) -> tuple[int, str]:
     if format_ in _PREFERRED_FORMATS:
         return _PREFERRED_FORMATS.index(format_), format_
     return len(_PREFERRED_FORMATS), format_
+
+
+@lru_cache(maxsize=4096)
+def _layout(prefix: str, partitioning: str | None, *, keys: Parts, types: Parts) -> str:
+    document = {
+        "prefix": prefix,
+        "partitioning": partitioning,
+        "partition_keys": keys,
+        "partition_types": types,
+    }
+    return canonical_json(document).decode()
+
+
+@lru_cache(maxsize=4096)
+def _partition(values: tuple[str | None, ...]) -> str:
+    return canonical_json(values).decode()
 
 
 def _same(stem: str, dataset: Parts) -> bool:
