@@ -221,6 +221,24 @@ def test_a_table_is_one_item_and_its_files_are_its_own(spark: SparkSession, tmp_
     assert counts == FileCounts(listed=2, opened=1, unchanged=1)
 
 
+def test_a_look_at_some_folders_leaves_all_others_as_they_were(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    before = [("a/1.csv", 1, 1), ("ab/1.csv", 2, 1), ("t/_log/0.json", 3, 1), ("t/x.csv", 9, 1)]
+    run_of(spark, tmp_path, files=before)
+    index = FileIndex(tmp_path / "index")
+    index.replace(tmp_path / "work0", ORIGIN, run="whole")
+    now = Functions([("a/2.csv", 4, 1), ("t/part/y.csv", 9, 9)])
+    pipeline = Pipeline(spark, now, work=tmp_path / "work1", progress=SILENT)
+
+    counts = pipeline.run(
+        [("lake", "any")], index.read(spark, ORIGIN), scope={"lake": (b"a", b"t/part")}
+    )
+
+    assert counts == FileCounts(listed=1, opened=1)
+    assert documents(pipeline) == ["a 4 ['1']", "ab 2 ['2']", "t 3 ['t']"]
+
+
 def test_an_index_of_other_readers_or_another_root_is_not_used(
     spark: SparkSession, tmp_path: Path
 ) -> None:

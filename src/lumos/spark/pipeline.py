@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
     from lumos.core.progress import Progress
+    from lumos.spark.stages.delta import Scope
 
     InTables = Callable[[Iterable[tuple[str, bytes, str]]], IsInTable]
 
@@ -121,7 +122,12 @@ class Pipeline:
         """Where the tables for the file index lie; None where nothing is new in them."""
 
     def run(
-        self, units: Sequence[tuple[str, str]], index: IndexTables | None, *, full: bool = False
+        self,
+        units: Sequence[tuple[str, str]],
+        index: IndexTables | None,
+        *,
+        full: bool = False,
+        scope: Scope | None = None,
     ) -> FileCounts:
         """Carry out all stages for the units, given as source and unit.
 
@@ -129,12 +135,14 @@ class Pipeline:
             units: what to scan.
             index: what earlier runs knew, if anything.
             full: open every file, also one that the index knows as it is.
+            scope: the folders that the units are, where they are not the whole of their sources.
         """
         self._sources = sorted({source for source, _ in units})
         before = index or self._now
         self._now = before
-        there = self._there(units)
-        delta, news = self._compared(there, before, full=full)
+        whole: Scope = dict.fromkeys(self._sources, (b"",))
+        there = self._there(units, tables_elsewhere=before.items if scope is not None else None)
+        delta, news = self._compared(there, before, full=full, scope=scope or whole)
         opened = 0
         if news.news:
             read, opened = self._read(delta, files=news.to_read)
@@ -207,7 +215,9 @@ class Pipeline:
     def _items(self) -> DataFrame:
         return self._now.items.where(self._now.items.source.isin(self._sources))
 
-    def _there(self, units: Sequence[tuple[str, str]]) -> DataFrame:
+    def _there(
+        self, units: Sequence[tuple[str, str]], *, tables_elsewhere: DataFrame | None
+    ) -> DataFrame:
         """List the sources; what belongs to tables becomes one row per table."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
@@ -231,15 +241,19 @@ class Pipeline:
         self._files_of = {
             source: counts[f"files_{number}"] for number, source in enumerate(self._sources)
         }
-        if not counts["logs"]:
+        if not counts["logs"] and tables_elsewhere is None:
             return loose_files(listed, None)
         roots = tables(listed, self._functions.table_formats)
-        found_roots = roots.select("source", "path", "kind").collect()
-        marks = [(row[0], bytes(row[1]), row[2]) for row in found_roots]
+        known = roots.select("source", "path", "kind")
+        if tables_elsewhere is not None:
+            known = known.unionByName(
+                tables_elsewhere.where("kind IS NOT NULL").select(*known.columns)
+            )
+        marks = [(row[0], bytes(row[1]), row[2]) for row in known.collect()]
         return roots.unionByName(loose_files(listed, self._functions.in_tables(marks)))
 
     def _compared(
-        self, there: DataFrame, before: IndexTables, *, full: bool
+        self, there: DataFrame, before: IndexTables, *, full: bool, scope: Scope
     ) -> tuple[DataFrame, _News]:
         """Find what has to be read, and count what need not be."""
         from pyspark.sql import Observation
@@ -247,7 +261,7 @@ class Pipeline:
 
         seen = Observation("compared")
         is_same = F.col("status") == deltas.SAME
-        every = deltas.compared(there, before.items, sources=self._sources, full=full)
+        every = deltas.compared(there, before.items, scope=scope, full=full)
         counted = every.observe(
             seen,
             F.count_if(~is_same).alias("news"),

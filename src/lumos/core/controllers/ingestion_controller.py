@@ -13,7 +13,7 @@ import orjson
 
 from lumos.core.controllers.found_datasets import FoundDatasets, Scope
 from lumos.core.controllers.results import FileTotals, IngestResult, NewVersion, ReportedChange
-from lumos.core.controllers.scan_sources import ScanSources, scan_sources
+from lumos.core.controllers.scan_sources import Folders, ScanSources, scan_sources
 from lumos.core.controllers.storage_functions import READERS, StorageFunctions
 from lumos.core.errors import UnreadableItemError, UsageError
 from lumos.core.models import LumosDataset
@@ -53,6 +53,7 @@ class _Run(NamedTuple):
     sources: ScanSources
     recorder: RunRecorder
     full: bool
+    under: Folders | None
     progress: Progress
 
     @property
@@ -102,11 +103,13 @@ class IngestionController:
         names: Sequence[str] = (),
         dry_run: bool = False,
         full: bool = False,
+        under: Folders | None = None,
         progress: Progress = SILENT,
     ) -> IngestResult:
         """Bring the catalog up to date with the sources of the settings, or some of them.
 
-        A dry run tells what would change and writes nothing.
+        A dry run tells what would change and writes nothing. With `under`, only these folders are
+        looked into, and all else stays as it was found last.
 
         Raises:
             UsageError: there is no source, or none of that name.
@@ -114,8 +117,8 @@ class IngestionController:
         """
         entries = self._chosen(names)
         recorder = RunRecorder("ingest", started_at=self._clock())
-        sources = self._sources(entries, recorder)
-        run = _Run(sources, recorder, full=full, progress=progress)
+        sources = self._sources(entries, recorder, under=under)
+        run = _Run(sources, recorder, full=full, under=under, progress=progress)
         if dry_run:
             return self._look(run, self._look_at_catalog())
         with self._write_lock("ingest"):
@@ -129,11 +132,13 @@ class IngestionController:
         """Find the datasets of sources that no settings name; nothing is written."""
         recorder = RunRecorder("discover", started_at=self._clock())
         sources = self._sources(entries, recorder)
-        return self._look(_Run(sources, recorder, full=True, progress=progress), None)
+        return self._look(_Run(sources, recorder, full=True, under=None, progress=progress), None)
 
-    def _sources(self, entries: Sequence[SourceEntry], recorder: RunRecorder) -> ScanSources:
+    def _sources(
+        self, entries: Sequence[SourceEntry], recorder: RunRecorder, *, under: Folders | None = None
+    ) -> ScanSources:
         skip = str(self._state_dir().absolute())
-        return scan_sources(entries, recorder, skip=skip, parallel=_PARTS_OF_A_SOURCE)
+        return scan_sources(entries, recorder, skip=skip, parallel=_PARTS_OF_A_SOURCE, under=under)
 
     def _chosen(self, names: Sequence[str]) -> list[SourceEntry]:
         entries = list(self._entries())
@@ -178,7 +183,7 @@ class IngestionController:
             known = index.read(spark, run.origin)
             found, scanned = self._scanned(spark, run, work=Path(work), index=known)
             pipeline = scanned.pipeline
-            if not run.full:
+            if not run.full and run.under is None:
                 _doubt_empty_sources(pipeline, found.scope, recorder=run.recorder)
             run.progress.stage("publishing", unit="datasets")
             earlier = self._snapshots().newest()
@@ -199,7 +204,7 @@ class IngestionController:
     ) -> tuple[FoundDatasets, _Scanned]:
         functions = StorageFunctions(run.sources.by_name)
         pipeline = Pipeline(spark, functions, work=work, progress=run.progress)
-        files = pipeline.run(run.sources.units, index, full=run.full)
+        files = pipeline.run(run.sources.units, index, full=run.full, scope=run.under)
         found = FoundDatasets(Scope(run.sources.by_name), None)
         unreadable = _record_problems(pipeline, found.scope, recorder=run.recorder)
         formats = pipeline.formats()

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from lumos.core.storage.port import StorageSource
 
 
+Folders = Mapping[str, Sequence[bytes]]
+"""Folders of sources, as paths relative to the root of each."""
+
+
 @dataclass(frozen=True)
 class ScanSource:
     """One source of files, as it travels to the executors."""
@@ -69,7 +73,12 @@ class ScanSources:
 
 
 def scan_sources(
-    entries: Sequence[SourceEntry], recorder: RunRecorder, *, skip: str, parallel: int
+    entries: Sequence[SourceEntry],
+    recorder: RunRecorder,
+    *,
+    skip: str,
+    parallel: int,
+    under: Folders | None = None,
 ) -> ScanSources:
     """Ask every source what there is to scan; one that cannot say is named, the others go on.
 
@@ -78,6 +87,7 @@ def scan_sources(
         recorder: is told of those that cannot be scanned.
         skip: a local folder that is no data.
         parallel: into how many parts a large source is divided.
+        under: the only folders to look into, by source; without it, all of every source.
 
     Raises:
         SourceError: no source at all can be scanned.
@@ -88,7 +98,12 @@ def scan_sources(
     for entry in entries:
         try:
             for storage in _storages_of(entry, skip=skip):
-                units = storage.open().units(parallel)
+                opened = storage.open()
+                if under is None:
+                    units = opened.units(parallel)
+                else:
+                    opened.check()
+                    units = [opened.below(folder) for folder in under.get(storage.name, ())]
                 sources.by_name[storage.name] = ScanSource.of(storage)
                 sources.units += [(storage.name, unit) for unit in units]
         except SourceError as error:

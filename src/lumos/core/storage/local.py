@@ -63,15 +63,21 @@ class LocalStorage(Storage):
         if not stat.S_ISDIR(mode_of(self._root, source=self._name)):
             yield from _listed(self._root, os.path.basename(self._root))
             return
+        if unit and not os.path.isdir(os.path.join(self._root, unit)):
+            return
         walk = FolderWalk(self._root, selection=self._selection, skip=self._skip)
         start = len(self._root.rstrip("/")) + 1
-        for found in walk.files():
+        for found in walk.files(unit):
             if isinstance(found, UnlistedPrefix):
                 yield found
             else:
                 relative = found[start:]
                 if self._selection.wanted(relative):
                     yield from _listed(found, relative)
+
+    @override
+    def below(self, folder: bytes) -> str:
+        return os.fsdecode(folder).strip("/")
 
     @override
     def children(self, folder: bytes) -> Sequence[ListedObject]:
@@ -142,9 +148,13 @@ class FolderWalk:
         self._entered: set[tuple[int, int]] = set()
         self._links: list[str] = []
 
-    def files(self) -> Iterator[str | UnlistedPrefix]:
-        """Yield the path of every file in folders that are wanted, and each unlisted folder."""
-        yield from self._below(self._root)
+    def files(self, below: str = "") -> Iterator[str | UnlistedPrefix]:
+        """Yield the path of every file in folders that are wanted, and each unlisted folder.
+
+        Args:
+            below: the folder to begin with, relative to the root.
+        """
+        yield from self._below(os.path.join(self._root, below) if below else self._root)
         while self._links:
             links, self._links = sorted(self._links, key=os.fsencode), []
             for link in links:

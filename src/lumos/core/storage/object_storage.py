@@ -16,8 +16,9 @@ from pydantic import Field
 from typing_extensions import override
 
 from lumos.core.errors import LumosError, MissingExtraError, SourceError, UnreadableItemError
+from lumos.core.settings import SettingsModel
 from lumos.core.storage.object_errors import NOTHING_BELOW, Problem, RefusedError, problem_of
-from lumos.core.storage.object_units import Level, ListUnit, divided, sort_key
+from lumos.core.storage.object_units import Level, ListUnit, distinct, divided, sort_key
 from lumos.core.storage.port import ListedObject, Storage, StorageSource, UnlistedPrefix
 from lumos.core.storage.selection import Folder, Selection
 
@@ -50,8 +51,8 @@ class OddKeys(Protocol):
         """Return bytes of an object."""
 
 
-class ObjectSource(StorageSource):
-    """A bucket or container, and which part of it is wanted."""
+class ObjectAccess(SettingsModel):
+    """What every object storage can be told."""
 
     prefixes: tuple[str, ...] = Field(
         default=(), description="Folders of the bucket to look into; all of it where none is given."
@@ -60,9 +61,9 @@ class ObjectSource(StorageSource):
         default=10, ge=0, le=100, description="How often a failed request is tried again."
     )
     retry_seconds: float = Field(
-        default=120, gt=0, le=280, description="How long a failed request is tried again."
+        default=120, gt=0, le=280, description="For how many seconds it is tried again at most."
     )
-    timeout: float = Field(default=30, gt=0, description="Seconds that one request may take.")
+    timeout: float = Field(default=30, gt=0, description="How many seconds one request may take.")
 
     def client_options(self, *, allow_http: bool) -> ClientConfig:
         return {"timeout": timedelta(seconds=self.timeout), "allow_http": allow_http}
@@ -72,6 +73,10 @@ class ObjectSource(StorageSource):
             "max_retries": self.retries,
             "retry_timeout": timedelta(seconds=self.retry_seconds),
         }
+
+
+class ObjectSource(StorageSource, ObjectAccess):
+    """A bucket or container, and which part of it is wanted."""
 
     @override
     def open(self) -> ObjectStorage:
@@ -124,7 +129,7 @@ class ObjectStorage(Storage):
         self._name = source.name
         self._target = target
         self._store = target.store
-        self._prefixes = _distinct(source.prefixes)
+        self._prefixes = distinct(source.prefixes)
         self._selection = Selection(patterns=source.patterns, exclude=source.exclude)
         self.bucket = target.bucket
 
@@ -155,6 +160,10 @@ class ObjectStorage(Storage):
                         yield _listed(entry)
             except _errors() as error:
                 yield UnlistedPrefix(self.shown(prefix.encode()), self._unreadable(error))
+
+    @override
+    def below(self, folder: bytes) -> str:
+        return ListUnit((_key(folder).strip("/"),)).text()
 
     @override
     def children(self, folder: bytes) -> Sequence[ListedObject]:
@@ -300,16 +309,6 @@ def _without_markers(entries: Iterable[Entry]) -> Iterator[Entry]:
             yield entry
     if held is not None:
         yield held
-
-
-def _distinct(prefixes: Iterable[str]) -> tuple[str, ...]:
-    """Return prefixes without slashes at their ends, and without those that lie in others."""
-    clean = sorted({prefix.strip("/") for prefix in prefixes} or {""}, key=sort_key)
-    kept: list[str] = []
-    for prefix in clean:
-        if not any(above == "" or f"{prefix}/".startswith(f"{above}/") for above in kept):
-            kept.append(prefix)
-    return tuple(kept)
 
 
 def _key(path: bytes) -> str:

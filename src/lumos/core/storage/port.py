@@ -65,6 +65,10 @@ class Storage(ABC):
         """Yield the files of a part that are wanted, and what of it could not be listed."""
 
     @abstractmethod
+    def below(self, folder: bytes) -> str:
+        """Return the part that is all below one folder; one that is gone has no files."""
+
+    @abstractmethod
     def children(self, folder: bytes) -> Sequence[ListedObject]:
         """Return the files directly in a folder, hidden ones too, by name.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lumos.spark.stages.rows import FILE_PART
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 DELTA = (
     "source string, path binary, size long, mtime_us long, etag string, kind string, "
@@ -18,20 +18,37 @@ SAME, NEW, CHANGED, GONE = "same", "new", "changed", "gone"
 _KEY = ["source", "path"]
 
 
-def compared(
-    listed: DataFrame, index: DataFrame, *, sources: Sequence[str], full: bool
-) -> DataFrame:
+Scope = Mapping[str, Sequence[bytes]]
+"""Sources, and the folders of each that were listed; an empty path is all of it."""
+
+
+def in_scope(scope: Scope) -> Column:
+    """Return what is true for the files that a listing had to find, if they are there."""
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+    is_inside = F.lit(False)
+    for source, folders in scope.items():
+        path = F.lit(False)
+        for folder in folders:
+            # A table goes by the path of its own folder.
+            inside = F.startswith(F.col("path"), F.lit(folder + b"/")) | (F.col("path") == folder)
+            path = path | inside if folder else F.lit(True)
+        is_inside = is_inside | ((F.col("source") == source) & path)
+    return is_inside
+
+
+def compared(listed: DataFrame, index: DataFrame, *, scope: Scope, full: bool) -> DataFrame:
     """Give every file that is there, or was, its status.
 
     Args:
         listed: the files and tables that are there now.
         index: what earlier runs knew.
-        sources: those that were listed; what others had is left alone.
+        scope: what was listed; what lies elsewhere is left alone.
         full: take every file as changed.
     """
     from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
 
-    known = index.where((F.col("part") == FILE_PART) & F.col("source").isin(list(sources))).select(
+    known = index.where((F.col("part") == FILE_PART) & in_scope(scope)).select(
         *_KEY,
         F.col("size").alias("old_size"),
         F.col("mtime_us").alias("old_mtime_us"),
