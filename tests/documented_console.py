@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 BLOCK = re.compile(r"^(`{3,})([^`\n]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 FILE_WORK = ("mkdir ", "printf ", "rm ", "mv ", "cp ")
-NEEDS_SPARK = frozenset({"demo", "discover", "ingest"})
+NEEDS_SPARK = frozenset({"demo", "discover", "engine", "ingest"})
 NOT_RUN = ("make ", "pip ", "git ", "cd ", "#", "export ", ".venv/")
 _EXIT_CODE = re.compile(r"# exit code (\d)")
 _LOOKS_LIKE = {
@@ -57,7 +57,8 @@ class Shown(NamedTuple):
 
     @property
     def needs_spark(self) -> bool:
-        return self.is_lumos and not NEEDS_SPARK.isdisjoint(self.words[1:2])
+        asked = "--engine spark" in self.command
+        return self.is_lumos and (asked or not NEEDS_SPARK.isdisjoint(self.words[1:2]))
 
     @property
     def exit_code(self) -> int:

@@ -120,7 +120,7 @@ def wanted_names(frame: DataFrame) -> DataFrame:
 @contextmanager
 def _partitions(spark: SparkSession, tasks: int, *, together: int) -> Iterator[None]:
     """Spread rows over so many partitions that none holds too many buckets."""
-    given = spark.conf.get(_PARALLELISM, "")
+    given = spark.conf.get(_PARALLELISM, None)
     # What a cluster would choose is not known here: each bucket may then go its own way.
     wanted = max(int(given), -(-tasks // together)) if given else max(tasks, 1)
     spark.conf.set(_PARALLELISM, str(wanted))
