@@ -146,6 +146,7 @@ def stop_engine(folder: EngineFolder) -> bool:
             os.kill(record.pid, end)
         if _gone(folder):
             folder.forget()
+            _reap(record.pid)
             return True
     raise EngineError(f"the engine, process {record.pid}, does not end", hint="end it by hand")
 
@@ -241,6 +242,13 @@ def _answer_of(process: subprocess.Popen[str], request: EngineRequest) -> Engine
         return EngineAnswer.model_validate_json(line)
     except ValidationError:
         return EngineAnswer(problem="its process ended without a word")
+
+
+def _reap(pid: int) -> None:
+    """Take note of the end of an engine that this very process started."""
+    for process in [each for each in _BACKGROUND if each.pid == pid]:
+        process.wait()
+        _BACKGROUND.remove(process)
 
 
 def _gone(folder: EngineFolder) -> bool:
