@@ -78,10 +78,6 @@ class FileFacts:
             value = getattr(self, name)
             if value not in (None, (), {}):
                 document[name] = list(value) if isinstance(value, tuple) else value
-        if self.columns:
-            document["columns"] = {
-                path: statistics.to_json() for path, statistics in self.columns.items()
-            }
         return document
 
     @classmethod

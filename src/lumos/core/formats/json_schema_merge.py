@@ -7,7 +7,7 @@ proves nothing, and what is nullable must not change with the records that happe
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -326,17 +326,14 @@ class _Result:
 
 def _kinds_of_large(values: Sequence[object], types: set[type], told: _Told) -> int:
     """What integers are that do not fit 64 bits; also notes numbers that may have been such."""
-    numbers: Iterable[Any] = filter(None, values)  # which leaves out nothing that is large
-    if not types <= _NUMERIC:
-        numbers = [value for value in values if type(value) in (int, float)]
-    found = list(numbers) or [0]
-    largest = max(found)
-    if not told.huge and float in types:
-        told.huge = any(
-            type(number) is float for number in (min(found), largest) if abs(number) >= _BIG
-        )
-    if largest < _BIG or int not in types:
-        return 0
+    if types <= _NUMERIC:
+        numbers: Any = values
+        largest = max(filter(None, numbers), default=0)  # which leaves out nothing that is large
+        smallest = min(filter(None, numbers), default=0) if float in types else 0
+        if smallest > -_BIG and largest < _BIG:
+            return 0
+    found = [value for value in values if type(value) in (int, float)]
+    told.huge |= any(type(number) is float and abs(number) >= _BIG for number in found)
     integers = [number for number in found if type(number) is int and number >= _BIG]
     huge = _NUMBER if any(number >= _HUGE for number in integers) else 0
     return huge | (_BIG_INTEGER if any(number < _HUGE for number in integers) else 0)

@@ -20,12 +20,12 @@ MAX_RECORDS: Final = 2_000
 """How many records decide on the schema where they go on telling something new."""
 FIRST_RECORDS: Final = 10
 """How many of the first records are always looked at."""
-SPREAD_RECORDS: Final = 40
+SPREAD_RECORDS: Final = 30
 """How many more are, from all over the sample; they settle a schema in which they all agree."""
 MAX_BROKEN: Final = 100
 """After so many records that are no JSON, a file is given up."""
 
-_BATCH_RECORDS = 200
+_BATCH_RECORDS = 50
 _MOST_CUTS = 4
 _SPACE: Final = re.compile(r"[ \t\r\n\x1e]*")
 _NEXT_RECORD: Final = re.compile(r"\n(?=[{\[])")

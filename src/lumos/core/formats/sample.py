@@ -17,6 +17,7 @@ LARGEST_SAMPLE_BYTES: Final = 4 * 1024 * 1024
 
 _FIRST_PRINTABLE = 0x20
 _MOSTLY = 0.3
+_BYTES_FOR_CONTROLS = 8 * 1024
 _ZERO = b"\x00"
 _BOMS: Final = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before that of UTF-16, with which it begins
@@ -136,7 +137,7 @@ def text_of(sample: Sample) -> Text | None:
     for bom, encoding in _BOMS:
         if content.startswith(bom):
             return _decoded(content[len(bom) :], encoding, whole=sample.whole)
-    if content.translate(None, _TEXT_BYTES):
+    if _ZERO in content or content[:_BYTES_FOR_CONTROLS].translate(None, _TEXT_BYTES):
         wide = _wide_without_mark(content)
         text = _decoded(content, wide, whole=sample.whole) if wide else None
         return replace(text, is_guess=True) if text else None
