@@ -48,6 +48,10 @@ class FileFacts:
     def to_json(self) -> dict[str, JsonValue]:
         """Return the facts as a JSON object; what is unset or empty is left out."""
         document = self._plain_parts() | {"schema": self.schema.to_json()}
+        if self.columns:
+            document["columns"] = {
+                path: statistics.to_json() for path, statistics in self.columns.items()
+            }
         if self.members:
             document["members"] = [member.to_json() for member in self.members]
         return document
@@ -68,6 +72,12 @@ class FileFacts:
             "schema": orjson.Fragment(known.json),
             "fingerprint": known.fingerprint,
         }
+        if self.columns:
+            # As `to_json` writes them, without a list for each.
+            document["columns"] = {
+                path: statistics[:4] if statistics.minimum is None else statistics[:]
+                for path, statistics in self.columns.items()
+            }
         if self.members:
             document["members"] = [member._document() for member in self.members]
         return document

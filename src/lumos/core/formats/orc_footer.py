@@ -13,7 +13,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import UnreadableItemError
-from lumos.core.formats.protobuf_walk import DamagedMessageError, parts_of, varint
+from lumos.core.formats.protobuf_walk import (
+    DamagedMessageError,
+    numbers_of,
+    values_of,
+    varint,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,19 +80,11 @@ def postscript_of(tail: Tail) -> Postscript:
     content = tail.content[-1 - length : -1]
     if len(tail.content) <= length or not content.endswith(MAGIC):
         raise UnreadableItemError("the file is cut off: it has no ORC footer at its end")
-    footer_bytes = block_bytes = compression = 0
     try:
-        for number, value in parts_of(content):
-            if isinstance(value, int):
-                match number:
-                    case 1:
-                        footer_bytes = value
-                    case 2:
-                        compression = value
-                    case 3:
-                        block_bytes = value
+        numbers = numbers_of(content)
     except DamagedMessageError:
         raise UnreadableItemError("its footer is damaged") from None
+    footer_bytes, compression, block_bytes = (numbers.get(number, 0) for number in (1, 2, 3))
     if footer_bytes > min(tail.size - length - 1, LARGEST_FOOTER_BYTES):
         raise UnreadableItemError("its footer is damaged: the length it gives does not fit")
     if block_bytes > LARGEST_BLOCK_BYTES:
@@ -112,9 +109,7 @@ def footer_of(tail: Tail, postscript: Postscript) -> Footer:
 
 
 def _taken_apart(content: bytes) -> Footer:
-    found: dict[int, list[int | bytes]] = {}
-    for number, value in parts_of(content):
-        found.setdefault(number, []).append(value)
+    found = values_of(content)
     return Footer(
         rows=_number(found, 6),
         stripes=len(found.get(3, ())),

@@ -8,7 +8,13 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
 
-from lumos.core.formats.protobuf_walk import DamagedMessageError, packed, parts_of, signed
+from lumos.core.formats.protobuf_walk import (
+    DamagedMessageError,
+    numbers_of,
+    packed,
+    parts_of,
+    signed,
+)
 from lumos.core.models import ColumnStatistics, FieldType, TypeName
 from lumos.core.models.statistics import Bound, bound_of
 
@@ -43,16 +49,17 @@ def column_statistics(
     for (path, leaf), (place, single) in zip(known.leaves, known.places, strict=True):
         if place >= len(contents):
             return {}
-        parts = dict(parts_of(contents[place]))
-        values, on_disk = parts.get(_VALUES), parts.get(_BYTES_ON_DISK)
+        content = contents[place]
+        numbers = numbers_of(content)
+        values, on_disk = numbers.get(_VALUES), numbers.get(_BYTES_ON_DISK)
         if not single and on_disk is None and not value_ranges:
             continue
-        nulls = rows - values if single and isinstance(values, int) else None
-        low, high = _range(parts, leaf) if value_ranges and values else (None, None)
+        nulls = rows - values if single and values is not None else None
+        low, high = _range(content, leaf) if value_ranges and values else (None, None)
         found[path] = ColumnStatistics(
             rows if single else None,
             nulls if nulls is None or nulls >= 0 else None,
-            on_disk if isinstance(on_disk, int) else None,
+            on_disk,
             None,
             low,
             high,
@@ -60,9 +67,9 @@ def column_statistics(
     return found
 
 
-def _range(parts: _Message, leaf: FieldType) -> tuple[Bound | None, Bound | None]:
+def _range(content: bytes, leaf: FieldType) -> tuple[Bound | None, Bound | None]:
     try:
-        ends = _ends(parts, leaf)
+        ends = _ends(dict(parts_of(content)), leaf)
     except (ValueError, OverflowError, InvalidOperation, struct.error, DamagedMessageError):
         return None, None  # such as a year that no calendar here knows
     if ends is None:

@@ -60,13 +60,16 @@ def column_statistics(
     if len(starts) != len(known.leaves) or count * groups > MOST_CHUNKS:
         return {}
     ranged = dict(zip(starts, known.leaves, strict=True)) if value_ranges else {}
-    totals = [ColumnStatistics()] * count
+    totals: list[ColumnStatistics] = []
     for place in range(groups):
-        group = metadata.row_group(place)
-        for index in range(count):
-            leaf = ranged[index][1] if index in ranged else None
-            part = _of_chunk(group.column(index), leaf)
-            totals[index] = totals[index].merged_with(part) if place else part
+        column = metadata.row_group(place).column
+        chunks = [column(index) for index in range(count)]
+        part = [_of_chunk(chunk) for chunk in chunks]
+        for index, (_, leaf) in ranged.items():
+            low, high = _range(chunks[index], leaf)
+            part[index] = part[index]._replace(minimum=low, maximum=high)
+        totals = [a.merged_with(b) for a, b in zip(totals, part, strict=True)] if place else part
+    totals = totals or [ColumnStatistics()] * count
     if known.places:
         totals = [_joined(totals[one:two]) for one, two in pairwise([*starts, count])]
     return {path: total for (path, _), total in zip(known.leaves, totals, strict=True)}
@@ -78,27 +81,20 @@ def _joined(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
     return whole._replace(value_count=parts[0].value_count, null_count=parts[0].null_count)
 
 
-def _of_chunk(chunk: pq.ColumnChunkMetaData, leaf: FieldType | None) -> ColumnStatistics:
+def _of_chunk(chunk: pq.ColumnChunkMetaData) -> ColumnStatistics:
     statistics = chunk.statistics
-    nulls = None
-    low: Bound | None = None
-    high: Bound | None = None
-    if statistics is not None:
-        if statistics.has_null_count:
-            nulls = statistics.null_count
-        if leaf is not None and leaf.type in _RANGED and statistics.has_min_max:
-            low, high = _range(statistics, leaf)
     return ColumnStatistics(
         chunk.num_values,
-        nulls,
+        statistics.null_count if statistics is not None and statistics.has_null_count else None,
         chunk.total_compressed_size,
         chunk.total_uncompressed_size,
-        low,
-        high,
     )
 
 
-def _range(statistics: pq.Statistics, leaf: FieldType) -> tuple[Bound | None, Bound | None]:
+def _range(chunk: pq.ColumnChunkMetaData, leaf: FieldType) -> tuple[Bound | None, Bound | None]:
+    statistics = chunk.statistics
+    if leaf.type not in _RANGED or statistics is None or not statistics.has_min_max:
+        return None, None
     try:
         if leaf.type in _TIMES:
             ends: list[object] = [

@@ -18,6 +18,9 @@ class Wire(IntEnum):
     FOUR_BYTES = 5
 
 
+_WITH_NUMBER = (Wire.VARINT, Wire.COUNTED)
+
+
 class DamagedMessageError(ValueError):
     """The bytes are no protobuf message."""
 
@@ -28,38 +31,77 @@ def parts_of(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     Raises:
         DamagedMessageError: the bytes are no message.
     """
+    for number, values in values_of(message).items():
+        for value in values:
+            yield number, value
+
+
+def values_of(message: bytes) -> dict[int, list[int | bytes]]:
+    """Return the values of a message by their numbers: varints as they are, others as bytes.
+
+    Raises:
+        DamagedMessageError: the bytes are no message.
+    """
+    found: dict[int, list[int | bytes]] = {}
     position, end = 0, len(message)
     try:
         while position < end:
-            key = message[position]
-            position += 1
+            key, position = message[position], position + 1
             if key >= _MORE_FOLLOWS:
                 key, position = varint(message, position - 1)
-            match key & 7:
-                case Wire.VARINT:
-                    number = message[position]
-                    position += 1
-                    if number >= _MORE_FOLLOWS:
-                        number, position = varint(message, position - 1)
-                    yield key >> 3, number
-                    continue
-                case Wire.COUNTED:
-                    length = message[position]
-                    position += 1
-                    if length >= _MORE_FOLLOWS:
-                        length, position = varint(message, position - 1)
-                case Wire.EIGHT_BYTES:
-                    length = 8
-                case Wire.FOUR_BYTES:
-                    length = 4
-                case _:
+            start = position
+            value, position = message[position], position + 1
+            if value >= _MORE_FOLLOWS and key & 7 in _WITH_NUMBER:
+                value, position = varint(message, start)
+            if key & 7:
+                start, position = _span(key & 7, start, position, value)
+                if position > end:
                     raise DamagedMessageError
-            start, position = position, position + length
-            if position > end:
-                raise DamagedMessageError
-            yield key >> 3, message[start:position]
+                found.setdefault(key >> 3, []).append(message[start:position])
+            else:
+                found.setdefault(key >> 3, []).append(value)
     except IndexError:
         raise DamagedMessageError from None
+    return found
+
+
+def numbers_of(message: bytes) -> dict[int, int]:
+    """Return the plain numbers of a message, without looking at anything else in it.
+
+    Raises:
+        DamagedMessageError: the bytes are no message.
+    """
+    found: dict[int, int] = {}
+    position, end = 0, len(message)
+    try:
+        while position < end:
+            key, position = message[position], position + 1
+            if key >= _MORE_FOLLOWS:
+                key, position = varint(message, position - 1)
+            start = position
+            value, position = message[position], position + 1
+            if value >= _MORE_FOLLOWS and key & 7 in _WITH_NUMBER:
+                value, position = varint(message, start)
+            if key & 7:
+                _, position = _span(key & 7, start, position, value)
+            else:
+                found[key >> 3] = value
+    except IndexError:
+        raise DamagedMessageError from None
+    if position != end:
+        raise DamagedMessageError
+    return found
+
+
+def _span(wire: int, start: int, position: int, length: int) -> tuple[int, int]:
+    """Return where the bytes of a value begin and end."""
+    if wire == Wire.COUNTED:
+        return position, position + length
+    if wire == Wire.EIGHT_BYTES:
+        return start, start + 8
+    if wire == Wire.FOUR_BYTES:
+        return start, start + 4
+    raise DamagedMessageError
 
 
 def varint(message: bytes, position: int) -> tuple[int, int]:
