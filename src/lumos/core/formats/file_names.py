@@ -48,13 +48,13 @@ SUFFIXES: Final = {
 SUFFIXES_OF_ANYTHING: Final = ("txt", "dat", "data", "log")
 """Ends of names under which a table is as likely as anything else."""
 
-_READ_FROM_START: Final = (ARROW, AVRO, CSV, JSON)
+_OFTEN_PACKED: Final = (AVRO, CSV, JSON)
 
 PATTERNS: Final = tuple(
     f"*.{suffix}{codec}"
     for suffix in sorted([*SUFFIXES, *SUFFIXES_OF_ANYTHING])
     for codec in ("", *(f".{end}" for end in packed.SUFFIXES))
-    if not codec or SUFFIXES.get(suffix, CSV) in _READ_FROM_START
+    if not codec or SUFFIXES.get(suffix, CSV) in _OFTEN_PACKED
 )
 """The names of files that are looked into unless somebody says otherwise."""
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from lumos.core.errors import NotTabularError, UnreadableItemError
+from lumos.core.formats import packed
 from lumos.core.formats.facts import FileFacts
-from lumos.core.formats.reader import SUFFIXES
+from lumos.core.formats.file_names import PATTERNS, SUFFIXES
 from lumos.core.formats.tables import table_of_path
 from lumos.core.models import (
     DatasetKind,
@@ -39,14 +40,12 @@ from lumos.feature.ingestion.records import (
 if TYPE_CHECKING:
     from lumos.core.storage.port import Storage
 
-DATA_PATTERNS: Final = tuple(
-    f"*.{suffix}{codec}" for suffix in sorted(SUFFIXES) for codec in ("", ".gz", ".gzip")
-)
+DATA_PATTERNS: Final = PATTERNS
 """Names of files that are data."""
 PARQUET_PATTERNS: Final = ("*.parquet", "*.parq", "*.pq")
 
 _DATA_SUFFIXES = frozenset(f".{suffix}" for suffix in SUFFIXES)
-_CODEC_SUFFIXES = frozenset({".snappy", ".gz", ".gzip", ".zstd", ".zst", ".lz4", ".brotli"})
+_CODEC_SUFFIXES = frozenset({".brotli", *(f".{suffix}" for suffix in packed.SUFFIXES)})
 _BATCH: Final = 256
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
