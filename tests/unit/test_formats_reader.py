@@ -17,7 +17,7 @@ from pyarrow import orc
 from pyarrow import parquet as pq
 from typing_extensions import override
 
-from lumos.core.errors import UnreadableItemError
+from lumos.core.errors import NotTabularError, UnreadableItemError
 from lumos.core.formats.facts import FileFacts
 from lumos.core.formats.file_names import SUFFIXES, promise_of
 from lumos.core.formats.packed import PACKED_BYTES
@@ -194,6 +194,34 @@ def test_a_large_file_is_never_read_whole(content: bytes, name: str, most: int) 
     except UnreadableItemError as error:
         assert "is longer than" in error.message  # noqa: PT017 - only two of the files
     assert 0 < stream.taken <= most < len(content)
+
+
+class Recording(io.BytesIO):
+    """A file that knows where it was read."""
+
+    @override
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.__dict__.setdefault("places", []).append(self.tell())
+        return super().read(size)
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (b"a,b\n" + b"1,2\n" * 500_000, "a.csv"),
+        (b'{"a": 1}\n' * 200_000, "a.jsonl"),
+        (b"[" + b'{"a": 1},' * 200_000 + b"{}]", "a.json"),
+        (gzip.compress(random.Random(1).randbytes(200_000).hex("\n", 4).encode()), "a.txt.gz"),
+    ],
+    ids=["csv", "json lines", "json array", "gzip"],
+)
+def test_the_beginning_of_a_file_is_read_once_and_in_one_piece(content: bytes, name: str) -> None:
+    stream = Recording(content)
+    try:
+        read_file(stream, size=len(content), name=name)
+    except NotTabularError:
+        assert name == "a.txt.gz"
+    assert stream.__dict__["places"] == [0]
 
 
 def test_a_gzip_bomb_gives_a_sample_and_no_more() -> None:
