@@ -148,7 +148,7 @@ def test_a_bomb_gives_a_sample_and_no_more(way: str) -> None:
     assert len(packed_sample(io.BytesIO(bomb), codec, size=len(bomb), limit=999).content) == 999
 
 
-@pytest.mark.parametrize("way", ["gzip", "bzip2", "xz", "zstd", "lz4"])
+@pytest.mark.parametrize("way", ["bzip2", "xz", "zstd", "lz4"])
 def test_a_file_of_empty_members_ends(way: str) -> None:
     suffix, _, pack = PACKERS[way]
     empty = pack(b"")
