@@ -150,6 +150,11 @@ class Pipeline:
             self.written = self._work
         return FileCounts(news.same + opened, opened, news.same)
 
+    @property
+    def tables(self) -> IndexTables:
+        """All that is known after the run, of every source."""
+        return self._now
+
     def found(self) -> Iterator[BuiltDataset]:
         """Yield every dataset of the run in ascending order of URN."""
         for row in _in_order(self._datasets().select(*BuiltDataset._fields), "urn"):

@@ -47,6 +47,12 @@ class OpenSession(Protocol):
     def __call__(self, tell: Tell) -> AbstractContextManager[SparkSession]: ...
 
 
+class Inspect(Protocol):
+    """Looks at the files and datasets of a run before anything of it is published."""
+
+    def __call__(self, now: IndexTables, recorder: RunRecorder) -> None: ...
+
+
 class _Run(NamedTuple):
     """What a run is to do."""
 
@@ -55,6 +61,8 @@ class _Run(NamedTuple):
     full: bool
     under: Folders | None
     progress: Progress
+    inspect: Inspect | None = None
+    snapshot_always: bool = True
 
     @property
     def origin(self) -> Origin:
@@ -104,21 +112,32 @@ class IngestionController:
         dry_run: bool = False,
         full: bool = False,
         under: Folders | None = None,
+        inspect: Inspect | None = None,
+        snapshot_always: bool = True,
         progress: Progress = SILENT,
     ) -> IngestResult:
         """Bring the catalog up to date with the sources of the settings, or some of them.
 
         A dry run tells what would change and writes nothing. With `under`, only these folders are
-        looked into, and all else stays as it was found last.
+        looked into, and all else stays as it was found last. Without `snapshot_always`, a snapshot
+        is stored only where a contract changed.
 
         Raises:
             UsageError: there is no source, or none of that name.
             SourceError: no source at all can be scanned.
         """
-        entries = self._chosen(names)
+        entries = self.chosen(names)
         recorder = RunRecorder("ingest", started_at=self._clock())
         sources = self._sources(entries, recorder, under=under)
-        run = _Run(sources, recorder, full=full, under=under, progress=progress)
+        run = _Run(
+            sources,
+            recorder,
+            full=full,
+            under=under,
+            progress=progress,
+            inspect=inspect,
+            snapshot_always=snapshot_always,
+        )
         if dry_run:
             return self._look(run, self._look_at_catalog())
         with self._write_lock("ingest"):
@@ -140,7 +159,12 @@ class IngestionController:
         skip = str(self._state_dir().absolute())
         return scan_sources(entries, recorder, skip=skip, parallel=_PARTS_OF_A_SOURCE, under=under)
 
-    def _chosen(self, names: Sequence[str]) -> list[SourceEntry]:
+    def chosen(self, names: Sequence[str]) -> list[SourceEntry]:
+        """Return the sources of these names, or all.
+
+        Raises:
+            UsageError: there is no source, or none of that name.
+        """
         entries = list(self._entries())
         known = ", ".join(entry.name for entry in entries)
         if not entries:
@@ -161,6 +185,8 @@ class IngestionController:
         ):
             index = FileIndex(self._state_dir() / "file_index").read(spark, run.origin)
             found, scanned = self._scanned(spark, run, work=Path(work), index=index)
+            if run.inspect is not None:
+                run.inspect(scanned.pipeline.tables, run.recorder)
             found.platform = catalog
             found.plan(scanned.pipeline)
             datasets = tuple(
@@ -185,6 +211,8 @@ class IngestionController:
             pipeline = scanned.pipeline
             if not run.full and run.under is None:
                 _doubt_empty_sources(pipeline, found.scope, recorder=run.recorder)
+            if run.inspect is not None:
+                run.inspect(pipeline.tables, run.recorder)
             run.progress.stage("publishing", unit="datasets")
             earlier = self._snapshots().newest()
             target = self._target()
@@ -193,10 +221,12 @@ class IngestionController:
                 found.publish(pipeline, target.publisher)
             if pipeline.written is not None:
                 index.replace(pipeline.written, run.origin, run=f"{started:%Y%m%dT%H%M%S%f}")
-        run.progress.stage("storing the snapshot", unit="datasets")
-        snapshot = self._snapshots().create(reuse_identical=True)
+        snapshot = None
+        if run.snapshot_always or found.changes:
+            run.progress.stage("storing the snapshot", unit="datasets")
+            snapshot = self._snapshots().create(reuse_identical=True).id
         return self._result(
-            run, scanned, found=found, had_catalog=earlier is not None, snapshot=snapshot.id
+            run, scanned, found=found, had_catalog=earlier is not None, snapshot=snapshot
         )
 
     def _scanned(

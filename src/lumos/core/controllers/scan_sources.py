@@ -97,13 +97,15 @@ def scan_sources(
     failure: LumosError | None = None
     for entry in entries:
         try:
-            for storage in _storages_of(entry, skip=skip):
+            for storage in storages_of(entry, skip=skip):
+                if under is not None and storage.name not in under:
+                    continue  # another bucket of the same source
                 opened = storage.open()
                 if under is None:
                     units = opened.units(parallel)
                 else:
                     opened.check()
-                    units = [opened.below(folder) for folder in under.get(storage.name, ())]
+                    units = [opened.below(folder) for folder in under[storage.name]]
                 sources.by_name[storage.name] = ScanSource.of(storage)
                 sources.units += [(storage.name, unit) for unit in units]
         except SourceError as error:
@@ -115,7 +117,12 @@ def scan_sources(
     return sources
 
 
-def _storages_of(entry: SourceEntry, *, skip: str) -> Iterator[StorageSource]:
+def storages_of(entry: SourceEntry, *, skip: str) -> Iterator[StorageSource]:
+    """Yield where the files of a source lie.
+
+    Raises:
+        SourceError: it is no source of files.
+    """
     handler = HandlerFactory.get_handler(entry)
     if not isinstance(handler, StorageHandler):
         raise SourceError(
