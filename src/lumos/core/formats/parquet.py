@@ -72,10 +72,12 @@ def facts_of_footer(footer: bytes, *, value_ranges: bool = False) -> FileFacts:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    trailer = len(footer).to_bytes(4, "little") + MAGIC
+    content = b"".join((MAGIC, footer, len(footer).to_bytes(4, "little"), MAGIC))
+    # As ParquetFile does it, without the paths of columns, which nobody asks for.
+    reader = pq.ParquetReader()
     try:
-        with pa.BufferReader(MAGIC + footer + trailer) as reader:
-            return _facts(pq.ParquetFile(reader), value_ranges)
+        reader.open(pa.BufferReader(content))
+        return _facts(reader.metadata, content, value_ranges=value_ranges)
     except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, KeyError) as error:
         raise UnreadableItemError(_reason(error)) from error
 
@@ -104,16 +106,16 @@ def _require_magic(head: bytes) -> None:
     raise UnreadableItemError(f"it is not a Parquet file{seems}")
 
 
-def _facts(file: pq.ParquetFile, value_ranges: bool) -> FileFacts:
-    metadata = file.metadata
-    if metadata.num_rows < 0:
+def _facts(metadata: pq.FileMetaData, content: bytes, *, value_ranges: bool) -> FileFacts:
+    rows = metadata.num_rows
+    if rows < 0:
         raise UnreadableItemError("its footer is damaged: it counts less than no rows")
-    known = _known_schema(file)
+    known = _known_schema(metadata, content)
     return FileFacts(
         format=FORMAT,
         schema=known.schema,
-        rows=metadata.num_rows,
-        rows_estimate=metadata.num_rows,
+        rows=rows,
+        rows_estimate=rows,
         row_groups=metadata.num_row_groups,
         created_by=metadata.created_by or None,
         description=known.description,
@@ -123,8 +125,7 @@ def _facts(file: pq.ParquetFile, value_ranges: bool) -> FileFacts:
     )
 
 
-def _known_schema(file: pq.ParquetFile) -> KnownSchema:
-    metadata = file.metadata
+def _known_schema(metadata: pq.FileMetaData, content: bytes) -> KnownSchema:
     entries = metadata.metadata or {}
     description = _description(entries)
     geometries = _geometries(entries.get(b"geo"))
@@ -132,21 +133,31 @@ def _known_schema(file: pq.ParquetFile) -> KnownSchema:
     key = (
         metadata.num_columns,
         str(metadata.schema).partition("\n")[2],
-        _arrow_key(file, entries),
+        _arrow_key(metadata, entries),
         entries.get(SPARK_SCHEMA_KEY),
         geometries,
         description,
     )
     return _SCHEMAS.get(
-        key, lambda: new_schema(file, entries, geometries=geometries, description=description)
+        key,
+        lambda: new_schema(
+            _opened(content), entries, geometries=geometries, description=description
+        ),
     )
 
 
-def _arrow_key(file: pq.ParquetFile, entries: Mapping[bytes, bytes]) -> bytes | None:
+def _arrow_key(metadata: pq.FileMetaData, entries: Mapping[bytes, bytes]) -> bytes | None:
     """What Arrow keeps of its own schema, without what pandas adds on the rows of each file."""
     if b"pandas" in entries:
-        return bytes(file.schema_arrow.remove_metadata().serialize())
+        return bytes(metadata.schema.to_arrow_schema().remove_metadata().serialize())
     return entries.get(_ARROW_SCHEMA_KEY)
+
+
+def _opened(content: bytes) -> pq.ParquetFile:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(pa.BufferReader(content))
 
 
 def _geometries(text: bytes | None) -> frozenset[str]:

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import IntEnum
 
 _MORE_FOLLOWS = 0x80
+_VARINT, _COUNTED = 0, 2
+_WITH_NUMBER = (_COUNTED, _VARINT)
+_FIXED_LENGTHS = {1: 8, 5: 4}
+"""How many bytes a value of each kind takes, of those that do not say so themselves."""
 _LONGEST_VARINT = 63
-
-
-class Wire(IntEnum):
-    """How protobuf writes a value."""
-
-    VARINT = 0
-    EIGHT_BYTES = 1
-    COUNTED = 2
-    FOUR_BYTES = 5
-
-
-_WITH_NUMBER = (Wire.VARINT, Wire.COUNTED)
 
 
 class DamagedMessageError(ValueError):
@@ -46,20 +37,25 @@ def values_of(message: bytes) -> dict[int, list[int | bytes]]:
     position, end = 0, len(message)
     try:
         while position < end:
-            key, position = message[position], position + 1
+            key = message[position]
+            position += 1
             if key >= _MORE_FOLLOWS:
                 key, position = varint(message, position - 1)
-            start = position
-            value, position = message[position], position + 1
-            if value >= _MORE_FOLLOWS and key & 7 in _WITH_NUMBER:
-                value, position = varint(message, start)
-            if key & 7:
-                start, position = _span(key & 7, start, position, value)
-                if position > end:
-                    raise DamagedMessageError
-                found.setdefault(key >> 3, []).append(message[start:position])
+            wire = key & 7
+            if wire in _WITH_NUMBER:
+                value = message[position]
+                position += 1
+                if value >= _MORE_FOLLOWS:
+                    value, position = varint(message, position - 1)
+                if wire == _VARINT:
+                    found.setdefault(key >> 3, []).append(value)
+                    continue
             else:
-                found.setdefault(key >> 3, []).append(value)
+                value = _fixed_length(wire)
+            start, position = position, position + value
+            if position > end:
+                raise DamagedMessageError
+            found.setdefault(key >> 3, []).append(message[start:position])
     except IndexError:
         raise DamagedMessageError from None
     return found
@@ -75,17 +71,22 @@ def numbers_of(message: bytes) -> dict[int, int]:
     position, end = 0, len(message)
     try:
         while position < end:
-            key, position = message[position], position + 1
+            key = message[position]
+            position += 1
             if key >= _MORE_FOLLOWS:
                 key, position = varint(message, position - 1)
-            start = position
-            value, position = message[position], position + 1
-            if value >= _MORE_FOLLOWS and key & 7 in _WITH_NUMBER:
-                value, position = varint(message, start)
-            if key & 7:
-                _, position = _span(key & 7, start, position, value)
+            wire = key & 7
+            if wire in _WITH_NUMBER:
+                value = message[position]
+                position += 1
+                if value >= _MORE_FOLLOWS:
+                    value, position = varint(message, position - 1)
+                if wire == _VARINT:
+                    found[key >> 3] = value
+                else:
+                    position += value
             else:
-                found[key >> 3] = value
+                position += _fixed_length(wire)
     except IndexError:
         raise DamagedMessageError from None
     if position != end:
@@ -93,15 +94,10 @@ def numbers_of(message: bytes) -> dict[int, int]:
     return found
 
 
-def _span(wire: int, start: int, position: int, length: int) -> tuple[int, int]:
-    """Return where the bytes of a value begin and end."""
-    if wire == Wire.COUNTED:
-        return position, position + length
-    if wire == Wire.EIGHT_BYTES:
-        return start, start + 8
-    if wire == Wire.FOUR_BYTES:
-        return start, start + 4
-    raise DamagedMessageError
+def _fixed_length(wire: int) -> int:
+    if wire not in _FIXED_LENGTHS:
+        raise DamagedMessageError
+    return _FIXED_LENGTHS[wire]
 
 
 def varint(message: bytes, position: int) -> tuple[int, int]:
