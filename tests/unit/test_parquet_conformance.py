@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 import random
@@ -14,6 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lumos.core.formats.facts import FileFacts
 from lumos.core.formats.reader import read_file
@@ -271,3 +274,69 @@ def test_files_of_fastparquet(options: dict[str, Any], tmp_path: Path) -> None:
         frame["t"] = pd.Series(pd.date_range("2024-01-01", periods=5))
     fastparquet.write(str(path), frame, **options)
     assert_readers_agree(path)
+
+
+SIGNATURES: dict[pa.DataType, str] = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "INT8",
+    pa.uint64(): "UINT64",
+    pa.float16(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "STRING",
+    pa.large_binary(): "BINARY",
+    pa.binary(5): "BINARY(5)",
+    pa.decimal128(5, 0): "DECIMAL(5,0)",
+    pa.decimal256(70, 3): "DECIMAL(70,3)",
+    pa.date32(): "DATE",
+    pa.time32("ms"): "TIME(ms)",
+    pa.time64("ns"): "TIME(ns)",
+    pa.timestamp("ms", "UTC"): "TIMESTAMP(ms,UTC)",
+    pa.timestamp("ns"): "TIMESTAMP_NTZ(ns)",
+    pa.uuid(): "UUID",
+    pa.json_(): "JSON",
+}
+
+
+def _nest(inner: st.SearchStrategy[tuple[pa.DataType, str]]) -> Any:
+    def struct(members: list[tuple[tuple[pa.DataType, str], bool]]) -> tuple[pa.DataType, str]:
+        fields = [
+            pa.field(f"f{number}", kind, nullable=nullable)
+            for number, ((kind, _), nullable) in enumerate(members)
+        ]
+        inside = ", ".join(f"f{number}: {name}" for number, ((_, name), _) in enumerate(members))
+        return pa.struct(fields), f"STRUCT<{inside}>"
+
+    members = st.lists(st.tuples(inner, st.booleans()), min_size=1, max_size=3)
+    return (
+        inner.map(lambda one: (pa.list_(one[0]), f"ARRAY<{one[1]}>"))
+        | inner.map(lambda one: (pa.map_(pa.string(), one[0]), f"MAP<STRING, {one[1]}>"))
+        | members.map(struct)
+    )
+
+
+arrow_kinds = st.recursive(st.sampled_from(list(SIGNATURES.items())), _nest, max_leaves=6)
+
+
+@given(
+    st.lists(st.tuples(arrow_kinds, st.booleans()), min_size=1, max_size=5),
+    st.booleans(),
+    st.booleans(),
+)
+def test_every_type_of_parquet_is_read_as_it_was_written(
+    columns: list[tuple[tuple[pa.DataType, str], bool]], compliant: bool, with_schema: bool
+) -> None:
+    schema = pa.schema(
+        [
+            pa.field(f"c{number}", kind, nullable=nullable)
+            for number, ((kind, _), nullable) in enumerate(columns)
+        ]
+    )
+    sink = io.BytesIO()
+    with pq.ParquetWriter(
+        sink, schema, use_compliant_nested_type=compliant, store_schema=with_schema
+    ):
+        pass
+    facts = read_file(sink, size=len(sink.getvalue()), name="a.parquet")
+    found = [(field.signature(), field.nullable) for field in facts.schema.fields]
+    assert found == [(signature, nullable) for (_, signature), nullable in columns]
+    assert len(facts.columns) == pq.read_metadata(sink).num_columns
