@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from azurite_server import AzuriteServer
+    from hdfs_cluster import HdfsCluster
     from s3_server import Bucket, S3Server
 
 # An archive that is there saves seconds, but a test run leaves no process behind to make one.
@@ -34,6 +36,8 @@ settings.register_profile("full", parent=settings.get_profile("default"), max_ex
 settings.load_profile("full" if FULL_SIZE else "default")
 
 MARKER_OF_FIXTURE = {
+    "azurite": "service",
+    "hdfs_cluster": "service",
     "s3_server": "storage",
     "postgres_url": "postgres",
     "spark": "spark",
@@ -89,10 +93,28 @@ def s3_bucket(s3_server: S3Server) -> Iterator[Bucket]:
     """An empty bucket of this test alone; nothing was counted yet and nothing fails."""
     from s3_server import Bucket
 
-    bucket = Bucket(s3_server, f"lake-{uuid.uuid4().hex}")
+    bucket = Bucket(s3_server, f"lake{uuid.uuid4().hex}")
     s3_server.requests.clear()
     yield bucket
     s3_server.faults.clear()
+
+
+@pytest.fixture(scope="session")
+def azurite() -> Iterator[AzuriteServer]:
+    """Azurite, the emulator of Azure Blob Storage."""
+    from azurite_server import running_azurite
+
+    with running_azurite() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def hdfs_cluster() -> Iterator[HdfsCluster]:
+    """A real namenode with a real datanode."""
+    from hdfs_cluster import running_hdfs
+
+    with running_hdfs() as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="session")

@@ -108,14 +108,14 @@ class Bucket:
             Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION}
         )
 
-    def put(self, key: str, body: bytes = b"") -> None:
-        self._client.put_object(Bucket=self.name, Key=key, Body=body)
+    def put(self, key: str, body: bytes = b"", *, acl: str = "private") -> None:
+        self._client.put_object(Bucket=self.name, Key=key, Body=body, ACL=acl)
 
-    def put_folder(self, folder: Path) -> None:
+    def put_folder(self, folder: Path, *, acl: str = "private") -> None:
         """Store every file of a local folder under its relative path."""
         for path in sorted(folder.rglob("*")):
             if path.is_file():
-                self.put(path.relative_to(folder).as_posix(), path.read_bytes())
+                self.put(path.relative_to(folder).as_posix(), path.read_bytes(), acl=acl)
 
     def remove(self) -> None:
         for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=self.name):
@@ -148,7 +148,7 @@ def running_s3() -> Iterator[S3Server]:
         env={**os.environ, "MOTO_ALLOW_NONEXISTENT_REGION": "true"},
     )
     try:
-        _wait(port, process)
+        wait_for(port, process)
         with proxied(f"http://127.0.0.1:{port}") as server:
             yield server
     finally:
@@ -162,7 +162,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a server takes connections."""
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         try:
@@ -171,7 +172,7 @@ def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
             time.sleep(0.05)
         else:
             return
-    raise RuntimeError("the S3 server did not start")
+    raise RuntimeError("the server did not start")
 
 
 @contextmanager

@@ -175,7 +175,7 @@ def _settings_models(
 
 
 def _settings_of_source(kind: str) -> type[BaseModel]:
-    return HandlerFactory.get_handler({"type": kind, "name": kind, "path": "."}).settings_model
+    return HandlerFactory.settings_model(kind)
 
 
 def _keys_of(model: type[BaseModel]) -> list[str]:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typing_extensions import override
 
+from azurite_server import ACCOUNT, AzuriteServer
+from hdfs_cluster import HdfsCluster
 from lumos.core.models import Urn
 from lumos.feature.ingestion.handlers.factory import BUILT_IN, AnyHandler
 from lumos.feature.ingestion.handlers.local import LocalHandler, LocalSettings
 from lumos.feature.ingestion.records import ScanRecord, ScanUnit, UnreadableItem
 from lumos.testing.handler_contract import HandlerContract, SourceCase
+from s3_server import Bucket
 
 
 def small_lake(folder: Path) -> frozenset[str]:
@@ -60,8 +65,80 @@ class TestParquet(HandlerContract):
         return parquet_case(tmp_path / "lake", "parquet")
 
 
+def stored_case(
+    source_type: str, root: tuple[str, ...], folder: Path, config: dict[str, Any]
+) -> SourceCase:
+    """Return the case of the small lake in a storage, from the folder that was stored there."""
+    names = ("orders.parquet", "raw/events.parquet", "raw/ünï köd.pq")
+    return SourceCase(
+        config={"type": source_type, "name": "lake", **config},
+        datasets=frozenset(str(Urn.of(source_type, *root, *name.split("/"))) for name in names),
+        broken_item="raw/broken.parquet",
+    )
+
+
+class TestS3(HandlerContract):
+    source_type: ClassVar = "s3"
+
+    @pytest.fixture
+    @override
+    def source(self, tmp_path: Path, s3_bucket: Bucket) -> SourceCase:
+        small_lake(tmp_path)
+        s3_bucket.put_folder(tmp_path)
+        case = stored_case("s3", (s3_bucket.name,), tmp_path, s3_bucket.settings())
+        return replace(case, missing={"bucket": "no-such-bucket-of-lumos"})
+
+
+class TestGcs(HandlerContract):
+    """Google's XML interface has the requests of S3; no emulator in a wheel has it."""
+
+    source_type: ClassVar = "gcs"
+
+    @pytest.fixture
+    @override
+    def source(self, tmp_path: Path, s3_bucket: Bucket) -> SourceCase:
+        small_lake(tmp_path)
+        s3_bucket.put_folder(tmp_path, acl="public-read")
+        config = {
+            "bucket": s3_bucket.name,
+            "endpoint_url": s3_bucket.server.url,
+            "anonymous": True,
+        }
+        case = stored_case("gcs", (s3_bucket.name,), tmp_path, config)
+        return replace(case, missing={"bucket": "no-such-bucket-of-lumos"})
+
+
+class TestAzure(HandlerContract):
+    source_type: ClassVar = "azure"
+
+    @pytest.fixture
+    @override
+    def source(self, tmp_path: Path, azurite: AzuriteServer) -> SourceCase:
+        small_lake(tmp_path)
+        container = f"lake-{uuid.uuid4().hex}"
+        azurite.create(container)
+        azurite.put_folder(container, tmp_path)
+        case = stored_case("azure", (ACCOUNT, container), tmp_path, azurite.settings(container))
+        return replace(case, missing={"container": "no-such-container"})
+
+
+class TestHdfs(HandlerContract):
+    source_type: ClassVar = "hdfs"
+
+    @pytest.fixture
+    @override
+    def source(self, tmp_path: Path, hdfs_cluster: HdfsCluster) -> SourceCase:
+        small_lake(tmp_path)
+        root = f"lake-{uuid.uuid4().hex}"
+        hdfs_cluster.put_folder(root, tmp_path)
+        config = {"namenode": hdfs_cluster.namenode, "prefixes": [f"/{root}/"]}
+        case = stored_case("hdfs", ("127.0.0.1", root), tmp_path, config)
+        return replace(case, missing={"prefixes": ["nowhere"]})
+
+
 def test_every_built_in_source_type_has_a_contract_case() -> None:
-    cases = {case.source_type for case in (TestLocal, TestParquet)}
+    classes = (TestLocal, TestParquet, TestS3, TestGcs, TestAzure, TestHdfs)
+    cases = {case.source_type for case in classes}
     assert set(BUILT_IN) == cases, "add a subclass of HandlerContract for the new source type"
 
 

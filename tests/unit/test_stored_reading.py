@@ -216,6 +216,7 @@ def test_tables_are_read_through_the_parent_and_mixed_with_files(tmp_path: Path)
     for path, content in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(content)
+        os.utime(tmp_path / path, ns=(7_000, 7_000))
     local = LocalSource(name="lake", path=str(tmp_path)).open()
     assert list(read_items(items, local))[:2] == [file, table]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
@@ -111,3 +111,13 @@ def sort_key(folder: str) -> str:
 
 def _name(prefix: str) -> str:
     return prefix.rpartition("/")[2]
+
+
+def distinct(prefixes: Iterable[str]) -> tuple[str, ...]:
+    """Return prefixes without slashes at their ends, and without those that lie in others."""
+    clean = sorted({prefix.strip("/") for prefix in prefixes} or {""}, key=sort_key)
+    kept: list[str] = []
+    for prefix in clean:
+        if not any(above == "" or f"{prefix}/".startswith(f"{above}/") for above in kept):
+            kept.append(prefix)
+    return tuple(kept)

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from lumos.core.errors import SourceError
 from lumos.core.storage.object_errors import Problem, RefusedError, problem_of, problem_of_code
-from lumos.core.storage.object_storage import Entry, ObjectSource, Target
+from lumos.core.storage.object_storage import Entry, ObjectAccess, ObjectSource, Target
 
 if TYPE_CHECKING:
     from boto3.session import Session
@@ -34,23 +34,41 @@ _NO_CREDENTIALS: Final = Problem(
 _ROLE_HINT: Final = "check role_arn, external_id and who may assume the role"
 
 
-class S3Source(ObjectSource):
-    """A bucket of S3, or of a storage that speaks its protocol."""
+class S3Access(ObjectAccess):
+    """How to get at buckets of S3."""
 
-    bucket: str = Field(min_length=1)
-    endpoint_url: str | None = None
-    region: str | None = None
-    anonymous: bool = False
-    profile: str | None = None
-    access_key_id: SecretStr | None = None
-    secret_access_key: SecretStr | None = None
-    session_token: SecretStr | None = None
-    role_arn: str | None = None
-    external_id: SecretStr | None = None
-    sts_endpoint_url: str | None = None
-    requester_pays: bool = False
-    addressing_style: Literal["path", "virtual"] | None = None
-    ca_bundle: str | None = None
+    endpoint_url: str | None = Field(
+        default=None, description="Where a storage other than AWS is, such as `https://minio:9000`."
+    )
+    region: str | None = Field(default=None, description="The region of the bucket.")
+    anonymous: bool = Field(default=False, description="Ask without credentials: public buckets.")
+    profile: str | None = Field(
+        default=None, description="A profile of the AWS configuration on this machine."
+    )
+    access_key_id: SecretStr | None = Field(default=None, description="Half of a key pair.")
+    secret_access_key: SecretStr | None = Field(default=None, description="The other half.")
+    session_token: SecretStr | None = Field(
+        default=None, description="Goes with keys that are valid for a time."
+    )
+    role_arn: str | None = Field(
+        default=None, description="A role to assume with the credentials found."
+    )
+    external_id: SecretStr | None = Field(
+        default=None, description="What the owner of the role asks for."
+    )
+    sts_endpoint_url: str | None = Field(
+        default=None, description="Where roles are assumed, if not at AWS."
+    )
+    requester_pays: bool = Field(
+        default=False, description="Agree to pay for requests to a requester-pays bucket."
+    )
+    addressing_style: Literal["path", "virtual"] | None = Field(
+        default=None,
+        description="Whether the bucket goes into the path or the host name; `path` for endpoints.",
+    )
+    ca_bundle: str | None = Field(
+        default=None, description="A file of certificates to trust, besides the system's."
+    )
 
     @model_validator(mode="after")
     def _keys_go_together(self) -> Self:
@@ -59,6 +77,12 @@ class S3Source(ObjectSource):
         if self.anonymous and (self.access_key_id or self.profile or self.role_arn):
             raise ValueError("anonymous takes no keys, profile or role")
         return self
+
+
+class S3Source(ObjectSource, S3Access):
+    """A bucket of S3, or of a storage that speaks its protocol."""
+
+    bucket: str = Field(min_length=1)
 
     @property
     @override

@@ -19,8 +19,12 @@ AnyHandler: TypeAlias = BaseIngestionHandler[Any]
 
 _HANDLERS = "lumos.feature.ingestion.handlers"
 BUILT_IN: Mapping[str, str] = {
+    "azure": f"{_HANDLERS}.azure:AzureHandler",
+    "gcs": f"{_HANDLERS}.gcs:GcsHandler",
+    "hdfs": f"{_HANDLERS}.hdfs:HdfsHandler",
     "local": f"{_HANDLERS}.local:LocalHandler",
     "parquet": f"{_HANDLERS}.parquet:ParquetHandler",
+    "s3": f"{_HANDLERS}.s3:S3Handler",
 }
 
 
@@ -53,6 +57,15 @@ class HandlerFactory:
             handler.settings_model, raw, where=f"source '{entry.name}'"
         )
         return handler(settings)
+
+    @classmethod
+    def settings_model(cls, source_type: str) -> type[SourceSettings]:
+        """Return what the settings of a source type must look like.
+
+        Raises:
+            UnknownNameError: no handler of that type is registered.
+        """
+        return cls._registry.load(source_type).settings_model
 
     @classmethod
     def register(cls, source_type: str, handler: type[AnyHandler] | str) -> None:

@@ -30,7 +30,7 @@ class LocalHandler(StorageHandler[LocalSettings]):
             LocalSource(
                 name=self.name,
                 path=os.path.abspath(self.settings.path.expanduser()),
-                patterns=self.settings.file_patterns,
+                patterns=self.settings.patterns,
                 exclude=self.settings.exclude,
             ),
         )

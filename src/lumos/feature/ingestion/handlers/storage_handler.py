@@ -27,13 +27,18 @@ class FileSettings(SourceSettings):
     """Which files of a storage to read."""
 
     file_patterns: tuple[str, ...] = Field(
-        default=DATA_PATTERNS,
-        min_length=1,
-        description="Names to read, such as `*.parquet`; one with a slash fits the whole path.",
+        default=(),
+        description="Names to read, such as `*.parquet`; one with a slash fits the whole path. "
+        "Where none is given, every known format.",
     )
     exclude: tuple[str, ...] = Field(
         default=(), description="Names or paths, of files or folders, to leave out."
     )
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The names to read, those of every known format where none is given."""
+        return self.file_patterns or DATA_PATTERNS
 
 
 S = TypeVar("S", bound=SourceSettings)

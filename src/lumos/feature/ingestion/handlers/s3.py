@@ -1,0 +1,28 @@
+"""Files in S3, or in a storage that speaks its protocol."""
+
+from __future__ import annotations
+
+from typing_extensions import override
+
+from lumos.core.storage.s3 import S3Access, S3Source
+from lumos.feature.ingestion.handlers.object_settings import BucketSettings, shared_values
+from lumos.feature.ingestion.handlers.storage_handler import StorageHandler
+
+
+class S3Settings(S3Access, BucketSettings):
+    """Which files of which buckets to read, and how to get at them."""
+
+
+class S3Handler(StorageHandler[S3Settings]):
+    """Reads files of S3 buckets."""
+
+    source_type = "s3"
+    settings_model = S3Settings
+
+    @override
+    def storages(self) -> tuple[S3Source, ...]:
+        shared = shared_values(self.settings, S3Access)
+        return tuple(
+            S3Source(name=name, bucket=bucket, **shared)
+            for name, bucket in self.settings.named_buckets().items()
+        )
