@@ -19,6 +19,7 @@ _LOG_FOLDERS: Final = {
 """Hidden folders in which table formats keep their logs, and what below them matters."""
 _WILD: Final = frozenset("*?[")
 _MANY_FOLDERS: Final = 4096
+_MOST_EXTENSIONS: Final = 2
 
 
 class Folder(Enum):
@@ -43,7 +44,9 @@ class Selection:
     ) -> None:
         lowered = [pattern.lower() for pattern in patterns]
         simple = [pattern[1:] for pattern in lowered if _is_suffix(pattern)]
-        self._suffixes = tuple(simple)
+        # Most patterns are endings such as `.csv.gz`: a look-up for each file, however many.
+        self._endings = frozenset(each for each in simple if _is_ending(each))
+        self._suffixes = tuple(each for each in simple if not _is_ending(each))
         self._patterns = tuple(pattern for pattern in lowered if not _is_suffix(pattern))
         self._exclude = tuple(pattern.lower().strip("/") for pattern in exclude)
         self._logs = logs
@@ -69,6 +72,12 @@ class Selection:
             return not lowered.endswith(_TEMPORARY_SUFFIXES)
         if not name or is_hidden(name) or self._excluded(path):
             return False
+        last = lowered.rfind(".")
+        if last >= 0 and (
+            lowered[last:] in self._endings
+            or lowered[lowered.rfind(".", 0, last) :] in self._endings
+        ):
+            return True
         if lowered.endswith(self._suffixes) or matches(path, self._patterns):
             return True
         return self._logs and table_of_path(path) is not None
@@ -76,9 +85,7 @@ class Selection:
     def _folder(self, path: str) -> Folder:
         above, _, name = path.rpartition("/")
         parent = self.folder(above)
-        if parent is Folder.HIDDEN and not self._is_log(path):
-            return Folder.HIDDEN
-        if self._excluded(path):
+        if parent is Folder.HIDDEN or self._excluded(path):
             return Folder.HIDDEN
         if parent is Folder.PLAIN and not is_hidden(name):
             return Folder.PLAIN
@@ -113,6 +120,11 @@ def is_hidden(name: str) -> bool:
     if lowered.startswith(".") or lowered.endswith(_TEMPORARY_SUFFIXES):
         return True
     return lowered.startswith("_") and "=" not in lowered  # `_day=1` is a partition
+
+
+def _is_ending(suffix: str) -> bool:
+    """Tell whether a suffix is one extension or two, so that a name either ends with it or not."""
+    return suffix.startswith(".") and suffix.count(".") <= _MOST_EXTENSIONS
 
 
 def _is_suffix(pattern: str) -> bool:
