@@ -31,7 +31,9 @@ def in_scope(scope: Scope) -> Column:
         path = F.lit(False)
         for folder in folders:
             # A table goes by the path of its own folder.
-            inside = F.startswith(F.col("path"), F.lit(folder + b"/")) | (F.col("path") == folder)
+            inside = F.startswith(F.col("path"), F.lit(folder + b"/")) | (
+                F.col("path") == F.lit(folder)
+            )
             path = path | inside if folder else F.lit(True)
         is_inside = is_inside | ((F.col("source") == source) & path)
     return is_inside
