@@ -42,6 +42,7 @@ ACTED_ON = (
     "database_url",
     "state_dir",
     "snapshots.path",
+    "watch",
 )
 EXIT_CODES = {
     0: "done; items that could not be read are named in the report",

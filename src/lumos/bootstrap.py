@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from lumos.core.controllers.demo_controller import DemoController
     from lumos.core.controllers.engine_controller import EngineController
     from lumos.core.controllers.import_controller import ImportController
-    from lumos.core.controllers.ingestion_controller import IngestionController
+    from lumos.core.controllers.ingestion_controller import IngestionController, OpenSession
     from lumos.core.controllers.people_controller import PeopleController
     from lumos.core.controllers.publishing import Publisher
     from lumos.core.controllers.report_controller import ReportController
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.controllers.system_controller import SystemController
+    from lumos.core.controllers.watch_controller import WatchController
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.run_report import RunReport
     from lumos.core.settings import LumosSettings, SourceEntry
@@ -188,6 +189,21 @@ class Application:
 
     @cached_property
     def ingestion(self) -> IngestionController:
+        return self._ingestion_on(self._spark_session)
+
+    @cached_property
+    def watching(self) -> WatchController:
+        from lumos.core.controllers.watch_controller import WatchController
+
+        return WatchController(
+            ingestion_on=self._ingestion_on,
+            open_session=self._spark_session,
+            settings=lambda: self.settings.watch,
+            state_dir=lambda: self.state_dir,
+            clock=self._clock,
+        )
+
+    def _ingestion_on(self, open_session: OpenSession) -> IngestionController:
         from lumos.core.controllers.import_controller import ImportTarget
         from lumos.core.controllers.ingestion_controller import IngestionController
         from lumos.core.store.history import HistoryRepository
@@ -198,7 +214,7 @@ class Application:
 
         return IngestionController(
             entries=lambda: self.settings.sources,
-            open_session=self._spark_session,
+            open_session=open_session,
             target=target,
             look_at_catalog=self._catalog_if_any,
             snapshots=lambda: self.snapshots,

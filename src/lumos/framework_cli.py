@@ -32,6 +32,7 @@ COMMANDS = (
         "discover", _SOURCES, "Find the datasets below a folder.", f"{_CLI}.ingest:discover"
     ),
     LazyCommand("ingest", _SOURCES, "Scan the sources on Spark.", f"{_CLI}.ingest:ingest"),
+    LazyCommand("watch", _SOURCES, "Keep the catalog current from events.", f"{_CLI}.watch:watch"),
     LazyCommand("engine", _SOURCES, "Keep Spark warm on this machine.", f"{_CLI}.engine:app"),
     LazyCommand("search", _LOOK, "Find datasets by words.", f"{_CLI}.look:search"),
     LazyCommand("show", _LOOK, "Show all that is known of a dataset.", f"{_CLI}.look:show"),

@@ -17,7 +17,7 @@ from lumos.core.models import (
 )
 from lumos.core.models.base import CanonicalModel
 from lumos.core.platform.interface import SearchPage
-from lumos.core.run_report import RunReport
+from lumos.core.run_report import ItemOutcome, RunReport
 from lumos.core.store.manifest import SnapshotInfo, VerifyReport
 from lumos.feature.extraction.catalog_report import CatalogReport
 
@@ -249,6 +249,37 @@ class IngestResult(RunReport):
         return RunReport(**{name: getattr(self, name) for name in RunReport.model_fields})
 
 
+class WatchRefresh(_Result):
+    """One refresh of the catalog by `lumos watch`, or what kept it from one."""
+
+    reason: Literal["start", "events", "listing"] = Field(
+        description="What led to it: the beginning, events, or a listing of everything."
+    )
+    started_at: datetime
+    finished_at: datetime
+    events: int = Field(description="How many events were gathered for it.")
+    folders: dict[str, tuple[str, ...]] = Field(
+        description="The folders looked into, by source; `/` is all of it."
+    )
+    files: FileTotals | None = None
+    datasets: DatasetCounts | None = None
+    changes: tuple[ReportedChange, ...] = ()
+    versions: tuple[NewVersion, ...] = ()
+    snapshot: str | None = Field(
+        default=None, description="The snapshot stored, where a contract changed."
+    )
+    failed: tuple[ItemOutcome, ...] = Field(
+        default=(), description="Files and sources that could not be read, and were not named yet."
+    )
+    warnings: tuple[str, ...] = Field(default=(), description="What people should know besides.")
+    error: ErrorDetail | None = Field(
+        default=None, description="Why the refresh failed; nothing was changed by it."
+    )
+    retry_seconds: float | None = Field(
+        default=None, description="After how long a failed refresh is tried again."
+    )
+
+
 class DemoResult(_Result):
     """What the demo did, and where it lies."""
 
@@ -317,6 +348,7 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "import": ImportResult,
     "diff": DiffResult,
     "ingest": IngestResult,
+    "watch": WatchRefresh,
     "report": CatalogReport,
     "run-report": RunReport,
     "run": ChainResult,

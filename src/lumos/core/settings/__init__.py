@@ -22,6 +22,7 @@ from lumos.core.settings.models import SnapshotStoreSettings as SnapshotStoreSet
 from lumos.core.settings.models import SourceEntry as SourceEntry
 from lumos.core.settings.models import SparkSettings as SparkSettings
 from lumos.core.settings.models import StorageRates as StorageRates
+from lumos.core.settings.models import WatchSettings as WatchSettings
 from lumos.core.settings.problems import InvalidSettingsError as InvalidSettingsError
 from lumos.core.settings.problems import SettingsProblem as SettingsProblem
 from lumos.core.settings.raw import Origin as Origin

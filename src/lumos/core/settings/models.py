@@ -270,6 +270,23 @@ class SnapshotStoreSettings(SettingsModel):
         return self
 
 
+class WatchSettings(SettingsModel):
+    """How `lumos watch` gathers events."""
+
+    quiet_seconds: float = Field(
+        default=2, ge=0, le=3600, description="A refresh begins when it was quiet for so long."
+    )
+    longest_seconds: float = Field(
+        default=10, ge=0, le=3600, description="It begins so long after the first event at latest."
+    )
+    list_minutes: float = Field(
+        default=60,
+        ge=0,
+        description="So often all is listed, for events that were lost and for sources that tell "
+        "none; 0 is never.",
+    )
+
+
 class LumosSettings(SettingsModel):
     """Everything that can be set for a project; `lumos.yaml` in memory."""
 
@@ -318,6 +335,9 @@ class LumosSettings(SettingsModel):
     state_dir: Path = Field(default=Path(".lumos"), description="Folder of state and snapshots.")
     snapshots: SnapshotStoreSettings = Field(
         default=SnapshotStoreSettings(), description="Where snapshots are kept."
+    )
+    watch: WatchSettings = Field(
+        default=WatchSettings(), description="How `lumos watch` gathers events."
     )
 
     _file: Path | None = PrivateAttr(default=None)

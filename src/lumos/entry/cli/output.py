@@ -80,6 +80,14 @@ def print_json(document: JsonValue) -> None:
         typer.echo(content)
 
 
+def print_json_line(document: JsonValue) -> None:
+    """Print one JSON document on a line of its own, for programs that read line by line."""
+    import orjson
+
+    with writing_output():
+        typer.echo(orjson.dumps(document))
+
+
 def print_line(text: str = "") -> None:
     """Print text for people; what would steer their terminal is spelt out."""
     _echo(printable(text))

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from pydantic import Field
 from typing_extensions import override
 
+from lumos.core.settings import SettingsModel
 from lumos.core.storage.s3 import S3Access, S3Source
 from lumos.feature.ingestion.handlers.object_settings import BucketSettings, shared_values
 from lumos.feature.ingestion.handlers.storage_handler import StorageHandler
 
 
+class S3Events(SettingsModel):
+    """Where S3 tells what happens to the objects of a bucket."""
+
+    queue_url: str = Field(
+        pattern=r"^https?://[^/]+/.+",
+        description="The SQS queue that gets the notifications of the bucket.",
+    )
+
+
 class S3Settings(S3Access, BucketSettings):
     """Which files of which buckets to read, and how to get at them."""
+
+    events: S3Events | None = Field(
+        default=None,
+        description="`queue_url`: the SQS queue with notifications of the bucket, for watching.",
+    )
 
 
 class S3Handler(StorageHandler[S3Settings]):

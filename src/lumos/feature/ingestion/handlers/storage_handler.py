@@ -34,6 +34,18 @@ class FileSettings(SourceSettings):
     exclude: tuple[str, ...] = Field(
         default=(), description="Names or paths, of files or folders, to leave out."
     )
+    partitioning_format: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Folders of a partition, such as `year=%Y/month=%m/day=%d`, "
+        "for `--run-timestamp`.",
+    )
+    partition_delay: str | None = Field(
+        default=None,
+        pattern=r"^[0-9]{1,6}[mhd]$",
+        description="How long after its end a partition may come, such as `90m`, `6h` or `2d`; "
+        "later is late. Without, none is.",
+    )
 
     @property
     def patterns(self) -> tuple[str, ...]:

@@ -1,0 +1,295 @@
+"""Watching: events of the sources lead to refreshes of the folders that they are about."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from lumos.core.controllers.results import ErrorDetail, WatchRefresh
+from lumos.core.controllers.scan_sources import storages_of
+from lumos.core.controllers.warm_session import WarmSession
+from lumos.core.errors import ConfigurationError, InputUnreadableError, LumosError, UsageError
+from lumos.core.storage.local import LocalSource
+from lumos.core.storage.s3 import S3Source
+from lumos.feature.ingestion.handlers.factory import HandlerFactory
+from lumos.feature.ingestion.handlers.s3 import S3Settings
+from lumos.feature.watching.folders import EVERYTHING, fewest
+from lumos.feature.watching.inbox import Gathered, Inbox
+from lumos.feature.watching.local_events import LocalEvents
+from lumos.feature.watching.queue_events import QueueEvents
+
+if TYPE_CHECKING:
+    import threading
+    from pathlib import Path
+
+    from lumos.core.controllers.ingestion_controller import (
+        IngestionController,
+        OpenSession,
+        Tell,
+    )
+    from lumos.core.controllers.publishing import Clock
+    from lumos.core.controllers.results import IngestResult
+    from lumos.core.controllers.scan_sources import Folders
+    from lumos.core.run_report import ItemOutcome
+    from lumos.core.settings import SourceEntry, WatchSettings
+    from lumos.core.storage.port import StorageSource
+
+Reason = Literal["start", "events", "listing"]
+OnRefresh = Callable[[WatchRefresh], None]
+
+_LOOK_AT_STOP_SECONDS: Final = 0.2
+_FIRST_PAUSE: Final = 2.0
+_LONGEST_PAUSE: Final = 300.0
+_SECONDS_PER_MINUTE: Final = 60
+
+
+class WatchController:
+    """What `lumos watch` does."""
+
+    def __init__(
+        self,
+        *,
+        ingestion_on: Callable[[OpenSession], IngestionController],
+        open_session: OpenSession,
+        settings: Callable[[], WatchSettings],
+        state_dir: Callable[[], Path],
+        clock: Clock,
+    ) -> None:
+        self._ingestion_on = ingestion_on
+        self._open_session = open_session
+        self._settings = settings
+        self._state_dir = state_dir
+        self._clock = clock
+
+    def watch(
+        self,
+        *,
+        names: Sequence[str] = (),
+        once: bool = False,
+        listing: bool = True,
+        stop: threading.Event,
+        on_refresh: OnRefresh,
+        tell: Tell,
+    ) -> None:
+        """Keep the catalog current until told to stop.
+
+        It begins with an ordinary ingest, so that nothing is missed of what happened before. Then
+        each refresh looks into the folders that events are about. What fails is tried again.
+
+        Args:
+            names: the sources to watch; all of the settings if none is given.
+            once: end after the first ingest and a refresh for what waits in queues.
+            listing: whether to begin with an ordinary ingest; without, events alone lead to looks.
+            stop: ends the watch, after the refresh that is running.
+            on_refresh: is told of each refresh.
+            tell: is told in a line what is watched and how.
+
+        Raises:
+            UsageError: there is no source, or none of that name.
+            ConfigurationError: the settings cannot be used.
+            LumosError: with `once`, what the only try failed of.
+        """
+        settings = self._settings()
+        inbox = Inbox(quiet=settings.quiet_seconds, longest=settings.longest_seconds)
+        with WarmSession(self._open_session) as session, ExitStack() as running:
+            ingestion = self._ingestion_on(session)
+            sources = _watched(ingestion.chosen(names), skip=str(self._state_dir().absolute()))
+            run = _Watch(ingestion, sources, inbox, on_refresh=on_refresh, clock=self._clock)
+            queues = _queues(sources, inbox)
+            if once:
+                if listing:
+                    run.refresh(run.everything(), "start")
+                for queue in queues:
+                    queue.drain()
+                if waiting := inbox.take_all():
+                    run.refresh(waiting, "events")
+                return
+            for source in sources:
+                if isinstance(source.storage, LocalSource):
+                    events = LocalEvents(source.storage, inbox)
+                    running.enter_context(events.running())
+            for queue in queues:
+                running.enter_context(queue.running())
+            tell(_introduction(sources, list_minutes=settings.list_minutes))
+            run.until(stop, listing=listing, list_minutes=settings.list_minutes)
+
+
+class _Watched(NamedTuple):
+    """A storage of a source, and the queue that tells of it."""
+
+    entry: str
+    storage: StorageSource
+    queue_url: str | None
+
+
+@dataclass
+class _Watch:
+    """One watch while it runs."""
+
+    ingestion: IngestionController
+    sources: Sequence[_Watched]
+    inbox: Inbox
+    on_refresh: OnRefresh
+    clock: Clock
+    _failures: int = 0
+    _known_failed: set[tuple[str, str | None]] = field(default_factory=set)
+
+    def everything(self) -> Gathered:
+        """Return what asks for a look at all of every source."""
+        return Gathered(folders={source.storage.name: {EVERYTHING} for source in self.sources})
+
+    def until(self, stop: threading.Event, *, listing: bool, list_minutes: float) -> None:
+        """Deal with events, and list everything from time to time, until told to stop."""
+        gathered = self.everything() if listing else None
+        reason: Reason = "start"
+        next_listing = self._next_listing(list_minutes)
+        while not stop.is_set():
+            if gathered is None and time.monotonic() >= next_listing:
+                gathered, reason = self.everything(), "listing"
+                next_listing = self._next_listing(list_minutes)
+            if gathered is not None:
+                self._try(gathered, reason)
+            else:
+                self.inbox.wait(_LOOK_AT_STOP_SECONDS)
+            gathered, reason = self.inbox.take(), "events"
+
+    def refresh(self, gathered: Gathered, reason: Reason) -> None:
+        """Look into the folders, and tell whoever sent the events that they are dealt with.
+
+        Raises:
+            LumosError: nothing was changed; whoever sent the events was told nothing.
+        """
+        folders = {name: fewest(found) for name, found in gathered.folders.items() if found}
+        whole = [name for name, found in folders.items() if found == (EVERYTHING,)]
+        if whole:
+            self._look(whole, None, gathered=gathered, reason=reason)
+        if parts := {name: found for name, found in folders.items() if name not in whole}:
+            self._look(list(parts), parts, gathered=gathered, reason=reason)
+        if not folders and gathered.problems:
+            self._tell_problems(gathered, reason)
+        for acknowledge in gathered.acknowledgements:
+            acknowledge()
+
+    def _try(self, gathered: Gathered, reason: Reason) -> None:
+        started = self.clock()
+        try:
+            self.refresh(gathered, reason)
+        except (UsageError, ConfigurationError):
+            raise  # no other try will help
+        except (LumosError, OSError) as error:
+            pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**self._failures)
+            self._failures += 1
+            told = error if isinstance(error, LumosError) else _told(error)
+            self.on_refresh(
+                WatchRefresh(
+                    reason=reason,
+                    started_at=started,
+                    finished_at=self.clock(),
+                    events=gathered.events,
+                    folders=_shown(gathered.folders),
+                    warnings=tuple(gathered.problems),
+                    error=ErrorDetail.model_validate(told.as_json()),
+                    retry_seconds=pause,
+                )
+            )
+            self.inbox.put_back(gathered, pause=pause)
+        else:
+            self._failures = 0
+
+    def _look(
+        self, names: Sequence[str], under: Folders | None, *, gathered: Gathered, reason: Reason
+    ) -> None:
+        entries = {each.storage.name: each.entry for each in self.sources}
+        result = self.ingestion.ingest(
+            names=sorted({entries[name] for name in names}),
+            under=under,
+            snapshot_always=reason == "start",
+        )
+        self._failures = 0
+        self.on_refresh(
+            WatchRefresh(
+                reason=reason,
+                started_at=result.started_at,
+                finished_at=result.finished_at,
+                events=gathered.events,
+                folders=_shown(under or dict.fromkeys(names, (EVERYTHING,))),
+                files=result.files,
+                datasets=result.datasets,
+                changes=result.changes,
+                versions=result.versions,
+                snapshot=result.snapshot,
+                failed=self._news(result, is_all=under is None),
+                warnings=tuple(gathered.problems),
+            )
+        )
+
+    def _news(self, result: IngestResult, *, is_all: bool) -> tuple[ItemOutcome, ...]:
+        """Return the failures that were not told yet; a run tells all of its sources each time."""
+        failed = {(item.item, item.reason): item for item in result.failed}
+        news = tuple(item for key, item in failed.items() if key not in self._known_failed)
+        self._known_failed = set(failed) if is_all else self._known_failed | set(failed)
+        return news
+
+    def _tell_problems(self, gathered: Gathered, reason: Reason) -> None:
+        now = self.clock()
+        self.on_refresh(
+            WatchRefresh(
+                reason=reason,
+                started_at=now,
+                finished_at=now,
+                events=gathered.events,
+                folders={},
+                warnings=tuple(gathered.problems),
+            )
+        )
+
+    def _next_listing(self, minutes: float) -> float:
+        return time.monotonic() + minutes * _SECONDS_PER_MINUTE if minutes else float("inf")
+
+
+def _watched(entries: Sequence[SourceEntry], *, skip: str) -> list[_Watched]:
+    watched = []
+    for entry in entries:
+        settings = HandlerFactory.get_handler(entry).settings
+        events = settings.events if isinstance(settings, S3Settings) else None
+        watched += [
+            _Watched(entry.name, storage, events.queue_url if events else None)
+            for storage in storages_of(entry, skip=skip)
+        ]
+    return watched
+
+
+def _queues(sources: Sequence[_Watched], inbox: Inbox) -> list[QueueEvents]:
+    """Return a reader for each queue; sources that name the same one share it."""
+    of_queue: dict[str, list[S3Source]] = {}
+    for source in sources:
+        if source.queue_url is not None and isinstance(source.storage, S3Source):
+            of_queue.setdefault(source.queue_url, []).append(source.storage)
+    return [QueueEvents(url, storages, inbox) for url, storages in of_queue.items()]
+
+
+def _introduction(sources: Sequence[_Watched], *, list_minutes: float) -> str:
+    listed = f"listed every {list_minutes:g} minutes" if list_minutes else "listed once"
+    told = []
+    for source in sources:
+        if source.queue_url is not None:
+            how = f"queue {source.queue_url.rpartition('/')[2]}"
+        else:
+            how = "file events" if isinstance(source.storage, LocalSource) else listed
+        told.append(f"{source.storage.name} ({how})")
+    return f"watching {', '.join(told)}; Ctrl-C ends it"
+
+
+def _shown(folders: Mapping[str, Sequence[bytes] | set[bytes]]) -> dict[str, tuple[str, ...]]:
+    return {
+        name: tuple(folder.decode("utf-8", "backslashreplace") or "/" for folder in fewest(found))
+        for name, found in sorted(folders.items())
+    }
+
+
+def _told(error: OSError) -> LumosError:
+    reason = error.strerror or type(error).__name__
+    return InputUnreadableError(f"the refresh failed: {reason}", hint="it is tried again")
