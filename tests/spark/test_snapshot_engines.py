@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from command_line import FEBRUARY, JANUARY, run_here
 from lumos.bootstrap import Application
@@ -31,6 +33,8 @@ from snapshot_samples import AT, sample_dataset, sample_snapshot
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
+NOTES = st.dictionaries(st.integers(0, 60), st.sampled_from(["", "a", "b"]), max_size=40)
 LATER = AT + timedelta(days=1)
 
 
@@ -66,8 +70,11 @@ def diff_text(old: SnapshotSource, new: SnapshotSource, engine: BucketEngine) ->
     return orjson.dumps(found.as_json())
 
 
-@pytest.mark.parametrize("complete", [True, False], ids=["complete", "incomplete"])
-@pytest.mark.parametrize("part_bytes", [(4_000, 4_000), (2_000, 16_000), (1 << 20, 2_000)], ids=str)
+@pytest.mark.parametrize(
+    ("part_bytes", "complete"),
+    [((4_000, 4_000), True), ((2_000, 16_000), False), ((1 << 20, 2_000), True)],
+    ids=["as many parts", "fewer parts, incomplete", "one part and many"],
+)
 def test_a_diff_is_the_same(
     on_spark: SparkEngine, tmp_path: Path, *, part_bytes: tuple[int, int], complete: bool
 ) -> None:
@@ -257,3 +264,38 @@ def test_an_import_is_the_same(tmp_path: Path, mode: ImportMode) -> None:
         told.append(orjson.loads((state / "out.json").read_bytes()))
 
     assert told[:3] == told[3:]
+
+
+@settings(
+    max_examples=20 if FULL_SIZE else 3,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    notes=st.tuples(NOTES, NOTES),
+    sizes=st.tuples(st.sampled_from([1_000, 4_000, 1 << 20]), st.sampled_from([1_000, 4_000])),
+    complete=st.booleans(),
+)
+def test_any_two_snapshots_differ_alike_on_both_engines(
+    on_spark: SparkEngine,
+    tmp_path_factory: pytest.TempPathFactory,
+    notes: tuple[dict[int, str], dict[int, str]],
+    sizes: tuple[int, int],
+    complete: bool,
+) -> None:
+    base = sample_snapshot(0, complete=complete)
+    old, new = (
+        stored(
+            tmp_path_factory.mktemp("any"),
+            base.model_copy(
+                update={
+                    "datasets": tuple(
+                        sample_dataset(number, note=note) for number, note in side.items()
+                    )
+                }
+            ),
+            part_bytes=size,
+        )
+        for side, size in zip(notes, sizes, strict=True)
+    )
+
+    assert diff_text(old, new, on_spark) == diff_text(old, new, LOCAL)
