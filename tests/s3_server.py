@@ -48,10 +48,11 @@ class Answer(NamedTuple):
 
     status: int
     code: str = ""
+    content: bytes = b""
 
     def body(self) -> bytes:
         if not self.code:
-            return b""
+            return self.content
         return (
             '<?xml version="1.0" encoding="UTF-8"?>'
             f"<Error><Code>{self.code}</Code><Message>hunter2</Message></Error>"
@@ -62,11 +63,63 @@ class Reset(NamedTuple):
     """The connection is cut instead of an answer."""
 
 
+class Rewritten(NamedTuple):
+    """The request goes on to the server with more in its query."""
+
+    query: str
+
+
 class CutOff(NamedTuple):
     """The answer ends in the middle of its body."""
 
 
-Fault = Callable[[Request], Answer | Reset | CutOff | None]
+Outcome = Answer | Reset | CutOff | Rewritten | None
+Fault = Callable[[Request], Outcome]
+
+
+@dataclass
+class Times:
+    """A fault that happens so many times."""
+
+    left: int
+    outcome: Outcome
+
+    def __call__(self, request: Request) -> Outcome:
+        if self.left == 0:
+            return None
+        self.left -= 1
+        return self.outcome
+
+
+@dataclass(frozen=True)
+class PageOf:
+    """Lets the server list so many keys at a time."""
+
+    keys: int
+
+    def __call__(self, request: Request) -> Outcome:
+        return Rewritten(f"max-keys={self.keys}") if request.is_listing else None
+
+
+@dataclass(frozen=True)
+class OddServer:
+    """Answers in the server's place as one whose keys are no paths, which moto cannot hold."""
+
+    keys: list[str]
+    content: bytes
+
+    def __call__(self, request: Request) -> Outcome:
+        if not request.is_listing:
+            return Answer(206, content=self.content[:3])
+        after = request.query.get("start-after", "")
+        items = "".join(
+            f"<Contents><Key>{key}</Key><LastModified>2024-01-01T00:00:00.000Z</LastModified>"
+            f'<ETag>"x"</ETag><Size>{len(self.content)}</Size></Contents>'
+            for key in self.keys
+            if key > after
+        )
+        listing = f"<IsTruncated>false</IsTruncated>{items}"
+        return Answer(200, content=f"<ListBucketResult>{listing}</ListBucketResult>".encode())
 
 
 @dataclass
@@ -202,6 +255,8 @@ def proxied(direct_url: str) -> Iterator[S3Server]:
             elif isinstance(fault, Answer):
                 self._answer(fault.status, [], fault.body())
             else:
+                if isinstance(fault, Rewritten):
+                    self.path += f"&{fault.query}"
                 self._forward(content, cut=isinstance(fault, CutOff))
 
         def _forward(self, content: bytes, *, cut: bool) -> None:

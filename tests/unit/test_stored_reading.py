@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 import threading
 from collections.abc import Callable, Iterable, Sequence

@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 _CODE = re.compile(r"<Code>([A-Za-z]{1,64})</Code>")
 _STATUS = re.compile(r"status code: (\d{3})")
 _UNREACHABLE = re.compile(
-    r"error sending request|error trying to connect|connection (?:refused|reset|closed)|timed? ?out"
-    r"|dns error|HTTP error: request or response body error",
+    r"HTTP error|error sending request|dns error|timed out|connection (?:refused|reset|closed)",
     re.IGNORECASE,
 )
 _BUSY_STATUS: Final = 500

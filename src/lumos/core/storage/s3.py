@@ -111,7 +111,7 @@ class S3Source(ObjectSource, S3Access):
             config=config,
             client_options=self._client(endpoint),
             retry_config=self.retry_config(),
-            credential_provider=None if self.anonymous else S3Credentials(self, problems),
+            credential_provider=self._credentials(problems),
         )
         return Target(
             store=store,
@@ -146,6 +146,14 @@ class S3Source(ObjectSource, S3Access):
                 hint="look for it with: aws configure list-profiles",
             ) from None
 
+    def _credentials(self, problems: list[Problem]) -> S3Credentials | FixedCredentials | None:
+        if self.anonymous:
+            return None
+        if self.access_key_id is not None and self.role_arn is None:
+            return FixedCredentials(self)  # spares the time that boto3 takes to load
+        self.session()
+        return S3Credentials(self, problems)
+
     def _endpoint(self) -> str | None:
         found = self.endpoint_url or os.environ.get("AWS_ENDPOINT_URL_S3")
         return found or os.environ.get("AWS_ENDPOINT_URL")
@@ -160,6 +168,22 @@ class S3Source(ObjectSource, S3Access):
         if bundle := self.ca_bundle or os.environ.get("AWS_CA_BUNDLE"):
             options["root_certificate"] = Path(bundle).read_bytes()
         return options
+
+
+class FixedCredentials:
+    """The keys of the settings."""
+
+    def __init__(self, source: S3Source) -> None:
+        self._source = source
+
+    def __call__(self) -> S3Credential:
+        """Return the keys; they are valid for ever, as far as anybody knows."""
+        return {
+            "access_key_id": _plain(self._source.access_key_id) or "",
+            "secret_access_key": _plain(self._source.secret_access_key) or "",
+            "token": _plain(self._source.session_token),
+            "expires_at": None,
+        }
 
 
 class S3Credentials:
@@ -186,7 +210,8 @@ class S3Credentials:
             refused = Problem(f"the role cannot be assumed: {why}", _ROLE_HINT)
             raise self._refused(refused) from error
         except BotoCoreError as error:
-            raise self._refused(_NO_CREDENTIALS) from error
+            refused = Problem("the role cannot be assumed", _ROLE_HINT) if role else _NO_CREDENTIALS
+            raise self._refused(refused) from error
         self._problems.clear()
         return fetched
 
@@ -214,7 +239,7 @@ class S3Credentials:
             "access_key_id": given["AccessKeyId"],
             "secret_access_key": given["SecretAccessKey"],
             "token": given["SessionToken"],
-            "expires_at": given["Expiration"],
+            "expires_at": given["Expiration"].astimezone(UTC),
         }
 
     def _refused(self, problem: Problem) -> RefusedError:
