@@ -39,6 +39,11 @@ DATABASE_FILE = "lumos.db"
 LOCK_SECONDS = 10.0
 
 
+def _escaped(value: JsonValue) -> JsonValue:
+    """Return a value in which nothing is a variable."""
+    return value.replace("${", "$${") if isinstance(value, str) else value
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
 
@@ -254,8 +259,18 @@ class Application:
         """Return the source that a bare path stands for."""
         from lumos.core.settings import settings_from_mapping
 
-        source: dict[str, JsonValue] = {"type": "local", "name": prefix, "path": prefix}
+        source = {key: _escaped(value) for key, value in self.source_of(prefix).items()}
         return settings_from_mapping({"sources": [source]}, self._environment).sources
+
+    def source_of(self, prefix: str) -> dict[str, JsonValue]:
+        """Return the settings of the source that a bare path or address stands for."""
+        from lumos.feature.ingestion.source_addresses import source_mapping_of
+
+        source = source_mapping_of(prefix)
+        if source["type"] == "local":
+            source["path"] = str(Path(str(source["path"])).expanduser().absolute())
+        name = prefix.rstrip("/").rpartition("/")[2] or prefix
+        return {"type": source.pop("type"), "name": name, **source}
 
     def _spark_session(self, tell: Callable[[str], None]) -> AbstractContextManager[SparkSession]:
         from lumos.spark.java import cache_folder

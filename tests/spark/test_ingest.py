@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -166,6 +167,42 @@ def test_a_dry_run_and_a_discovery_write_nothing(lumos: Lumos, lake: Path, tmp_p
     ]
     assert planned["datasets"]["found"] == 3
     assert not (tmp_path / ".lumos" / "lumos.db").exists()
+
+
+def test_a_dry_run_says_what_would_change(lumos: Lumos, lake: Path) -> None:
+    ingested(lumos)
+    write_table(lake / "orders" / "year=2026" / "month=02" / "part-0.parquet", {"id": ["x"]})
+    write_table(lake / "invoices" / "part-0.parquet", {"id": [1]})
+    shutil.rmtree(lake / "customers")
+
+    planned = ingested(lumos, "--dry-run")
+    done = ingested(lumos)
+
+    assert planned["changes"] == done["changes"] != []
+    assert planned["datasets"] == done["datasets"]
+    assert planned["snapshot"] is None
+
+
+def test_a_discovery_writes_settings_that_find_the_same(
+    lumos: Lumos, lake: Path, tmp_path: Path
+) -> None:
+    odd = lake / "pay${day}ments"
+    odd.mkdir()
+    (odd / "all.csv").write_text("a,b\n1,2\n")
+
+    found = lumos("discover", str(lake), "--write-config", "--output", "found.yaml", "--json")
+    again = lumos("discover", str(lake), "--write-config", "--output", "found.yaml")
+    (tmp_path / "elsewhere").mkdir()
+    run = lumos(
+        "--state-dir", "elsewhere", "ingest", "--config", "found.yaml", "--dry-run", "--json"
+    )
+
+    assert found.exit_code == run.exit_code == 0, run.stderr
+    assert [each["urn"] for each in run.json()["found"]] == [
+        each["urn"] for each in found.json()["found"]
+    ]
+    assert again.exit_code == 2
+    assert "exists already" in again.stderr
 
 
 def test_one_missing_source_does_not_stop_the_others(lumos: Lumos, tmp_path: Path) -> None:

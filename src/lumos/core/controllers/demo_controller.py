@@ -67,7 +67,7 @@ class DemoController:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / _MARKER).touch()
         write_lake(lake)
-        path = json.dumps(str(lake)).replace("$", "$$")
+        path = json.dumps(str(lake)).replace("${", "$${")
         (folder / SETTINGS_FILE).write_text(_SETTINGS.format(lake=path), encoding="utf-8")
         with self._open_session(progress.note), self._open_project(folder) as project:
             first = project.ingestion.ingest(progress=progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -20,11 +20,14 @@ from lumos.core.models import LumosDataset
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.snapshot_files import storing
+from lumos.feature.discovery.written_config import sources_document
 from lumos.spark.failures import spark_failures
 from lumos.spark.file_index import FileIndex, Origin
 from lumos.spark.pipeline import Pipeline
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from lumos.core.controllers.import_controller import ImportTarget
     from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.snapshot_controller import SnapshotController
@@ -152,6 +155,25 @@ class IngestionController:
         recorder = RunRecorder("discover", started_at=self._clock())
         sources = self._sources(entries, recorder)
         return self._look(_Run(sources, recorder, full=True, under=None, progress=progress), None)
+
+    def write_config(
+        self,
+        output: Path,
+        address: str,
+        *,
+        source: Mapping[str, JsonValue],
+        result: IngestResult,
+    ) -> None:
+        """Write settings that find again what a discovery found."""
+        text = sources_document(
+            address,
+            source,
+            datasets=result.found,
+            unreadable=[item.item for item in result.failed],
+            at=self._clock(),
+        )
+        with storing(output):
+            output.write_text(text, encoding="utf-8")
 
     def _sources(
         self, entries: Sequence[SourceEntry], recorder: RunRecorder, *, under: Folders | None = None

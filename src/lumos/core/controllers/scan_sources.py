@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from lumos.core.errors import ConfigurationError, LumosError, SourceError
 from lumos.core.storage.local import LocalSource
 from lumos.feature.discovery.datasets import SourceRoot
+from lumos.feature.discovery.path_specs import PathSpecs
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
-from lumos.feature.ingestion.handlers.storage_handler import StorageHandler
+from lumos.feature.ingestion.handlers.storage_handler import FileSettings, StorageHandler
 
 if TYPE_CHECKING:
     from lumos.core.models import Urn
@@ -33,12 +34,19 @@ class ScanSource:
     root: SourceRoot
     shown: str
     """Where it begins, as reports show it."""
+    path_specs: PathSpecs = field(default_factory=PathSpecs)
+    """How its paths are read where the rules are wrong."""
+    specs_text: str = ""
     is_whole_folder: bool = True
     """Whether everything below the root belongs to it; one file tells nothing of its folder."""
 
     @classmethod
-    def of(cls, storage: StorageSource) -> ScanSource:
-        """Describe a source once, where the run is planned."""
+    def of(cls, storage: StorageSource, path_specs: Sequence[str] = ()) -> ScanSource:
+        """Describe a source once, where the run is planned.
+
+        Raises:
+            ConfigurationError: a path spec is invalid.
+        """
         opened = storage.open()
         parts = opened.urn_parts()
         folder = opened.local_folder
@@ -50,7 +58,14 @@ class ScanSource:
             prefix="" if folder else "".join(f"/{part}" for part in parts[1:]),
         )
         is_file = isinstance(storage, LocalSource) and not os.path.isdir(storage.path)
-        return cls(storage, root, opened.shown(b""), is_whole_folder=not is_file)
+        return cls(
+            storage,
+            root,
+            opened.shown(b""),
+            path_specs=PathSpecs.of(path_specs),
+            specs_text="\n".join(path_specs),
+            is_whole_folder=not is_file,
+        )
 
     def holds(self, urn: Urn) -> bool:
         """Tell whether a dataset of this URN would be found here."""
@@ -69,7 +84,9 @@ class ScanSources:
     @property
     def places(self) -> Mapping[str, str]:
         """What the paths of each source, and their places, depend on."""
-        return {name: source.shown for name, source in self.by_name.items()}
+        return {
+            name: f"{source.shown}\n{source.specs_text}" for name, source in self.by_name.items()
+        }
 
 
 def scan_sources(
@@ -96,21 +113,19 @@ def scan_sources(
     sources = ScanSources()
     failure: LumosError | None = None
     for entry in entries:
-        try:
-            for storage in storages_of(entry, skip=skip):
-                if under is not None and storage.name not in under:
-                    continue  # another bucket of the same source
-                opened = storage.open()
-                if under is None:
-                    units = opened.units(parallel)
-                else:
-                    opened.check()
-                    units = [opened.below(folder) for folder in under[storage.name]]
-                sources.by_name[storage.name] = ScanSource.of(storage)
-                sources.units += [(storage.name, unit) for unit in units]
-        except SourceError as error:
-            failure = error
-            recorder.failed(entry.name, error)
+        handler = _handler_of(entry)
+        for storage in _storages(handler, skip=skip):
+            if under is not None and storage.name not in under:
+                continue  # another bucket of the same source
+            try:
+                units = _units(storage, parallel=parallel, under=under)
+                source = ScanSource.of(storage, handler.settings.path_specs)
+            except SourceError as error:
+                failure = error
+                recorder.failed(storage.name, error)
+                continue
+            sources.by_name[storage.name] = source
+            sources.units += [(storage.name, unit) for unit in units]
     if failure is not None and not sources.by_name:
         raise failure
     _refuse_overlaps(sources.by_name)
@@ -123,12 +138,28 @@ def storages_of(entry: SourceEntry, *, skip: str) -> Iterator[StorageSource]:
     Raises:
         SourceError: it is no source of files.
     """
+    yield from _storages(_handler_of(entry), skip=skip)
+
+
+def _handler_of(entry: SourceEntry) -> StorageHandler[FileSettings]:
     handler = HandlerFactory.get_handler(entry)
     if not isinstance(handler, StorageHandler):
         raise SourceError(
             f"source '{entry.name}': {entry.type} cannot be ingested yet",
             hint="sources of files can: local, s3, gcs, azure, hdfs",
         )
+    return handler
+
+
+def _units(storage: StorageSource, *, parallel: int, under: Folders | None) -> Sequence[str]:
+    opened = storage.open()
+    if under is None:
+        return opened.units(parallel)
+    opened.check()
+    return [opened.below(folder) for folder in under[storage.name]]
+
+
+def _storages(handler: StorageHandler[FileSettings], *, skip: str) -> Iterator[StorageSource]:
     for storage in handler.storages():
         if isinstance(storage, LocalSource):
             yield storage.model_copy(update={"skip": (*storage.skip, skip)})

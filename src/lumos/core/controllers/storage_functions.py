@@ -18,7 +18,7 @@ from lumos.core.models.base import canonical_json, sha256_of
 from lumos.core.models.origin import ORIGIN
 from lumos.core.storage.port import UnlistedPrefix
 from lumos.core.storage.reading import ReadItem, read_items
-from lumos.feature.discovery.assembling import dataset_names, place_of
+from lumos.feature.discovery.assembling import dataset_names
 from lumos.feature.discovery.building import FoundDataset, datasets_of
 from lumos.feature.discovery.fold import DatasetFold
 from lumos.feature.discovery.tables import table_dataset, table_parts
@@ -35,6 +35,7 @@ from lumos.spark.stages.rows import (
 if TYPE_CHECKING:
     from lumos.core.controllers.scan_sources import ScanSource
     from lumos.core.storage.port import Storage, StorageSource
+    from lumos.feature.discovery.path_specs import PathSpecs
     from lumos.spark.stages.datasets import DatasetPieces
 
 READERS = f"{lumos.__version__}/2"
@@ -83,7 +84,7 @@ class StorageFunctions:
         """Read files and tables in a child process: none of them can end the executor."""
         by_source: dict[str, list[tuple[ItemToRead, Place]]] = {}
         for item in items:
-            place = _place(item)
+            place = _place(item, self.sources[item.source].path_specs)
             if place is None:
                 yield item, ReadOutcome(skipped="")
             else:
@@ -157,20 +158,12 @@ def _opened(source: StorageSource) -> Storage:
     return source.open()
 
 
-def _place(item: ItemToRead) -> Place | None:
+def _place(item: ItemToRead, path_specs: PathSpecs) -> Place | None:
     text = item.path.decode("utf-8", "backslashreplace")
     if item.kind is not None:
         return Place(_text(table_parts(text)), "", _NO_PARTITION)
-    found = place_of(text)
-    if found is None:
-        return None
-    layout = {
-        "prefix": found.prefix,
-        "partitioning": found.partitioning,
-        "partition_keys": found.partition_keys,
-        "partition_types": found.partition_types,
-    }
-    return Place(_text(found.dataset), _text(layout), _text(found.partition_values))
+    found = path_specs.place(text)
+    return Place(_text(found.dataset), found.layout, found.partition) if found else None
 
 
 def _outcomes(

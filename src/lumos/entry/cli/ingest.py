@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lumos.bootstrap import Application
-from lumos.core.errors import EXIT_GATE_FAILED
+from lumos.core.errors import EXIT_GATE_FAILED, UsageError
 from lumos.entry.cli.output import (
     AsJson,
     print_changes,
@@ -35,7 +35,7 @@ def ingest(
         list[str] | None, typer.Option("--source", help="Only this source; may be repeated.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Find everything, write nothing.")
+        bool, typer.Option("--dry-run", help="Say what would change, write nothing.")
     ] = False,
     full: Annotated[
         bool, typer.Option("--full", help="Open every file, also unchanged ones.")
@@ -62,18 +62,35 @@ def ingest(
 
 def discover(
     context: typer.Context,
-    prefix: Annotated[str, typer.Argument(help="A folder to look into.")],
+    prefix: Annotated[
+        str, typer.Argument(help="A folder, or an address such as s3://bucket/prefix.")
+    ],
+    write_config: Annotated[
+        bool, typer.Option("--write-config", help="Write settings with which to ingest it.")
+    ] = False,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The file for --write-config.")
+    ] = Path("sources.yaml"),
     strict: Strict = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find the datasets below a folder; nothing is written.
+    """Find the datasets below a folder or an address; the catalog is left alone.
 
-    Example: lumos discover ./lake
+    Example: lumos discover s3://data-lake/raw --write-config
     """
     application: Application = context.obj
+    if write_config and output.exists():
+        raise UsageError(f"{output} exists already", hint="name another file with --output")
     with progress("discover") as shown:
         result = application.ingestion.discover(application.entries_of(prefix), progress=shown)
+    if write_config:
+        application.ingestion.write_config(
+            output, prefix, source=application.source_of(prefix), result=result
+        )
     _print(result, strict=strict, as_json=as_json)
+    if write_config and not as_json:
+        print_line()
+        print_line(f"written: {output}; read it through, then: lumos ingest --config {output}")
 
 
 def _print(result: IngestResult, *, strict: bool, as_json: bool) -> None:
@@ -104,7 +121,7 @@ def print_ingestion(result: IngestResult) -> None:
     )
     print_line(
         f"datasets: {datasets.found:,} found ({formats or 'none'})"
-        + (what_happened if result.snapshot else "")
+        + (what_happened if result.operation == "ingest" else "")
     )
     if result.changes:
         print_line()
