@@ -45,6 +45,7 @@ class FileSettings(SourceSettings):
         pattern=r"^[0-9]{1,6}[mhd]$",
         description="How long after its end a partition may come, such as `90m`, `6h` or `2d`; "
         "later is late. Without, none is.",
+    )
     path_specs: tuple[str, ...] = Field(
         default=(),
         description="How paths are read where the rules are wrong, such as "
