@@ -20,7 +20,7 @@ import sys, time
 from lumos.entry.cli.progress import progress
 
 with progress("ingest") as shown:
-    shown("starting Spark on local[*]")
+    shown.note("starting Spark on local[*]")
     time.sleep(0.3)
     shown.stage("reading [b]files", total=20_000)
     for done in (5_000, 12_000):
@@ -118,7 +118,7 @@ def test_nothing_is_written_where_nobody_watches(
     capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     with progress("ingest") as shown:
-        shown("starting")
+        shown.note("starting")
         shown.stage("reading", total=3)
         shown.advance(3)
         shown.note("stopping")

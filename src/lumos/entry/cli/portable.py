@@ -30,6 +30,7 @@ from lumos.feature.snapshot.engine_choice import Engine
 
 if TYPE_CHECKING:
     from lumos.core.controllers.results import DiffResult
+    from lumos.core.progress import Progress
 
 _STANDARD_STREAM = "-"
 _LARGEST_BATCH = 100_000
@@ -261,12 +262,12 @@ def diff(
 def _told(title: str) -> Iterator[Callable[[str], None]]:
     """Yield what shows how far a command is, from the first word on; most say nothing."""
     with ExitStack() as stack:
-        shown: list[Callable[[str], None]] = []
+        shown: list[Progress] = []
 
         def tell(text: str) -> None:
             if not shown:
                 shown.append(stack.enter_context(progress(title)))
-            shown[0](text)
+            shown[0].note(text)
 
         yield tell
 

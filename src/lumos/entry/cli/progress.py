@@ -21,43 +21,20 @@ _REFRESHES_PER_SECOND = 5
 _BAR_WIDTH = 24
 
 
-class Watched(Progress):
-    """A progress that may also be called with a few words, which are a note."""
-
-    def __init__(self, shown: Progress) -> None:
-        self._shown = shown
-
-    def __call__(self, text: str) -> None:
-        """Show what is being waited for."""
-        self._shown.note(text)
-
-    @override
-    def stage(self, name: str, *, total: int | None = None, unit: str = "files") -> None:
-        self._shown.stage(name, total=total, unit=unit)
-
-    @override
-    def advance(self, done: int) -> None:
-        self._shown.advance(done)
-
-    @override
-    def note(self, text: str) -> None:
-        self._shown.note(text)
-
-
 @contextmanager
-def progress(title: str) -> Iterator[Watched]:
+def progress(title: str) -> Iterator[Progress]:
     """Yield what shows the stage of a command and its counts; silent without a terminal.
 
     Nothing is written to standard output. The bar is gone at the end, also of a command that was
     interrupted.
     """
     if not sys.stderr.isatty():
-        yield Watched(SILENT)
+        yield SILENT
     elif os.environ.get("TERM") in {"dumb", "unknown"}:
-        yield Watched(_Lines(title))
+        yield _Lines(title)
     else:
         with _bars() as bars:
-            yield Watched(_Bar(title, bars))
+            yield _Bar(title, bars)
 
 
 class _Lines(Progress):
