@@ -31,6 +31,28 @@ with loopback_session(SparkSettings(), port=int(sys.argv[1]), token="guessed"):
     pass
 """
 
+WATCHED = """
+import json, sys, time
+from lumos.core.progress import SILENT
+from lumos.core.settings import SparkSettings
+from lumos.spark.connect import loopback_session
+from lumos.spark.task_progress import task_progress
+
+class Kept(type(SILENT)):
+    def advance(self, done):
+        told.append(done)
+
+def slowly(batches):
+    time.sleep(0.7)
+    yield from batches
+
+told = []
+with loopback_session(SparkSettings(), port=int(sys.argv[1]), token=sys.stdin.read()) as spark:
+    with task_progress(spark, Kept(), items=800, tasks=16):
+        spark.range(0, 99, numPartitions=16).mapInArrow(slowly, "id long").count()
+print(json.dumps(told))
+"""
+
 
 class Project(NamedTuple):
     """A project and the folder of the engine that its commands find."""
@@ -140,6 +162,25 @@ def test_it_outlives_the_terminal_and_answers_nobody_without_its_token(warm: Pro
     assert "SparkUnavailableError: the Spark engine of this machine refused" in refused.stderr
     assert "token" in refused.stderr
     assert record.token not in Path(f"/proc/{record.pid}/cmdline").read_text()
+
+
+def test_it_tells_how_far_an_action_is(warm: Project) -> None:
+    record = warm.engine.read()
+    assert record is not None
+
+    done = subprocess.run(
+        [sys.executable, "-c", WATCHED, str(record.port)],
+        check=True,
+        capture_output=True,
+        input=record.token,
+        text=True,
+        timeout=120,
+    )
+
+    told = json.loads(done.stdout)
+    assert told == sorted(told)
+    assert told[-1] == 800
+    assert {each for each in told if 0 < each < 800}, told
 
 
 def test_a_killed_engine_fails_one_command_in_a_line_and_the_next_does_without(
