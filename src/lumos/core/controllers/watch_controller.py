@@ -135,6 +135,7 @@ class _Watch:
     on_refresh: OnRefresh
     clock: Clock
     _failures: int = 0
+    _has_begun: bool = False
     _known_failed: set[tuple[str, str | None]] = field(default_factory=set)
 
     def everything(self) -> Gathered:
@@ -145,6 +146,7 @@ class _Watch:
         """Deal with events, and list everything from time to time, until told to stop."""
         gathered = self.everything() if listing else None
         reason: Reason = "start"
+        self._has_begun = not listing
         next_listing = self._next_listing(list_minutes)
         while not stop.is_set():
             if gathered is None and time.monotonic() >= next_listing:
@@ -154,7 +156,7 @@ class _Watch:
                 self._try(gathered, reason)
             else:
                 self.inbox.wait(_LOOK_AT_STOP_SECONDS)
-            gathered, reason = self.inbox.take(), "events"
+            gathered, reason = self.inbox.take(), "events" if self._has_begun else "start"
 
     def refresh(self, gathered: Gathered, reason: Reason) -> None:
         """Look into the folders, and tell whoever sent the events that they are dealt with.
@@ -198,6 +200,7 @@ class _Watch:
             self.inbox.put_back(gathered, pause=pause)
         else:
             self._failures = 0
+            self._has_begun = True
 
     def _look(
         self, names: Sequence[str], under: Folders | None, *, gathered: Gathered, reason: Reason
@@ -208,7 +211,6 @@ class _Watch:
             under=under,
             snapshot_always=reason == "start",
         )
-        self._failures = 0
         self.on_refresh(
             WatchRefresh(
                 reason=reason,

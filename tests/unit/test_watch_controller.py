@@ -1,0 +1,208 @@
+"""What watching does when looks fail, when it is told to stop, and when nothing is new."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import JsonValue
+
+from lumos.core.controllers import watch_controller
+from lumos.core.controllers.ingestion_controller import IngestionController
+from lumos.core.controllers.results import DatasetCounts, FileTotals, IngestResult, WatchRefresh
+from lumos.core.controllers.warm_session import WarmSession
+from lumos.core.controllers.watch_controller import WatchController
+from lumos.core.errors import LumosError, StateLockedError, UsageError
+from lumos.core.run_report import RunRecorder
+from lumos.core.settings import SourceEntry, WatchSettings, settings_from_mapping
+from lumos.spark.failures import SparkRunError
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+Look = Callable[[], Sequence[str]]
+
+
+class Ingestion:
+    """Stands in for the real one: it looks at nothing and does what a test wants."""
+
+    def __init__(self, entries: Sequence[SourceEntry], looks: Sequence[Look]) -> None:
+        self.entries = entries
+        self.looks = list(looks)
+        self.calls: list[Mapping[str, Any]] = []
+
+    def chosen(self, names: Sequence[str]) -> list[SourceEntry]:
+        if set(names) - {entry.name for entry in self.entries}:
+            raise UsageError("there is no such source")
+        return list(self.entries)
+
+    def ingest(self, **asked: Any) -> IngestResult:
+        self.calls.append(asked)
+        look = self.looks.pop(0) if self.looks else list
+        recorder = RunRecorder("ingest", started_at=NOW)
+        for item in look():
+            recorder.failed(item, "it is cut off", scope_seen=True)
+        return IngestResult.of(
+            recorder.finish(at=NOW),
+            files=FileTotals(listed=1, opened=1, unchanged=0, unreadable=0),
+            datasets=DatasetCounts(found=1, created=0, updated=0, unchanged=1, removed=0),
+        )
+
+
+class Watching:
+    """A watch of one local folder; it ends after so many refreshes."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(watch_controller, "_FIRST_PAUSE", 0.01)
+        self.folder = folder
+        self.stop = threading.Event()
+        self.refreshes: list[WatchRefresh] = []
+        self.told: list[str] = []
+
+    def run(
+        self, *looks: Look, refreshes: int, then: Callable[[int], None] = lambda _: None, **how: Any
+    ) -> Ingestion:
+        source: JsonValue = {"type": "local", "name": "lake", "path": str(self.folder)}
+        ingestion = Ingestion(settings_from_mapping({"sources": [source]}, {}).sources, looks)
+
+        def on_refresh(refresh: WatchRefresh) -> None:
+            self.refreshes.append(refresh)
+            then(len(self.refreshes))
+            if len(self.refreshes) == refreshes:
+                self.stop.set()
+
+        def ingestion_on(_session: object) -> IngestionController:
+            return ingestion  # type: ignore[return-value]
+
+        WatchController(
+            ingestion_on=ingestion_on,
+            open_session=no_session,
+            settings=lambda: WatchSettings(quiet_seconds=0.1, longest_seconds=1, list_minutes=0),
+            state_dir=lambda: self.folder / ".lumos",
+            clock=lambda: NOW,
+        ).watch(stop=self.stop, on_refresh=on_refresh, tell=self.told.append, **how)
+        return ingestion
+
+
+@contextmanager
+def no_session(tell: object) -> Iterator[Any]:
+    yield None
+
+
+@pytest.fixture
+def watching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watching:
+    (tmp_path / "orders").mkdir()
+    return Watching(tmp_path, monkeypatch)
+
+
+def failing(error: Exception) -> Look:
+    def look() -> Sequence[str]:
+        raise error
+
+    return look
+
+
+def test_it_begins_with_everything_and_goes_on_with_what_events_tell(
+    watching: Watching, tmp_path: Path
+) -> None:
+    def write(refreshes: int) -> None:
+        if refreshes == 1:
+            (tmp_path / "orders" / "a.csv").touch()
+
+    ingestion = watching.run(refreshes=2, then=write)
+
+    assert [call["under"] for call in ingestion.calls] == [None, {"lake": (b"orders",)}]
+    assert [call["snapshot_always"] for call in ingestion.calls] == [True, False]
+    assert [refresh.reason for refresh in watching.refreshes] == ["start", "events"]
+    assert watching.refreshes[1].folders == {"lake": ("orders",)}
+    assert watching.told == ["watching lake (file events); Ctrl-C ends it"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [StateLockedError("the state is in use"), SparkRunError("gone"), OSError(28, "no space")],
+)
+def test_a_refresh_that_fails_is_told_and_tried_again(watching: Watching, error: Exception) -> None:
+    ingestion = watching.run(failing(error), failing(error), refreshes=3)
+
+    first, second, third = watching.refreshes
+    assert first.error is not None
+    assert first.files is None
+    assert second.retry_seconds == 2 * (first.retry_seconds or 0)
+    assert third.error is None
+    assert third.reason == "start"
+    assert third.files is not None
+    assert len(ingestion.calls) == 3
+
+
+def test_what_no_other_try_can_help_ends_it(watching: Watching) -> None:
+    with pytest.raises(UsageError):
+        watching.run(failing(UsageError("wrong")), refreshes=1)
+    with pytest.raises(UsageError):
+        watching.run(names=["sea"], refreshes=1)
+    assert watching.refreshes == []
+
+
+def test_once_fails_as_its_only_try_does(watching: Watching) -> None:
+    with pytest.raises(StateLockedError):
+        watching.run(failing(StateLockedError("in use")), refreshes=9, once=True)
+
+
+def test_once_looks_at_everything_and_ends(watching: Watching) -> None:
+    ingestion = watching.run(refreshes=9, once=True)
+
+    assert [call["under"] for call in ingestion.calls] == [None]
+    assert watching.told == []
+
+
+def test_without_a_listing_nothing_is_looked_at_before_an_event(watching: Watching) -> None:
+    ingestion = watching.run(refreshes=9, once=True, listing=False)
+
+    assert ingestion.calls == []
+
+
+def test_a_file_that_cannot_be_read_is_named_once(watching: Watching, tmp_path: Path) -> None:
+    def write(refreshes: int) -> None:
+        (tmp_path / "orders" / f"{refreshes}.csv").touch()
+
+    watching.run(
+        lambda: ["a.csv"], lambda: ["a.csv"], lambda: ["a.csv", "b.csv"], refreshes=3, then=write
+    )
+
+    named = [[item.item for item in refresh.failed] for refresh in watching.refreshes]
+    assert named == [["a.csv"], [], ["b.csv"]]
+
+
+def test_a_watch_that_is_told_to_stop_before_it_begins_does_nothing(watching: Watching) -> None:
+    watching.stop.set()
+
+    assert watching.run(refreshes=1).calls == []
+
+
+def test_a_session_is_kept_until_spark_fails() -> None:
+    opened: list[str] = []
+
+    @contextmanager
+    def open_session(tell: object) -> Iterator[Any]:
+        opened.append("opened")
+        yield f"session {len(opened)}"
+        opened.append("closed")
+
+    def tell(_text: str) -> None:
+        return
+
+    with WarmSession(open_session) as session:
+        for _ in range(2):
+            with session(tell) as used:
+                assert str(used) == "session 1"
+        with pytest.raises(StateLockedError), session(tell):
+            raise StateLockedError("in use")
+        assert opened == ["opened"]
+        with pytest.raises(LumosError), session(tell):
+            raise SparkRunError("gone")
+        with session(tell) as used:
+            assert str(used) == "session 3"
+    assert opened == ["opened", "closed", "opened", "closed"]
