@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 BLOCK = re.compile(r"^(`{3,})([^`\n]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 FILE_WORK = ("mkdir ", "printf ", "rm ", "mv ", "cp ")
-NEEDS_SPARK = frozenset({"demo", "discover", "engine", "ingest", "watch"})
+NEEDS_SPARK = frozenset({"demo", "discover", "engine", "ingest", "profile", "watch"})
 NOT_RUN = ("make ", "pip ", "git ", "cd ", "#", "export ", ".venv/")
 _EXIT_CODE = re.compile(r"# exit code (\d)")
 _LOOKS_LIKE = {

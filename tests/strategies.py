@@ -12,9 +12,11 @@ from lumos.core.models import (
     AssertionResult,
     AssertionStatus,
     ColumnMapping,
+    ColumnProfile,
     CostRecord,
     DatasetKind,
     DatasetLineage,
+    DatasetProfile,
     DatasetQuality,
     Deprecation,
     Documentation,
@@ -27,6 +29,7 @@ from lumos.core.models import (
     Governance,
     Group,
     Job,
+    LengthProfile,
     LineageEdge,
     LineageType,
     Link,
@@ -35,6 +38,7 @@ from lumos.core.models import (
     OperationalMetadata,
     Owner,
     Ownership,
+    Quantile,
     Schema,
     Severity,
     Snapshot,
@@ -275,6 +279,29 @@ OBSERVATIONS: dict[str, st.SearchStrategy[object]] = {
             row_count=counts,
             last_modified=maybe(moments),
             query_count=counts,
+        )
+    ),
+    "profile": maybe(
+        st.builds(
+            DatasetProfile,
+            profiled_at=moments,
+            row_count=st.integers(0, 2**62),
+            file_count=st.just(1),
+            columns=st.lists(
+                st.builds(
+                    ColumnProfile,
+                    path=names,
+                    type=st.just("DOUBLE"),
+                    value_count=st.just(3),
+                    null_count=st.just(1),
+                    null_share=st.just(0.25),
+                    min=maybe(st.integers(-100, 100)),
+                    max=maybe(st.floats(0, 1)),
+                    quantiles=st.just((Quantile(share=0.5, value="1.50"),)),
+                    length=maybe(st.just(LengthProfile(min=0, mean=0.5, max=1))),
+                ),
+                max_size=2,
+            ).map(tuple),
         )
     ),
     "quality": maybe(

@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from lumos.core.controllers.chain_controller import ChainController
     from lumos.core.controllers.demo_controller import DemoController
     from lumos.core.controllers.engine_controller import EngineController
-    from lumos.core.controllers.import_controller import ImportController
+    from lumos.core.controllers.import_controller import ImportController, ImportTarget
     from lumos.core.controllers.ingestion_controller import IngestionController, OpenSession
     from lumos.core.controllers.people_controller import PeopleController
+    from lumos.core.controllers.profile_controller import ProfileController
     from lumos.core.controllers.publishing import Publisher
     from lumos.core.controllers.report_controller import ReportController
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.controllers.system_controller import SystemController
     from lumos.core.controllers.watch_controller import WatchController
+    from lumos.core.models import LumosDataset
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.run_report import RunReport
     from lumos.core.settings import LumosSettings, SourceEntry
@@ -235,6 +237,31 @@ class Application:
         from lumos.core.controllers.engine_controller import EngineController
 
         return EngineController(lambda: self.settings.spark, environment=self._environment)
+
+    @cached_property
+    def profiling(self) -> ProfileController:
+        from lumos.core.controllers.profile_controller import ProfileController
+
+        return ProfileController(
+            entries=lambda: self.settings.sources,
+            open_session=self._spark_session,
+            catalog=lambda: self._platform(None),
+            find=self._found_dataset,
+            target=self._import_target,
+            state_dir=lambda: self.state_dir,
+            write_lock=self._write_lock,
+            keep_report=self._keep_report,
+            clock=self._clock,
+        )
+
+    def _found_dataset(self, reference: str) -> LumosDataset:
+        return self.catalog.show(reference)
+
+    def _import_target(self) -> ImportTarget:
+        from lumos.core.controllers.import_controller import ImportTarget
+
+        adapter = self._platform(None, writing=True)
+        return ImportTarget(adapter, self._publisher(adapter), self._writer)
 
     @cached_property
     def demo(self) -> DemoController:

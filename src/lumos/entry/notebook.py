@@ -21,6 +21,7 @@ from lumos.core.controllers.results import (
     ExportResult,
     ImportResult,
     IngestResult,
+    ProfileResult,
     ReportedChange,
 )
 from lumos.core.models import LumosDataset, SchemaHistory
@@ -185,6 +186,38 @@ class Diff(_Answer, DiffResult):
     @override
     def _repr_html_(self) -> str:
         return _changes_table(self.in_short(), self.changes)
+
+
+class Profiles(_Answer, ProfileResult):
+    """What the data of datasets showed."""
+
+    @override
+    def in_short(self) -> str:
+        rows = sum(each.profile.row_count for each in self.profiles)
+        return f"{len(self.profiles):,} profiled, {rows:,} rows; {len(self.failed):,} failed"
+
+    @override
+    def _repr_html_(self) -> str:
+        headers = ("column", "type", "nulls", "distinct", "min", "max", "mean")
+        return "".join(
+            table(
+                f"{each.dataset}: {each.profile.row_count:,} rows",
+                headers,
+                rows=(
+                    (
+                        column.path,
+                        column.type,
+                        column.null_count,
+                        column.distinct_count,
+                        column.min,
+                        column.max,
+                        column.mean,
+                    )
+                    for column in each.profile.columns
+                ),
+            )
+            for each in self.profiles
+        )
 
 
 class Ingestion(_Answer, IngestResult):

@@ -21,6 +21,7 @@ from lumos.entry.notebook import (
     History,
     Import,
     Ingestion,
+    Profiles,
     SearchResults,
     StoredSnapshot,
     answer,
@@ -42,6 +43,7 @@ __all__ = [
     "ImportMode",
     "Ingestion",
     "Lumos",
+    "Profiles",
     "SearchResults",
     "StoredSnapshot",
 ]
@@ -161,6 +163,36 @@ class Lumos:
         """Scan the sources of the settings, or those named, on Spark and publish what changed."""
         result = self._application.ingestion.ingest(names=sources, dry_run=dry_run, full=full)
         return answer(Ingestion, result)
+
+    def profile(
+        self,
+        *urns_or_names: str,
+        source: str | None = None,
+        sample: float | None = None,
+        rows: int | None = None,
+        seed: int = 0,
+        values: bool = True,
+    ) -> Profiles:
+        """Look at the data of datasets on Spark, and keep the figures with them.
+
+        Args:
+            urns_or_names: the datasets.
+            source: all datasets of this source, besides.
+            sample: the share of rows to look at; all of them by default.
+            rows: about how many rows to look at, in place of a share.
+            seed: decides which rows a sample has.
+            values: whether to tell the smallest, largest, mean and quantiles of numbers and times.
+
+        Raises:
+            ProfileUnavailableError: the data of the one dataset cannot be profiled.
+        """
+        from lumos.feature.profiling.profiler import ProfileOptions
+
+        options = ProfileOptions(sample=sample, rows=rows, seed=seed, values=values)
+        result = self._application.profiling.profile(
+            urns_or_names, sources=[source] if source else (), options=options
+        )
+        return answer(Profiles, result)
 
     def report(self, path: str | Path) -> CatalogReport:
         """Write one HTML page on the state of the catalog, and return what it says."""

@@ -16,6 +16,7 @@ from lumos.core.models import (
     Urn,
 )
 from lumos.core.models.base import CanonicalModel
+from lumos.core.models.profile import DatasetProfile
 from lumos.core.platform.interface import SearchPage
 from lumos.core.run_report import ItemOutcome, RunReport
 from lumos.core.store.manifest import SnapshotInfo, VerifyReport
@@ -249,6 +250,24 @@ class IngestResult(RunReport):
         return RunReport(**{name: getattr(self, name) for name in RunReport.model_fields})
 
 
+class ProfiledDataset(_Result):
+    """A dataset and what its data showed."""
+
+    dataset: Urn
+    profile: DatasetProfile
+
+
+class ProfileResult(RunReport):
+    """The report of a profiling, with the profiles."""
+
+    profiles: tuple[ProfiledDataset, ...]
+
+    @classmethod
+    def of(cls, report: RunReport, *, profiles: tuple[ProfiledDataset, ...]) -> ProfileResult:
+        """Add profiles to a run report."""
+        return cls.model_validate({**dict(report), "profiles": profiles})
+
+
 class WatchRefresh(_Result):
     """One refresh of the catalog by `lumos watch`, or what kept it from one."""
 
@@ -348,6 +367,7 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "import": ImportResult,
     "diff": DiffResult,
     "ingest": IngestResult,
+    "profile": ProfileResult,
     "watch": WatchRefresh,
     "report": CatalogReport,
     "run-report": RunReport,

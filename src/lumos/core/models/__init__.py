@@ -38,6 +38,7 @@ from lumos.core.models.lineage import (
 )
 from lumos.core.models.migrations import load_snapshot
 from lumos.core.models.ownership import Group, Owner, Ownership, User
+from lumos.core.models.profile import ColumnProfile, DatasetProfile, LengthProfile, Quantile
 from lumos.core.models.quality import (
     AssertionResult,
     AssertionStatus,
@@ -73,6 +74,7 @@ __all__ = [
     "ChangeScope",
     "ColumnFacts",
     "ColumnMapping",
+    "ColumnProfile",
     "ColumnStatistics",
     "Compatibility",
     "CostRecord",
@@ -80,6 +82,7 @@ __all__ = [
     "DQAssertion",
     "DatasetKind",
     "DatasetLineage",
+    "DatasetProfile",
     "DatasetQuality",
     "DatasetVersion",
     "Deprecation",
@@ -95,6 +98,7 @@ __all__ = [
     "ImpactAnalysis",
     "ImpactReport",
     "Job",
+    "LengthProfile",
     "LineageEdge",
     "LineageType",
     "Link",
@@ -106,6 +110,7 @@ __all__ = [
     "PartitionRange",
     "QualityDimensions",
     "QualitySla",
+    "Quantile",
     "Schema",
     "SchemaChange",
     "SchemaHistory",

@@ -25,6 +25,7 @@ from lumos.core.models.frozen import FrozenDict
 from lumos.core.models.governance import Documentation, Governance
 from lumos.core.models.lineage import DatasetLineage
 from lumos.core.models.ownership import Ownership
+from lumos.core.models.profile import DatasetProfile
 from lumos.core.models.quality import DatasetQuality, DQAssertion
 from lumos.core.models.statistics import ColumnFacts, PartitionRange
 from lumos.core.models.types import Schema
@@ -78,7 +79,7 @@ class OperationalMetadata(CanonicalModel):
     )
 
 
-OBSERVED = frozenset({"statistics", "quality", "cost", "version", "extensions"})
+OBSERVED = frozenset({"statistics", "profile", "quality", "cost", "version", "extensions"})
 """Parts of a dataset that are recorded and reported but never compared or versioned."""
 
 # `schema` is the name people know; pydantic's own deprecated method of that name gives way.
@@ -108,6 +109,7 @@ with warnings.catch_warnings():
         properties: Properties = ModelField(default_factory=FrozenDict)
         assertions: tuple[DQAssertion, ...] = ()
         statistics: OperationalMetadata | None = None
+        profile: DatasetProfile | None = None
         quality: DatasetQuality | None = None
         cost: CostRecord | None = None
         version: str | None = None

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lumos.entry.cli.output import counted
+from lumos.entry.cli.profile_text import profile_lines, profile_summary
 
 if TYPE_CHECKING:
     from lumos.core.models import Field, FieldType, LumosDataset
@@ -35,6 +36,9 @@ def dataset_lines(dataset: LumosDataset) -> Iterator[str]:
     yield f"columns ({len(dataset.schema.fields)}):"
     for field in dataset.schema.fields:
         yield from _field_lines(field, dataset.schema.primary_key, depth=1)
+    if dataset.profile:
+        yield f"profile ({profile_summary(dataset.profile)}):"
+        yield from profile_lines(dataset.profile)
 
 
 def moment(at: datetime) -> str:

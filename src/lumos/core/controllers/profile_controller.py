@@ -1,0 +1,216 @@
+"""Profiling: look at the data of datasets on Spark, and keep what was seen with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from lumos.core.controllers.results import ProfiledDataset, ProfileResult
+from lumos.core.controllers.scan_sources import ScanSource, storages_of
+from lumos.core.controllers.storage_functions import READERS
+from lumos.core.errors import LumosError, UnreadableItemError, UsageError
+from lumos.core.models import LumosDataset, Urn, with_parts
+from lumos.core.models.origin import Origin, origin_of
+from lumos.core.progress import SILENT, Progress
+from lumos.core.run_report import RunRecorder, RunReport
+from lumos.feature.profiling.profiler import (
+    ALL_ROWS,
+    Profiled,
+    ProfileOptions,
+    Profiler,
+    ProfileUnavailableError,
+)
+from lumos.spark.failures import spark_failures
+from lumos.spark.file_index import FileIndex
+from lumos.spark.file_index import Origin as IndexOrigin
+from lumos.spark.stages.profiling import DatasetFiles
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.import_controller import ImportTarget
+    from lumos.core.controllers.ingestion_controller import OpenSession
+    from lumos.core.controllers.publishing import Clock
+    from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.settings import SourceEntry
+    from lumos.core.storage.port import StorageSource
+    from lumos.spark.file_index import IndexTables
+
+T = TypeVar("T")
+_INGEST = "run lumos ingest, which finds them"
+
+
+class _Task(NamedTuple):
+    """A dataset to profile, and where its files lie."""
+
+    dataset: LumosDataset
+    origin: Origin
+    storage: StorageSource
+
+
+class ProfileController:
+    """What `lumos profile` does."""
+
+    def __init__(
+        self,
+        *,
+        entries: Callable[[], Sequence[SourceEntry]],
+        open_session: OpenSession,
+        catalog: Callable[[], MetadataPlatformInterface],
+        find: Callable[[str], LumosDataset],
+        target: Callable[[], ImportTarget],
+        state_dir: Callable[[], Path],
+        write_lock: Callable[[str], AbstractContextManager[None]],
+        keep_report: Callable[[RunReport], None],
+        clock: Clock,
+    ) -> None:
+        self._entries = entries
+        self._open_session = open_session
+        self._catalog = catalog
+        self._find = find
+        self._target = target
+        self._state_dir = state_dir
+        self._write_lock = write_lock
+        self._keep_report = keep_report
+        self._clock = clock
+
+    def profile(
+        self,
+        references: Sequence[str] = (),
+        *,
+        sources: Sequence[str] = (),
+        options: ProfileOptions = ALL_ROWS,
+        progress: Progress = SILENT,
+    ) -> ProfileResult:
+        """Profile datasets, given by URN or name, or all that some sources have.
+
+        One dataset that cannot be profiled is an error; of several, it is named in the report.
+
+        Raises:
+            UsageError: there is nothing to profile, or no such source.
+            DatasetNotFoundError: the catalog does not hold the URN.
+            ProfileUnavailableError: the data of the one dataset cannot be profiled.
+        """
+        recorder = RunRecorder("profile", started_at=self._clock())
+        datasets = {dataset.urn: dataset for dataset in self._chosen(references, sources)}
+        if not datasets:
+            raise UsageError(
+                "there is no dataset to profile", hint="give a URN, or a source with --source"
+            )
+        runs = _Runs(recorder, only_one=len(datasets) == 1)
+        tasks = [
+            task
+            for urn, dataset in datasets.items()
+            if (task := runs.tried(urn, partial(self._task, dataset)))
+        ]
+        profiles = self._profiled(tasks, runs, options=options, progress=progress) if tasks else []
+        report = recorder.finish(at=self._clock())
+        with self._write_lock("profile"):
+            self._keep(profiles)
+            self._keep_report(report)
+        return ProfileResult.of(report, profiles=tuple(profiles))
+
+    def _chosen(self, references: Sequence[str], sources: Sequence[str]) -> Iterable[LumosDataset]:
+        yield from map(self._find, references)
+        known = {entry.name: entry for entry in self._entries()}
+        for name in sources:
+            if name not in known:
+                raise UsageError(f"there is no source {name}", hint=f"known: {', '.join(known)}")
+            catalog = self._catalog()
+            names = [storage.name for storage in self._storages(known[name])]
+            for urn, _ in catalog.found_states(sorted(names)):
+                yield catalog.get_dataset(Urn(urn))
+
+    def _task(self, dataset: LumosDataset) -> _Task:
+        origin = origin_of(dataset)
+        if origin is None:
+            raise ProfileUnavailableError(
+                f"{dataset.urn}: it was not found by ingestion, so its files are not known",
+                hint="datasets of the sources in lumos.yaml can be profiled",
+            )
+        for entry in self._entries():
+            if not origin.source.startswith(entry.name):
+                continue
+            for storage in self._storages(entry):
+                if storage.name == origin.source and ScanSource.of(storage).holds(dataset.urn):
+                    return _Task(dataset, origin, storage)
+        raise ProfileUnavailableError(
+            f"{dataset.urn}: no source of the settings has its files; it came from {origin.source}",
+            hint="put the source back into lumos.yaml",
+        )
+
+    def _storages(self, entry: SourceEntry) -> Iterable[StorageSource]:
+        return storages_of(entry, skip=str(self._state_dir().absolute()))
+
+    def _profiled(
+        self, tasks: Sequence[_Task], runs: _Runs, *, options: ProfileOptions, progress: Progress
+    ) -> list[ProfiledDataset]:
+        profiles = []
+        with self._open_session(progress.note) as spark, spark_failures():
+            index = FileIndex(self._state_dir() / "file_index").read(
+                spark, IndexOrigin(READERS, {})
+            )
+            profiler = Profiler(spark, options=options, progress=progress, clock=self._clock)
+            for task in tasks:
+                work = partial(_with_files, profiler, task, index=index)
+                done = runs.tried(task.dataset.urn, work)
+                if done is not None:
+                    runs.report(task, done)
+                    profile = ProfiledDataset(dataset=task.dataset.urn, profile=done.profile)
+                    profiles.append(profile)
+        return profiles
+
+    def _keep(self, profiles: Sequence[ProfiledDataset]) -> None:
+        """Store profiles with datasets as they are by now; nothing else of them changes."""
+        if not profiles:
+            return
+        target = self._target()
+        with target.database.transaction():
+            for each in profiles:
+                present = target.platform.find_dataset(each.dataset)
+                if present is not None:
+                    target.publisher.publish(with_parts(present, profile=each.profile))
+
+
+class _Runs:
+    """Tells an error of the only dataset from one of several."""
+
+    def __init__(self, recorder: RunRecorder, *, only_one: bool) -> None:
+        self._recorder = recorder
+        self._only_one = only_one
+
+    def tried(self, urn: Urn, work: Callable[[], T]) -> T | None:
+        """Return what the work on a dataset gives; None where it failed and there are others."""
+        try:
+            return work()
+        except LumosError as error:
+            if self._only_one:
+                raise
+            self._recorder.failed(urn, error, scope_seen=True)
+            return None
+
+    def report(self, task: _Task, done: Profiled) -> None:
+        """Record a profile, and every file that is not wholly in it."""
+        storage = task.storage.open()
+        self._recorder.done(task.dataset.urn)
+        for problem in done.problems:
+            shown = storage.shown(problem.item)
+            if problem.fatal:
+                self._recorder.failed(shown, UnreadableItemError(problem.reason), scope_seen=True)
+            else:
+                self._recorder.warning(f"{shown}: {problem.reason}")
+
+
+def _with_files(profiler: Profiler, task: _Task, *, index: IndexTables | None) -> Profiled:
+    if index is None:
+        raise ProfileUnavailableError(
+            f"{task.dataset.urn}: nothing is known of its files", hint=_INGEST
+        )
+    files = DatasetFiles(
+        index.items,
+        source=task.origin.source,
+        dataset=task.origin.dataset,
+        format=task.dataset.format or "",
+    )
+    return profiler.profile(task.dataset, files, storage=task.storage)

@@ -1,0 +1,1 @@
+"""Profiling: figures on the data of a dataset, column by column."""
