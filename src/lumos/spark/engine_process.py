@@ -106,6 +106,8 @@ def _settings(request: EngineRequest, *, token: str) -> SparkSettings:
         "spark.connect.grpc.binding.address": LOOPBACK,
         "spark.connect.grpc.binding.port": "0",
         "spark.connect.progress.reportInterval": "500ms",
+        # Whoever waits for news, such as `lumos watch`, asks for nothing for hours.
+        "spark.connect.session.manager.defaultSessionTimeout": "7d",
         "spark.plugins": f"{plugins},{_PLUGIN}" if plugins else _PLUGIN,
         # Sessions of one user need no files of their own; with them, each would start new workers.
         "spark.sql.artifact.isolation.enabled": "false",
