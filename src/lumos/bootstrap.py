@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.profile_controller import ProfileController
     from lumos.core.controllers.publishing import Publisher
     from lumos.core.controllers.report_controller import ReportController
+    from lumos.core.controllers.run_timestamp import RunTimestampController
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.controllers.system_controller import SystemController
     from lumos.core.controllers.watch_controller import WatchController
@@ -197,6 +198,17 @@ class Application:
     @cached_property
     def ingestion(self) -> IngestionController:
         return self._ingestion_on(self._spark_session)
+
+    @cached_property
+    def run_timestamps(self) -> RunTimestampController:
+        from lumos.core.controllers.run_timestamp import RunTimestampController
+
+        return RunTimestampController(
+            ingestion_on=self._ingestion_on,
+            open_session=self._spark_session,
+            state_dir=lambda: self.state_dir,
+            clock=self._clock,
+        )
 
     @cached_property
     def watching(self) -> WatchController:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -159,9 +160,22 @@ class Lumos:
         importer = self._application.importer(platform)
         return answer(Import, importer.run(str(path), mode=mode, dry_run=dry_run, engine=engine))
 
-    def ingest(self, *sources: str, dry_run: bool = False, full: bool = False) -> Ingestion:
-        """Scan the sources of the settings, or those named, on Spark and publish what changed."""
-        result = self._application.ingestion.ingest(names=sources, dry_run=dry_run, full=full)
+    def ingest(
+        self,
+        *sources: str,
+        dry_run: bool = False,
+        full: bool = False,
+        run_timestamp: datetime | str | None = None,
+    ) -> Ingestion:
+        """Scan the sources of the settings, or those named, on Spark and publish what changed.
+
+        With a run timestamp, only the partition of that time is scanned, and checked.
+        """
+        if run_timestamp is not None:
+            partitions = self._application.run_timestamps
+            result = partitions.ingest(run_timestamp, names=sources, dry_run=dry_run, full=full)
+        else:
+            result = self._application.ingestion.ingest(names=sources, dry_run=dry_run, full=full)
         return answer(Ingestion, result)
 
     def profile(

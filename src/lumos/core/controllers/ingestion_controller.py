@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from lumos.spark.pipeline import FileRemark
 
 Tell = Callable[[str], None]
+FILE_INDEX = "file_index"
+"""Where the state folder keeps what runs know of files."""
 _WORK_PREFIX = "work-"
 _PARTS_OF_A_SOURCE = 64
 """Into so many parts a large source is divided, to be listed side by side."""
@@ -205,7 +207,7 @@ class IngestionController:
             tempfile.TemporaryDirectory(prefix="lumos-") as work,
             spark_failures(),
         ):
-            index = FileIndex(self._state_dir() / "file_index").read(spark, run.origin)
+            index = FileIndex(self._state_dir() / FILE_INDEX).read(spark, run.origin)
             found, scanned = self._scanned(spark, run, work=Path(work), index=index)
             if run.inspect is not None:
                 run.inspect(scanned.pipeline.tables, run.recorder)
@@ -219,7 +221,7 @@ class IngestionController:
         return self._result(run, scanned, found=found, had_catalog=had_catalog, datasets=datasets)
 
     def _ingested(self, run: _Run) -> IngestResult:
-        folder = self._state_dir() / "file_index"
+        folder = self._state_dir() / FILE_INDEX
         with storing(self._state_dir()):
             folder.mkdir(parents=True, exist_ok=True)
             for leftover in self._state_dir().glob(f"{_WORK_PREFIX}*"):  # of a run that was killed

@@ -222,6 +222,21 @@ class NewVersion(_Result):
         )
 
 
+class IngestedPartition(_Result):
+    """The partition of a dataset that a run with a timestamp is about."""
+
+    dataset: Urn
+    partition: str = Field(description="Its folders.")
+    state: Literal["on_time", "late", "missing", "not_due"]
+    due: datetime = Field(description="When its time, and the delay allowed, are over.")
+    written: datetime | None = Field(description="When its first file was written.")
+    files: int
+    newest: str = Field(description="The last partition of the dataset that there is.")
+    changes: tuple[ReportedChange, ...] = Field(
+        default=(), description="How its schema differs from that of the dataset so far."
+    )
+
+
 class IngestResult(RunReport):
     """The report of an ingestion, with what it found and what changed."""
 
@@ -235,6 +250,9 @@ class IngestResult(RunReport):
     versions: tuple[NewVersion, ...] = ()
     found: tuple[LumosDataset, ...] = Field(
         default=(), description="The datasets themselves, where nothing was written."
+    )
+    partitions: tuple[IngestedPartition, ...] = Field(
+        default=(), description="The partition of each dataset, where a run timestamp was given."
     )
 
     @classmethod

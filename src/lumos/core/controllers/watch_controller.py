@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -13,13 +14,14 @@ from lumos.core.controllers.scan_sources import storages_of
 from lumos.core.controllers.warm_session import WarmSession
 from lumos.core.errors import ConfigurationError, InputUnreadableError, LumosError, UsageError
 from lumos.core.storage.local import LocalSource
+from lumos.core.storage.object_storage import ObjectSource
 from lumos.core.storage.s3 import S3Source
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
 from lumos.feature.ingestion.handlers.s3 import S3Settings
 from lumos.feature.watching.folders import EVERYTHING, fewest
 from lumos.feature.watching.inbox import Gathered, Inbox
 from lumos.feature.watching.local_events import LocalEvents
-from lumos.feature.watching.queue_events import QueueEvents
+from lumos.feature.watching.queue_events import QueueEvents, is_below
 
 if TYPE_CHECKING:
     import threading
@@ -164,7 +166,9 @@ class _Watch:
         Raises:
             LumosError: nothing was changed; whoever sent the events was told nothing.
         """
-        folders = {name: fewest(found) for name, found in gathered.folders.items() if found}
+        folders = {
+            name: self._folders(name, found) for name, found in gathered.folders.items() if found
+        }
         whole = [name for name, found in folders.items() if found == (EVERYTHING,)]
         if whole:
             self._look(whole, None, gathered=gathered, reason=reason)
@@ -174,6 +178,15 @@ class _Watch:
             self._tell_problems(gathered, reason)
         for acknowledge in gathered.acknowledgements:
             acknowledge()
+
+    def _folders(self, name: str, found: Iterable[bytes]) -> tuple[bytes, ...]:
+        """Return the folders to look into, or everything where they reach beyond the source."""
+        chosen = fewest(found)
+        storage = next(each.storage for each in self.sources if each.storage.name == name)
+        prefixes = storage.prefixes if isinstance(storage, ObjectSource) else ()
+        if all(is_below(f"{os.fsdecode(folder)}/", prefixes) for folder in chosen):
+            return chosen
+        return (EVERYTHING,)
 
     def _try(self, gathered: Gathered, reason: Reason) -> None:
         started = self.clock()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.results import IngestResult
 
 Strict = Annotated[
-    bool, typer.Option("--strict", help="End with 1 if a file or source could not be read.")
+    bool, typer.Option("--strict", help="End with 1 if something could not be read.")
 ]
 
 
@@ -40,6 +40,12 @@ def ingest(
     full: Annotated[
         bool, typer.Option("--full", help="Open every file, also unchanged ones.")
     ] = False,
+    run_timestamp: Annotated[
+        str | None,
+        typer.Option(
+            "--run-timestamp", help="Only the partition of this time, such as 2024-01-31."
+        ),
+    ] = None,
     strict: Strict = False,
     as_json: AsJson = False,
 ) -> None:
@@ -54,9 +60,14 @@ def ingest(
     if config is not None:
         application.use_settings(config)
     with progress("ingest") as shown:
-        result = application.ingestion.ingest(
-            names=source or (), dry_run=dry_run, full=full, progress=shown
-        )
+        if run_timestamp is None:
+            result = application.ingestion.ingest(
+                names=source or (), dry_run=dry_run, full=full, progress=shown
+            )
+        else:
+            result = application.run_timestamps.ingest(
+                run_timestamp, names=source or (), dry_run=dry_run, full=full, progress=shown
+            )
     _print(result, strict=strict, as_json=as_json)
 
 
@@ -123,6 +134,9 @@ def print_ingestion(result: IngestResult) -> None:
         f"datasets: {datasets.found:,} found ({formats or 'none'})"
         + (what_happened if result.operation == "ingest" else "")
     )
+    for partition in result.partitions:
+        state = partition.state.replace("_", " ")
+        print_line(f"  {partition.partition} {state}  {partition.dataset}")
     if result.changes:
         print_line()
         print_changes(result.changes)

@@ -201,7 +201,7 @@ class _Buckets:
         found: dict[str, set[bytes]] = {}
         for bucket, key in objects:
             for source, selection in self._sources:
-                if source.bucket == bucket and _is_below(key, source.prefixes):
+                if source.bucket == bucket and is_below(key, source.prefixes):
                     folder = folder_of_file(key, selection)
                     if folder is not None:
                         found.setdefault(source.name, set()).add(folder)
@@ -258,6 +258,7 @@ def _region_of(host: str) -> str:
     return parts[1] if len(parts) > _REGION_PLACE and parts[0] == "sqs" else _DEFAULT_REGION
 
 
-def _is_below(key: str, prefixes: Sequence[str]) -> bool:
+def is_below(key: str, prefixes: Sequence[str]) -> bool:
+    """Tell whether an object lies below one of the prefixes; without any, all do."""
     folders = [prefix.strip("/") for prefix in prefixes]
     return not folders or any(not folder or key.startswith(f"{folder}/") for folder in folders)
