@@ -344,12 +344,17 @@ def test_nothing_is_left_when_the_one_that_asks_is_killed(tmp_path: Path) -> Non
 import sys
 from lumos.core.formats.sandbox import FileItem, Limits, Sandbox
 sandbox = Sandbox(reader="hostile_reader:read", limits=Limits(seconds=600))
-reading = sandbox.read_files([FileItem(path, 1) for path in sys.argv[1:]])
-next(reading)
-print(sandbox._zygote._process.pid, flush=True)
-next(reading)
+def items():
+    yield FileItem(sys.argv[1], 1)
+    yield FileItem(sys.argv[2], 1)
+    for _ in range(200):
+        yield FileItem(sys.argv[1], 1)
+    print(sandbox._zygote._process.pid, flush=True)
+    yield FileItem(sys.argv[3], 1)
+for _ in sandbox.read_files(items()):
+    pass
 """
-    items = written(tmp_path, "a.csv", "hang.csv")
+    items = written(tmp_path, "a.csv", "b.csv", "hang.csv")
     tests = str(Path(__file__).parents[1])
     command = [sys.executable, "-c", script, *(item.path for item in items)]
     with subprocess.Popen(

@@ -22,7 +22,6 @@ import orjson
 
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.facts import FileFacts
-from lumos.core.formats.sandbox_io import UP
 from lumos.core.formats.sandbox_orders import (
     FileItem,
     FileStore,
@@ -35,11 +34,11 @@ from lumos.core.formats.sandbox_orders import (
     folder_orders,
 )
 from lumos.core.formats.sandbox_process import (
-    START_SECONDS,
     Child,
     Limits,
     LostError,
     Silence,
+    Task,
     Zygote,
     not_started,
 )
@@ -181,29 +180,29 @@ class Sandbox:
                 if len(waiting) <= _FEW_WAITING:
                     new = orders.take(_WINDOW - len(waiting), wait=not waiting)
                     waiting.extend(new)
+                    if child is not None:
+                        child.send(_open_tasks(new))
                 if not waiting:
                     return
-                order = waiting[0]
-                if order.refused is not None:
-                    if child is not None:
-                        child.send(each.message for each in new)
-                    yield waiting.popleft(), order.refused
+                outcome = waiting[0].outcome()
+                if outcome is not None:
+                    yield waiting.popleft(), outcome
                     continue
                 if child is None:
-                    child, new = self._child(), list(waiting)
-                child.send(each.message for each in new)
-                answer = child.answer(order.seconds, order.serve)
-                if isinstance(answer, Silence):
-                    status, ended = self._ended(child), child
-                    child = None
-                    ended.close()
-                    if status is None:  # the zygote took the child with it: no file is to blame
-                        lost += 1
-                        if lost == _MOST_ZYGOTES:
-                            raise not_started(_AGAIN_AND_AGAIN)
-                        continue
-                    answer = _reason(answer, status, order.seconds)
-                yield waiting.popleft(), order.outcome(answer)
+                    child = self._child()
+                    child.send(_open_tasks(waiting))
+                silence = child.answer()
+                if silence is None:
+                    continue
+                task, status = child.culprit(), self._ended(child)
+                child.close()
+                child = None
+                if status is not None:
+                    task.answer = _reason(silence, status, task.seconds)
+                    continue
+                lost += 1  # the zygote took the child with it: no file is to blame
+                if lost == _MOST_ZYGOTES:
+                    raise not_started(_AGAIN_AND_AGAIN)
         finally:
             if child is not None:
                 self._ended(child)
@@ -221,7 +220,7 @@ class Sandbox:
                     self._zygote.close()
                     self._zygote = None
                     continue
-            if child.answer(START_SECONDS) == UP:
+            if child.is_up():
                 return child
             status = self._ended(child)
             child.close()
@@ -261,6 +260,10 @@ def close_shared_sandboxes() -> None:
     with _shared_lock:
         for key in [key for key in _shared if key[0] == os.getpid()]:
             _shared.pop(key).close()
+
+
+def _open_tasks(orders: Iterable[Order[Item]]) -> list[Task]:
+    return [order.task for order in orders if order.task.answer is None]
 
 
 def _reason(silence: Silence, status: int, seconds: float) -> UnreadableItemError:

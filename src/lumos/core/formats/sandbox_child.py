@@ -1,8 +1,8 @@
 """The processes in which files are read, apart from the one that asks.
 
 A zygote imports the readers once and forks a child whenever it is asked to; the child reads files
-until one of them ends it. Each answer is written as soon as it is known, so that the first file
-without an answer is the one at which a child died or hangs.
+until one of them ends it. It notes which file it begins in memory that its parent sees too, so
+that the parent knows at which one a child died or hangs.
 """
 
 from __future__ import annotations
@@ -29,15 +29,17 @@ from lumos.core.formats.sandbox_io import (
     ERROR,
     FACTS,
     UP,
+    Answers,
     FolderAccess,
     Parent,
     ParentAccess,
     PipeParent,
+    Progress,
+    Requests,
     SparseFile,
     opened,
     packed,
     unreadable,
-    write_frame,
 )
 from lumos.core.formats.tables import read_table
 from lumos.core.models.base import canonical_json
@@ -50,13 +52,13 @@ LOCAL, STORED, TABLE = "local", "stored", "table"
 Request = str | list[Any]
 
 MESSAGE: Final = struct.Struct("<cq")
-"""What the zygote is told: a command and a process id; forking also brings three pipes."""
+"""What the zygote is told: a command and a process id; forking brings pipes and a page, too."""
 REPLY: Final = struct.Struct("<q")
 
 FORK, REAP = b"F", b"R"
 READY: Final = b"!"
 
-_PIPES = 3
+_DESCRIPTORS = 4
 _PR_SET_PDEATHSIG = 1
 _EXIT_FAILED = 70
 _PAGES = "/proc/self/statm"
@@ -71,7 +73,7 @@ class Reader(Protocol):
 
 
 Answer = tuple[bytes, bytes]
-Work = Callable[[BinaryIO, BinaryIO, BinaryIO], None]
+Work = Callable[[Requests, Requests, Answers, Progress], None]
 
 
 def main(arguments: list[str]) -> None:
@@ -92,7 +94,7 @@ def main(arguments: list[str]) -> None:
 
 def _serve(control: socket.socket, work: Work) -> None:
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, MESSAGE.size, _PIPES)
+        message, descriptors, _, _ = socket.recv_fds(control, MESSAGE.size, _DESCRIPTORS)
         if len(message) < MESSAGE.size:
             return
         command, number = MESSAGE.unpack(message)
@@ -110,13 +112,8 @@ def _fork(control: socket.socket, descriptors: list[int], work: Work) -> int:
         try:
             control.close()
             _die_with_parent(zygote)
-            requests, replies, answers = descriptors
-            with (
-                os.fdopen(requests, "rb") as incoming,
-                os.fdopen(replies, "rb") as replied,
-                os.fdopen(answers, "wb", buffering=0) as outgoing,
-            ):
-                work(incoming, replied, outgoing)
+            requests, replies, answers, page = descriptors
+            work(Requests(requests), Requests(replies), Answers(answers), Progress(page))
             status = 0
         finally:
             os._exit(status)
@@ -139,17 +136,28 @@ class _Child:
         self._read = read
         self._seconds = seconds
         self._memory = memory
+        self._allowed = 0
 
-    def work(self, incoming: BinaryIO, replied: BinaryIO, outgoing: BinaryIO) -> None:
+    def work(
+        self, requests: Requests, replies: Requests, answers: Answers, progress: Progress
+    ) -> None:
         """Answer each request in the order in which they come."""
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _limit_memory(self._memory)
-        parent = PipeParent(outgoing, replied)
-        write_frame(outgoing, UP, b"")
-        for line in incoming:
-            write_frame(outgoing, *self._answer(json.loads(line), incoming, parent))
+        parent = PipeParent(answers, replies)
+        answers.add(UP, b"", now=0.0)
+        number = 0
+        while True:
+            if requests.is_empty:
+                answers.flush()
+            if not (line := requests.line()):
+                return
+            now = time.monotonic()
+            progress.begin(number, now)
+            number += 1
+            answers.add(*self._answer(json.loads(line), requests, parent), now=now)
 
-    def _answer(self, request: Request, incoming: BinaryIO, parent: Parent) -> Answer:
+    def _answer(self, request: Request, incoming: Requests, parent: Parent) -> Answer:
         try:
             return FACTS, self._document(request, incoming, parent)
         except UnreadableItemError as error:
@@ -162,32 +170,42 @@ class _Child:
             reason = f"the reader failed ({type(error).__name__})"
             return ERROR, packed(UnreadableItemError(reason))
 
-    def _document(self, request: Request, incoming: BinaryIO, parent: Parent) -> bytes:
+    def _document(self, request: Request, incoming: Requests, parent: Parent) -> bytes:
         if isinstance(request, str):
-            _allow(self._seconds)
+            self._allow(self._seconds)
             return self._local(request, value_ranges=False)
         kind, *rest = request
         if kind == LOCAL:
             path, ranges = rest
-            _allow(self._seconds)
+            self._allow(self._seconds)
             return self._local(path, value_ranges=ranges)
         if kind == TABLE:
             table, root, folder, seconds = rest
-            _allow(seconds)
+            self._allow(seconds)
             access = ParentAccess(parent) if folder is None else FolderAccess(folder)
             return canonical_json(read_table(table, root, access).to_json())
         name, size, ranges, pieces = rest
         stream = SparseFile(size, parent)
         for start, length in pieces:
             stream.add(start, incoming.read(length))
-        _allow(self._seconds)
+        self._allow(self._seconds)
         return self._one(cast("BinaryIO", stream), size=size, name=name, value_ranges=ranges)
+
+    def _allow(self, seconds: float) -> None:
+        """Let this process compute for so long; the limit counts its whole life: it moves on."""
+        soft = math.ceil(time.process_time()) + math.ceil(seconds) + 1
+        if soft == self._allowed:
+            return
+        self._allowed = soft
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        if hard == resource.RLIM_INFINITY or soft < hard:
+            resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
     def _local(self, path: str, *, value_ranges: bool) -> bytes:
         try:
-            with opened(path) as stream:
-                size = os.fstat(stream.fileno()).st_size
-                name = os.path.basename(path)
+            stream, size = opened(path)
+            with stream:
+                name = path.rpartition("/")[2]
                 return self._one(stream, size=size, name=name, value_ranges=value_ranges)
         except OSError as error:
             raise unreadable(error) from error
@@ -196,14 +214,6 @@ class _Child:
         more = {"value_ranges": True} if value_ranges else {}
         facts = self._read(stream, size=size, name=name, **more)
         return facts if isinstance(facts, bytes) else facts.to_document()
-
-
-def _allow(seconds: float) -> None:
-    """Let this process compute for so long; the limit counts its whole life, so it moves on."""
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    soft = math.ceil(time.process_time()) + math.ceil(seconds) + 1
-    if hard == resource.RLIM_INFINITY or soft < hard:
-        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
 def _limit_memory(memory: int) -> None:

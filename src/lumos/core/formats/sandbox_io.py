@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import mmap
 import os
 import stat
 import struct
@@ -28,6 +29,8 @@ UP, FACTS, ERROR, ASK = b"U", b"+", b"-", b"?"
 AHEAD_BYTES: Final = 256 * 1024
 """How much is asked for at least, so that a reader that goes on in small steps asks seldom."""
 
+_CHUNK_BYTES = 64 * 1024
+_HELD_SECONDS = 0.02
 _KINDS: Final = (
     (stat.S_ISFIFO, "a named pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -59,15 +62,102 @@ def unpacked(content: bytes) -> UnreadableItemError:
     return UnreadableItemError(message, hint=hint, retryable=retryable)
 
 
-def write_frame(outgoing: BinaryIO, kind: bytes, payload: bytes) -> None:
-    """Write all of a frame to a pipe without a buffer."""
-    rest = memoryview(FRAME.pack(kind, len(payload)) + payload)
-    while rest:
-        rest = rest[outgoing.write(rest) :]
+class Progress:
+    """A page of memory in which a child notes what it is at, for whoever finds it dead or late."""
+
+    _NOTE: Final = struct.Struct("<qd")
+
+    def __init__(self, descriptor: int) -> None:
+        self._page = mmap.mmap(descriptor, mmap.PAGESIZE)
+
+    def begin(self, number: int, at: float) -> None:
+        """Note that the file of this number is begun."""
+        self._NOTE.pack_into(self._page, 0, number, at)
+
+    def current(self) -> tuple[int, float]:
+        """Return the number of the file and when it was begun."""
+        number, at = self._NOTE.unpack_from(self._page)
+        return number, at
+
+    def close(self) -> None:
+        self._page.close()
 
 
-def opened(path: str | bytes) -> BinaryIO:
-    """Open a regular file for reading; nothing else is waited for.
+class Requests:
+    """The requests to a child, from a pipe."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._content = b""
+        self._at = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the next request would have to be waited for."""
+        return self._at >= len(self._content)
+
+    def line(self) -> bytes:
+        """Return the next line, empty at the end."""
+        parts = []
+        while True:
+            end = self._content.find(b"\n", self._at) + 1
+            if end:
+                parts.append(self._content[self._at : end])
+                self._at = end
+                return b"".join(parts)
+            parts.append(self._content[self._at :])
+            if not self._more():
+                return b""
+
+    def read(self, length: int) -> bytes:
+        """Return so many bytes.
+
+        Raises:
+            EOFError: the pipe ends before.
+        """
+        parts = []
+        while length > 0:
+            part = self._content[self._at : self._at + length]
+            self._at += len(part)
+            length -= len(part)
+            parts.append(part)
+            if length > 0 and not self._more():
+                raise EOFError
+        return b"".join(parts)
+
+    def _more(self) -> bool:
+        self._content, self._at = os.read(self._descriptor, _CHUNK_BYTES), 0
+        return bool(self._content)
+
+
+class Answers:
+    """The answers of a child, into a pipe; several go at once, because each wakes the parent."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._held: list[bytes] = []
+        self._size = 0
+        self._since = 0.0
+
+    def add(self, kind: bytes, payload: bytes, *, now: float) -> None:
+        """Hold an answer back, unless enough are held."""
+        if not self._held:
+            self._since = now
+        self._held += (FRAME.pack(kind, len(payload)), payload)
+        self._size += len(payload)
+        if self._size > _CHUNK_BYTES or now - self._since > _HELD_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is held."""
+        rest = memoryview(b"".join(self._held))
+        self._held, self._size = [], 0
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]
+
+
+def opened(path: str | bytes) -> tuple[BinaryIO, int]:
+    """Open a regular file for reading and tell its size; nothing else is waited for.
 
     Raises:
         UnreadableItemError: it is no regular file.
@@ -76,12 +166,12 @@ def opened(path: str | bytes) -> BinaryIO:
     # Without O_NONBLOCK, opening a named pipe waits for somebody to write to it.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     stream = os.fdopen(os.open(path, flags), "rb")
-    mode = os.fstat(stream.fileno()).st_mode
-    if not stat.S_ISREG(mode):
+    status = os.fstat(stream.fileno())
+    if not stat.S_ISREG(status.st_mode):
         stream.close()
-        kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "a device")
+        kind = next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "a device")
         raise UnreadableItemError(f"it is not a regular file: it is {kind}")
-    return stream
+    return stream, status.st_size
 
 
 def unreadable(error: OSError) -> UnreadableItemError:
@@ -103,7 +193,7 @@ class Parent(Protocol):
 class PipeParent:
     """Asks the parent process by a pipe and waits for the reply."""
 
-    def __init__(self, questions: BinaryIO, replies: BinaryIO) -> None:
+    def __init__(self, questions: Answers, replies: Requests) -> None:
         self._questions = questions
         self._replies = replies
 
@@ -114,17 +204,12 @@ class PipeParent:
         return [TableEntry(*entry) for entry in json.loads(self._asked(["list", folder]))]
 
     def _asked(self, question: Sequence[str | int | None]) -> bytes:
-        write_frame(self._questions, ASK, json.dumps(question).encode())
-        kind, length = FRAME.unpack(self._received(FRAME.size))
-        content = self._received(length)
+        self._questions.add(ASK, json.dumps(question).encode(), now=0.0)
+        self._questions.flush()
+        kind, length = FRAME.unpack(self._replies.read(FRAME.size))
+        content = self._replies.read(length)
         if kind == ERROR:
             raise unpacked(content)
-        return content
-
-    def _received(self, size: int) -> bytes:
-        content = self._replies.read(size)
-        if len(content) < size:
-            raise EOFError
         return content
 
 
@@ -222,7 +307,8 @@ class FolderAccess:
 
     def read(self, path: str, *, start: int = 0, length: int | None = None) -> bytes:
         try:
-            with opened(os.path.join(self._folder, path)) as stream:
+            stream, _ = opened(os.path.join(self._folder, path))
+            with stream:
                 stream.seek(start)
                 return stream.read(-1 if length is None else length)
         except OSError as error:

@@ -21,10 +21,11 @@ from typing_extensions import override
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.sandbox_child import LOCAL, STORED, TABLE
 from lumos.core.formats.sandbox_io import ERROR, FACTS, FRAME, packed
+from lumos.core.formats.sandbox_process import Task
 from lumos.core.formats.tails import TAIL_BYTES
 
 if TYPE_CHECKING:
-    from lumos.core.formats.sandbox_process import Limits, Serve
+    from lumos.core.formats.sandbox_process import Limits
 
 AT_ONCE: Final = 32
 """How many files of a storage are fetched at the same time for one reader."""
@@ -86,22 +87,16 @@ Item = TypeVar("Item")
 
 @dataclass(slots=True)
 class Order(Generic[Item]):
-    """One file to read, as it is sent to a child."""
+    """One item to read, and the task that it is to a child."""
 
     item: Item
-    message: bytes
-    seconds: float
+    task: Task
     questions: Questions | None = None
-    refused: UnreadableItemError | None = None
-    """Why there is nothing to send."""
 
-    @property
-    def serve(self) -> Serve | None:
-        return self.questions.serve if self.questions is not None else None
-
-    def outcome(self, answer: bytes | UnreadableItemError) -> bytes | UnreadableItemError:
+    def outcome(self) -> bytes | UnreadableItemError | None:
         """Return the answer; a failed fetch is the better reason than what came of it."""
-        if isinstance(answer, bytes) or self.questions is None:
+        answer = self.task.answer
+        if answer is None or isinstance(answer, bytes) or self.questions is None:
             return answer
         return self.questions.failed or answer
 
@@ -131,7 +126,7 @@ def file_orders(
     """Return orders for local files by their whole paths."""
     seconds = limits.seconds
     return LocalOrders(
-        items, lambda item: Order(item, _local_line(item.path, value_ranges), seconds)
+        items, lambda item: Order(item, Task(_local_line(item.path, value_ranges), seconds))
     )
 
 
@@ -144,9 +139,9 @@ def folder_orders(
     def order(item: StoredItem) -> Order[StoredItem]:
         path = os.fsdecode(item.path)
         if item.table is None:
-            return Order(item, _local_line(start + path, value_ranges), limits.seconds)
+            return Order(item, Task(_local_line(start + path, value_ranges), limits.seconds))
         seconds = limits.table_seconds
-        return Order(item, _line([TABLE, item.table, path, folder, seconds]), seconds)
+        return Order(item, Task(_line([TABLE, item.table, path, folder, seconds]), seconds))
 
     return LocalOrders(items, order)
 
@@ -191,20 +186,20 @@ class StoredOrders(Orders[StoredItem]):
             seconds = self._limits.table_seconds
             message = _line([TABLE, item.table, root, None, seconds])
             questions = Questions(self._store, None, most_bytes=_MOST_TABLE_BYTES)
-            return Order(item, message, seconds, questions)
+            return Order(item, Task(message, seconds, questions.serve), questions)
         try:
             pieces = [
                 (start, self._store.read(item.path, start=start, length=length))
                 for start, length in first_ranges(item)
             ]
         except UnreadableItemError as error:
-            return Order(item, b"", 0, refused=error)
+            return Order(item, Task(b"", 0, answer=error))
         name = item.path.rpartition(b"/")[2].decode("utf-8", "backslashreplace")
         lengths = [[start, len(content)] for start, content in pieces]
         line = _line([STORED, name, item.size, self._value_ranges, lengths])
         message = b"".join([line, *(content for _, content in pieces)])
         questions = Questions(self._store, item.path, most_bytes=_MOST_FILE_BYTES)
-        return Order(item, message, self._limits.seconds, questions)
+        return Order(item, Task(message, self._limits.seconds, questions.serve), questions)
 
 
 class Questions:

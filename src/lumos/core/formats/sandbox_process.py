@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import select
 import socket
@@ -14,11 +15,11 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
 
 from lumos.core.errors import SourceError, UnreadableItemError
 from lumos.core.formats.sandbox_child import FORK, MESSAGE, READY, REAP, REPLY
-from lumos.core.formats.sandbox_io import ASK, ERROR, FRAME, UP, unpacked
+from lumos.core.formats.sandbox_io import ASK, ERROR, FRAME, UP, Progress, unpacked
 
 START_SECONDS: Final = 60.0
 
@@ -32,6 +33,18 @@ _ENVIRONMENT: Final = (
 
 Serve = Callable[[bytes], bytes]
 """Answers a child's question with the frame that is sent back."""
+
+
+@dataclass(slots=True)
+class Task:
+    """One file to read, as it is sent to a child, and later its answer."""
+
+    message: bytes
+    seconds: float
+    serve: Serve | None = None
+    answer: bytes | UnreadableItemError | None = None
+    paused: float = 0.0
+    """How long the child waited for replies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +110,21 @@ class Zygote:
         request_end, requests = os.pipe()
         reply_end, replies = os.pipe()
         answers, answer_end = os.pipe()
-        try:
-            pid = self._ask(FORK, 0, descriptors=[request_end, reply_end, answer_end])
-        except LostError:
-            for descriptor in (requests, replies, answers):
-                os.close(descriptor)
-            raise
-        finally:
-            for descriptor in (request_end, reply_end, answer_end):
-                os.close(descriptor)
-        return Child(self, pid, requests=requests, replies=replies, answers=answers)
+        with tempfile.TemporaryFile() as page:
+            page.truncate(mmap.PAGESIZE)
+            progress = Progress(page.fileno())
+            theirs = [request_end, reply_end, answer_end]
+            try:
+                pid = self._ask(FORK, 0, descriptors=[*theirs, page.fileno()])
+            except LostError:
+                for descriptor in (requests, replies, answers):
+                    os.close(descriptor)
+                progress.close()
+                raise
+            finally:
+                for descriptor in theirs:
+                    os.close(descriptor)
+        return Child(self, pid, pipes=Pipes(requests, replies, answers), progress=progress)
 
     def reap(self, pid: int) -> int:
         """Kill a child, unless it is dead already, and return the status it ended with.
@@ -149,88 +167,120 @@ class Zygote:
         return received
 
 
+class Pipes(NamedTuple):
+    """The parent's ends of the pipes to a child."""
+
+    requests: int
+    replies: int
+    answers: int
+
+
 class Child:
     """A process that reads files, and the pipes to it."""
 
-    def __init__(
-        self, zygote: Zygote, pid: int, *, requests: int, replies: int, answers: int
-    ) -> None:
+    def __init__(self, zygote: Zygote, pid: int, *, pipes: Pipes, progress: Progress) -> None:
         self.zygote = zygote
         self.pid = pid
-        self._requests = requests
-        self._replies = replies
-        self._answers = answers
+        self._requests, self._replies, self._answers = pipes
+        self._progress = progress
+        self._sent: deque[Task] = deque()
+        self._answered = 0
         self._outgoing: deque[memoryview] = deque()
-        self._incoming = bytearray()
-        os.set_blocking(requests, False)
-        os.set_blocking(replies, False)
+        self._incoming = b""
+        self._at = 0
+        os.set_blocking(self._requests, False)
+        os.set_blocking(self._replies, False)
         self._poll_answers, self._poll_both = select.poll(), select.poll()
-        self._poll_answers.register(answers, select.POLLIN)
-        self._poll_both.register(answers, select.POLLIN)
-        self._poll_both.register(requests, select.POLLOUT)
+        self._poll_answers.register(self._answers, select.POLLIN)
+        self._poll_both.register(self._answers, select.POLLIN)
+        self._poll_both.register(self._requests, select.POLLOUT)
 
-    def send(self, messages: Iterable[bytes]) -> None:
+    def is_up(self) -> bool:
+        """Tell whether it came up; waits for it."""
+        deadline = time.monotonic() + START_SECONDS
+        while (frame := self._frame()) is None:
+            if self._turn(deadline - time.monotonic()) is not None:
+                return False
+        return frame[0] == UP
+
+    def send(self, tasks: Iterable[Task]) -> None:
         """Queue requests; they are written while an answer is awaited, so no side can block."""
-        content = b"".join(messages)
+        new = list(tasks)
+        self._sent.extend(new)
+        content = b"".join([task.message for task in new])
         if content:
             self._outgoing.append(memoryview(content))
 
-    def answer(
-        self, seconds: float, serve: Serve | None = None
-    ) -> bytes | UnreadableItemError | Silence:
-        """Return the next answer, as JSON, or why there is none.
+    def answer(self) -> Silence | None:
+        """Give the next task its answer; where there is none, tell why.
 
-        Only the time spent waiting here counts, so nobody is late because the caller was busy, or
-        because a storage took its time to answer a question of the child.
+        Only the time that is spent waiting counts against a file, so nobody is late because the
+        caller was busy, or because a storage took its time to answer a question of the child.
         """
-        deadline = time.monotonic() + seconds
+        waiting_since = time.monotonic()
         while True:
             frame = self._frame()
             if frame is None:
-                silence = self._wait(deadline)
+                task, began = self._current()
+                left = task.seconds - (time.monotonic() - max(began + task.paused, waiting_since))
+                silence = self._turn(left)
                 if silence is not None:
                     return silence
                 continue
             kind, payload = frame
-            if kind == ERROR:
-                return unpacked(payload)
-            if kind != ASK:
-                return UP if kind == UP else payload
-            asked = time.monotonic()
-            reply = serve(payload) if serve is not None else b""
-            deadline += time.monotonic() - asked
-            self._reply(reply, deadline)
+            if kind == ASK:
+                task = self._sent[0]
+                asked = time.monotonic()
+                reply = task.serve(payload) if task.serve is not None else b""
+                self._reply(reply, time.monotonic() + task.seconds)
+                task.paused += time.monotonic() - asked
+                waiting_since += time.monotonic() - asked
+                continue
+            self._answered += 1
+            self._sent.popleft().answer = unpacked(payload) if kind == ERROR else payload
+            return None
+
+    def culprit(self) -> Task:
+        """Return the task at which a child died or hangs."""
+        return self._current()[0]
 
     def close(self) -> None:
         for descriptor in (self._requests, self._replies, self._answers):
             os.close(descriptor)
+        self._progress.close()
 
-    def _wait(self, deadline: float) -> Silence | None:
+    def _current(self) -> tuple[Task, float]:
+        number, began = self._progress.current()
+        index = number - self._answered
+        if 0 <= index < len(self._sent):
+            return self._sent[index], began
+        return self._sent[0], 0.0
+
+    def _turn(self, seconds: float) -> Silence | None:
         """Read what there is to read, or write what is to be written, once."""
-        left = deadline - time.monotonic()
-        if left <= 0:
+        if seconds <= 0:
             return Silence.LATE
         poll = self._poll_both if self._outgoing else self._poll_answers
-        ready = [descriptor for descriptor, _ in poll.poll(math.ceil(left * 1000))]
+        ready = [descriptor for descriptor, _ in poll.poll(math.ceil(seconds * 1000))]
         if self._answers in ready:
             part = os.read(self._answers, _CHUNK_BYTES)
             if not part:
                 return Silence.DEAD
-            self._incoming += part
+            self._incoming, self._at = self._incoming[self._at :] + part, 0
         elif self._requests in ready:
             self._write()
         return None
 
     def _frame(self) -> tuple[bytes, bytes] | None:
-        if len(self._incoming) < FRAME.size:
+        start = self._at + FRAME.size
+        if len(self._incoming) < start:
             return None
-        kind, length = FRAME.unpack_from(self._incoming)
-        end = FRAME.size + length
+        kind, length = FRAME.unpack_from(self._incoming, self._at)
+        end = start + length
         if len(self._incoming) < end:
             return None
-        payload = bytes(self._incoming[FRAME.size : end])
-        del self._incoming[:end]
-        return kind, payload
+        self._at = end
+        return kind, self._incoming[start:end]
 
     def _write(self) -> None:
         try:
