@@ -305,6 +305,19 @@ def test_an_error_in_the_list_of_files_ends_the_child(hostile: Sandbox, tmp_path
     assert children_of(zygote_of(hostile)) == []
 
 
+def test_a_child_is_kept_for_the_next_call_and_blames_nobody_when_it_died_meanwhile(
+    tmp_path: Path,
+) -> None:
+    items = written(tmp_path, "a.csv", "b.csv")
+    with Sandbox() as sandbox:
+        assert outcomes(sandbox, items) == ["read", "read"]
+        (kept,) = children_of(zygote_of(sandbox))
+        assert outcomes(sandbox, items) == ["read", "read"]
+        assert children_of(zygote_of(sandbox)) == [kept]
+        os.kill(kept, signal.SIGKILL)
+        assert outcomes(sandbox, items) == ["read", "read"]
+
+
 def test_iterators_at_the_same_time_do_not_mix(hostile: Sandbox, tmp_path: Path) -> None:
     one = written(tmp_path, *[f"a{i}.csv" for i in range(80)])
     two = written(tmp_path, *[f"abort.{i}.csv" for i in range(5)])

@@ -61,6 +61,7 @@ DEFAULT_LIMITS: Final = Limits()
 _WINDOW = 64
 _FEW_WAITING = 16
 _MOST_ZYGOTES = 3
+_MOST_FILES = 20_000
 _AGAIN_AND_AGAIN = "the process that starts them ended again and again"
 _HINT = "the file is damaged or hostile; leave it out with: exclude"
 
@@ -102,6 +103,7 @@ class Sandbox:
         self._reader = reader
         self._limits = limits
         self._zygote: Zygote | None = None
+        self._idle: list[Child] = []
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -117,6 +119,11 @@ class Sandbox:
 
     def close(self) -> None:
         """End every process of this sandbox."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for child in idle:
+            self._ended(child)
+            child.close()
         with self._lock:
             if self._zygote is not None:
                 self._zygote.close()
@@ -183,6 +190,8 @@ class Sandbox:
                     if child is not None:
                         child.send(_open_tasks(new))
                 if not waiting:
+                    done, child = child, None
+                    self._keep(done)
                     return
                 outcome = waiting[0].outcome()
                 if outcome is not None:
@@ -197,10 +206,10 @@ class Sandbox:
                 task, status = child.culprit(), self._ended(child)
                 child.close()
                 child = None
-                if status is not None:
+                if task is not None and status is not None:
                     task.answer = _reason(silence, status, task.seconds)
                     continue
-                lost += 1  # the zygote took the child with it: no file is to blame
+                lost += 1  # it ended between files, or with the zygote: no file is to blame
                 if lost == _MOST_ZYGOTES:
                     raise not_started(_AGAIN_AND_AGAIN)
         finally:
@@ -208,10 +217,26 @@ class Sandbox:
                 self._ended(child)
                 child.close()
 
+    def _keep(self, child: Child | None) -> None:
+        """Keep a child that answered everything for the next call: its caches are warm."""
+        if child is None:
+            return
+        with self._lock:
+            if self._zygote is child.zygote and child.answered < _MOST_FILES:
+                self._idle.append(child)
+                return
+        self._ended(child)
+        child.close()
+
     def _child(self) -> Child:
         """Return a child that is ready to read, from a new zygote where the old one is gone."""
         for _ in range(_MOST_ZYGOTES):
             with self._lock:
+                while self._idle:
+                    child = self._idle.pop()
+                    if child.zygote is self._zygote:
+                        return child
+                    child.close()
                 if self._zygote is None:
                     self._zygote = Zygote(self._reader, self._limits)
                 try:

@@ -184,7 +184,7 @@ class Child:
         self._requests, self._replies, self._answers = pipes
         self._progress = progress
         self._sent: deque[Task] = deque()
-        self._answered = 0
+        self.answered = 0
         self._outgoing: deque[memoryview] = deque()
         self._incoming = b""
         self._at = 0
@@ -221,9 +221,10 @@ class Child:
         while True:
             frame = self._frame()
             if frame is None:
-                task, began = self._current()
-                left = task.seconds - (time.monotonic() - max(began + task.paused, waiting_since))
-                silence = self._turn(left)
+                task = self.culprit() or self._sent[0]
+                _, began = self._progress.current()
+                since = max(began + task.paused, waiting_since)
+                silence = self._turn(task.seconds - (time.monotonic() - since))
                 if silence is not None:
                     return silence
                 continue
@@ -236,25 +237,20 @@ class Child:
                 task.paused += time.monotonic() - asked
                 waiting_since += time.monotonic() - asked
                 continue
-            self._answered += 1
+            self.answered += 1
             self._sent.popleft().answer = unpacked(payload) if kind == ERROR else payload
             return None
 
-    def culprit(self) -> Task:
-        """Return the task at which a child died or hangs."""
-        return self._current()[0]
+    def culprit(self) -> Task | None:
+        """Return the task at which a child died or hangs; None where it was at none."""
+        number, began = self._progress.current()
+        index = number - self.answered
+        return self._sent[index] if began and 0 <= index < len(self._sent) else None
 
     def close(self) -> None:
         for descriptor in (self._requests, self._replies, self._answers):
             os.close(descriptor)
         self._progress.close()
-
-    def _current(self) -> tuple[Task, float]:
-        number, began = self._progress.current()
-        index = number - self._answered
-        if 0 <= index < len(self._sent):
-            return self._sent[index], began
-        return self._sent[0], 0.0
 
     def _turn(self, seconds: float) -> Silence | None:
         """Read what there is to read, or write what is to be written, once."""
