@@ -16,12 +16,13 @@ class Engine(StrEnum):
     """Spark, whatever the size."""
 
 
-SPARK_FROM_BYTES = {"diff": 4 << 30, "validate": 512 << 20}
+SPARK_FROM_BYTES = {"diff": 8 << 30, "validate": 512 << 20}
 """From how many bytes of unpacked lines to read an operation goes to Spark by itself.
 
-Measured with `benchmarks/diff_engines.py` on two cores: starting Spark costs 6 to 7 seconds of CPU
-there. One process validates a dataset in 0.25 ms, most of it parsing that tasks share, and
-compares one in 0.01 ms, so Spark wins its start back from some 100,000 and some 700,000 datasets
-on; the limits lie above that. Export and import are not here: all that they make comes back to one
-process, which costs more than making it.
+Measured with `benchmarks/diff_engines.py`, with datasets of 2.7 KB. Starting Spark costs 5.5 s of
+CPU and its first tasks 8 s more. One process validates a dataset in 0.22 ms, and so do the tasks,
+which share the work: on two cores that pays from about 100,000 datasets on. One process compares a
+dataset in 0.01 ms, less than handing it out costs: that pays only on many cores, on eight of them
+from about 1,600,000 datasets on each side. The limits lie at or above that. Export and import are
+not here: all that they make comes back to one process, which costs more than making it.
 """
