@@ -45,7 +45,7 @@ _SKEWED = Problem(
     "set the clock of this machine, for example with NTP",
 )
 _REGION = Problem("the bucket lies in another region", "set region to the one of the bucket")
-_GONE = Problem("it is gone since it was listed", "nothing to do, if it was removed on purpose")
+GONE = Problem("it is gone since it was listed", "nothing to do, if it was removed on purpose")
 _SHORTER = Problem("it is shorter than when it was listed", "run again", retryable=True)
 _ARCHIVED = Problem("it is archived", "restore it first, or leave it out with: exclude")
 _BUSY = Problem(
@@ -53,6 +53,10 @@ _BUSY = Problem(
 )
 _UNREACHED = Problem(
     "the storage cannot be reached", "check endpoint_url and the network", retryable=True
+)
+NOT_THERE = Problem(
+    "there is no such bucket, at least not for these credentials",
+    "check the name, the endpoint and the keys",
 )
 NOTHING_BELOW = Problem(
     "nothing lies below it", "check the prefix; object storages have no empty folders"
@@ -90,10 +94,10 @@ _CODES: Final = {
     "TemporaryRedirect": _REGION,
     "InvalidObjectState": _ARCHIVED,
     "BlobArchived": _ARCHIVED,
-    "NoSuchKey": _GONE,
-    "NoSuchVersion": _GONE,
-    "BlobNotFound": _GONE,
-    "ResourceNotFound": _GONE,
+    "NoSuchKey": GONE,
+    "NoSuchVersion": GONE,
+    "BlobNotFound": GONE,
+    "ResourceNotFound": GONE,
     "InvalidRange": _SHORTER,
     "SlowDown": _BUSY,
     "ServerBusy": _BUSY,
@@ -108,7 +112,7 @@ _STATUSES: Final = {
     307: _REGION,
     401: _CREDENTIALS,
     403: _DENIED,
-    404: _GONE,
+    404: GONE,
     416: _SHORTER,
 }
 
@@ -126,7 +130,7 @@ def problem_of(error: BaseException) -> Problem:
     if "redirect without LOCATION" in said:
         return _REGION
     if isinstance(error, FileNotFoundError):
-        return _GONE
+        return GONE
     return _UNREACHED if _UNREACHABLE.search(said) else _UNKNOWN
 
 

@@ -17,7 +17,14 @@ from typing_extensions import override
 
 from lumos.core.errors import LumosError, MissingExtraError, SourceError, UnreadableItemError
 from lumos.core.settings import SettingsModel
-from lumos.core.storage.object_errors import NOTHING_BELOW, Problem, RefusedError, problem_of
+from lumos.core.storage.object_errors import (
+    GONE,
+    NOT_THERE,
+    NOTHING_BELOW,
+    Problem,
+    RefusedError,
+    problem_of,
+)
 from lumos.core.storage.object_units import Level, ListUnit, distinct, divided, sort_key
 from lumos.core.storage.port import ListedObject, Storage, StorageSource, UnlistedPrefix
 from lumos.core.storage.selection import Folder, Selection
@@ -159,7 +166,8 @@ class ObjectStorage(Storage):
                     if self._selection.wanted(entry.key):
                         yield _listed(entry)
             except _errors() as error:
-                yield UnlistedPrefix(self.shown(prefix.encode()), self._unreadable(error))
+                problem = self._listing_problem(error)
+                yield UnlistedPrefix(self.shown(prefix.encode()), _unreadable(problem))
 
     @override
     def below(self, folder: bytes) -> str:
@@ -171,7 +179,7 @@ class ObjectStorage(Storage):
         try:
             found = self._store.list_with_delimiter(prefix or None)["objects"]
         except _errors() as error:
-            raise self._unreadable(error) from error
+            raise _unreadable(self._problem(error)) from error
         entries = [_entry(each) for each in found]
         return [_listed(each) for each in entries if each.key != prefix]
 
@@ -186,7 +194,7 @@ class ObjectStorage(Storage):
                 return odd.read(key, start=start, length=length)
             return bytes(self._store.get_range(key, start=start, length=length))
         except _errors() as error:
-            raise self._unreadable(error) from error
+            raise _unreadable(self._problem(error)) from error
 
     @override
     def shown(self, path: bytes) -> str:
@@ -207,7 +215,7 @@ class ObjectStorage(Storage):
             try:
                 probes[prefix] = self._is_small(prefix)
             except _errors() as error:
-                refusals.append((prefix, self._problem(error), error))
+                refusals.append((prefix, self._listing_problem(error), error))
         if refusals and not probes:
             prefix, problem, cause = refusals[0]
             raise SourceError(
@@ -282,9 +290,13 @@ class ObjectStorage(Storage):
     def _problem(self, error: BaseException) -> Problem:
         return self._target.problems[-1] if self._target.problems else problem_of(error)
 
-    def _unreadable(self, error: BaseException) -> UnreadableItemError:
+    def _listing_problem(self, error: BaseException) -> Problem:
         problem = self._problem(error)
-        return UnreadableItemError(problem.reason, hint=problem.hint, retryable=problem.retryable)
+        return NOT_THERE if problem is GONE else problem
+
+
+def _unreadable(problem: Problem) -> UnreadableItemError:
+    return UnreadableItemError(problem.reason, hint=problem.hint, retryable=problem.retryable)
 
 
 def _listed(entry: Entry) -> ListedObject:
