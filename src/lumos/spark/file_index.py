@@ -66,7 +66,10 @@ class FileIndex:
             for name, schema in _TABLES.items()
         ]
         if moved:
-            tables = [table.where(~table["source"].isin(moved)) for table in tables]
+            tables = [
+                table.where(~table["source"].isin(moved)) if "source" in table.columns else table
+                for table in tables
+            ]
         return IndexTables(*tables)
 
     def replace(self, tables: Path, origin: Origin, *, run: str) -> None:

@@ -11,13 +11,14 @@ import orjson
 
 import lumos
 from lumos.core.errors import NotTabularError, UnreadableItemError
+from lumos.core.formats.fact_rows import FactsRow
 from lumos.core.formats.tables import TableFacts
 from lumos.core.formats.tables.marks import TABLE_FORMATS, inside_table, table_of_path
 from lumos.core.models import LumosDataset, with_parts
 from lumos.core.models.base import canonical_json, sha256_of
 from lumos.core.models.origin import ORIGIN
 from lumos.core.storage.port import UnlistedPrefix
-from lumos.core.storage.reading import ReadItem, read_items
+from lumos.core.storage.reading import ReadItem, read_rows
 from lumos.feature.discovery.assembling import dataset_names
 from lumos.feature.discovery.building import FoundDataset, datasets_of
 from lumos.feature.discovery.fold import DatasetFold
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from lumos.feature.discovery.path_specs import PathSpecs
     from lumos.spark.stages.datasets import DatasetPieces
 
-READERS = f"{lumos.__version__}/2"
+READERS = f"{lumos.__version__}/3"
 """Changes with everything that places and reads files; the number is for changes in between."""
 OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", "table"})
 """The extensions that every ingestion says anew."""
@@ -92,7 +93,7 @@ class StorageFunctions:
         for source, placed in by_source.items():
             storage = _opened(self.sources[source].storage)
             wanted = (ReadItem(item.path, item.size, item.kind) for item, _ in placed)
-            for (item, place), answer in zip(placed, read_items(wanted, storage), strict=True):
+            for (item, place), answer in zip(placed, read_rows(wanted, storage), strict=True):
                 for outcome in _outcomes(answer, place, is_table=item.kind is not None):
                     yield item, outcome
 
@@ -175,7 +176,10 @@ def _outcomes(
     if isinstance(answer, UnreadableItemError):
         yield ReadOutcome(place=place, reason=answer.message, retry=answer.retryable)
         return
-    facts: _Document = orjson.loads(answer)
+    facts = orjson.loads(answer)
+    if isinstance(facts, list):
+        yield _outcome_of_row(FactsRow(*facts), place)
+        return
     members = facts.pop("members", None)
     if not members:
         yield _outcome(facts, place, is_table=is_table)
@@ -183,6 +187,20 @@ def _outcomes(
     for part, member in enumerate(members, start=FILE_PART):
         inner = (*orjson.loads(place.dataset), str(member.get("name") or part))
         yield _outcome(member, place._replace(dataset=_text(inner)), is_table=False, part=part)
+
+
+def _outcome_of_row(row: FactsRow, place: Place) -> ReadOutcome:
+    return ReadOutcome(
+        FILE_PART,
+        place,
+        format=row.format,
+        fingerprint=row.fingerprint,
+        rows=row.rows,
+        rows_estimate=row.rows_estimate,
+        columns=row.columns,
+        warnings=row.warnings,
+        schema=row.schema,
+    )
 
 
 def _outcome(

@@ -63,21 +63,27 @@ class FileFacts:
         """
         return canonical_json(self._document())
 
-    def _document(self) -> dict[str, object]:
+    def known_schema(self) -> KnownSchema:
+        """Return the schema with its canonical JSON and fingerprint."""
         known = self.known
-        if known is None or known.schema is not self.schema:
-            known = KnownSchema.of(self.schema)
+        return known if known and known.schema is self.schema else KnownSchema.of(self.schema)
+
+    def columns_json(self) -> dict[str, tuple[object, ...]]:
+        """Return the statistics of columns as `to_json` writes them, without a list for each."""
+        return {
+            path: statistics[:4] if statistics.minimum is None else statistics[:]
+            for path, statistics in self.columns.items()
+        }
+
+    def _document(self) -> dict[str, object]:
+        known = self.known_schema()
         document: dict[str, object] = {
             **self._plain_parts(),
             "schema": orjson.Fragment(known.json),
             "fingerprint": known.fingerprint,
         }
         if self.columns:
-            # As `to_json` writes them, without a list for each.
-            document["columns"] = {
-                path: statistics[:4] if statistics.minimum is None else statistics[:]
-                for path, statistics in self.columns.items()
-            }
+            document["columns"] = self.columns_json()
         if self.members:
             document["members"] = [member._document() for member in self.members]
         return document

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -59,8 +59,37 @@ def column_statistics(
     starts = [start for start, _ in known.places] or range(count)
     if len(starts) != len(known.leaves) or count * groups > MOST_CHUNKS:
         return {}
-    ranged = dict(zip(starts, known.leaves, strict=True)) if value_ranges else {}
-    totals: list[ColumnStatistics] = []
+    if value_ranges:
+        totals = _with_ranges(metadata, dict(zip(starts, known.leaves, strict=True)))
+    else:
+        totals = [_counted(metadata, index, groups=groups) for index in range(count)]
+    if known.places:
+        totals = [_joined(totals[one:two]) for one, two in pairwise([*starts, count])]
+    return {path: total for (path, _), total in zip(known.leaves, totals, strict=True)}
+
+
+def _counted(metadata: pq.FileMetaData, column: int, *, groups: int) -> ColumnStatistics:
+    """Add up one column, in plain numbers: this runs for every column of every file."""
+    values = packed = unpacked = 0
+    nulls: int | None = 0
+    for group in range(groups):
+        chunk = metadata.row_group(group).column(column)
+        statistics = chunk.statistics
+        values += chunk.num_values
+        packed += chunk.total_compressed_size
+        unpacked += chunk.total_uncompressed_size
+        if nulls is not None and statistics is not None and statistics.has_null_count:
+            nulls += statistics.null_count
+        else:
+            nulls = None
+    return ColumnStatistics(values, nulls, packed, unpacked)
+
+
+def _with_ranges(
+    metadata: pq.FileMetaData, ranged: Mapping[int, tuple[str, FieldType]]
+) -> list[ColumnStatistics]:
+    count, groups = metadata.num_columns, metadata.num_row_groups
+    totals = [ColumnStatistics()] * count
     for place in range(groups):
         column = metadata.row_group(place).column
         chunks = [column(index) for index in range(count)]
@@ -68,11 +97,8 @@ def column_statistics(
         for index, (_, leaf) in ranged.items():
             low, high = _range(chunks[index], leaf)
             part[index] = part[index]._replace(minimum=low, maximum=high)
-        totals = [a.merged_with(b) for a, b in zip(totals, part, strict=True)] if place else part
-    totals = totals or [ColumnStatistics()] * count
-    if known.places:
-        totals = [_joined(totals[one:two]) for one, two in pairwise([*starts, count])]
-    return {path: total for (path, _), total in zip(known.leaves, totals, strict=True)}
+        totals = [a.merged_with(b) for a, b in zip(totals, part, strict=True)]
+    return totals
 
 
 def _joined(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:

@@ -266,16 +266,16 @@ class Sandbox:
                 return None
 
 
-_shared: dict[tuple[int, Limits], Sandbox] = {}
+_shared: dict[tuple[int, Limits, str], Sandbox] = {}
 _shared_lock = threading.Lock()
 
 
-def shared_sandbox(limits: Limits = DEFAULT_LIMITS) -> Sandbox:
+def shared_sandbox(limits: Limits = DEFAULT_LIMITS, *, reader: str = READER) -> Sandbox:
     """Return the sandbox of this process with these limits; it lives as long as the process."""
     with _shared_lock:
-        key = (os.getpid(), limits)
+        key = (os.getpid(), limits, reader)
         if key not in _shared:
-            _shared[key] = Sandbox(limits=limits)
+            _shared[key] = Sandbox(limits=limits, reader=reader)
         return _shared[key]
 
 

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from lumos.core.errors import UnreadableItemError
     from lumos.core.storage.port import Storage
 
-__all__ = ["DEFAULT_LIMITS", "Limits", "ReadItem", "read_items"]
+__all__ = ["DEFAULT_LIMITS", "Limits", "ReadItem", "read_items", "read_rows"]
 
 ReadItem = StoredItem
+_ROW_READER = "lumos.core.formats.fact_rows:read_row"
 
 
 def read_items(
@@ -38,3 +39,16 @@ def read_items(
         SourceError: the readers could not be started.
     """
     return shared_sandbox(limits).read_stored(items, storage, value_ranges=value_ranges)
+
+
+def read_rows(
+    items: Iterable[ReadItem], storage: Storage, *, limits: Limits = DEFAULT_LIMITS
+) -> Iterator[bytes | UnreadableItemError]:
+    """Yield like `read_items`, with a file's facts as `read_row` writes them.
+
+    A schema comes once in each call, with the first file that has it.
+
+    Raises:
+        SourceError: the readers could not be started.
+    """
+    return shared_sandbox(limits, reader=_ROW_READER).read_stored(items, storage)

@@ -21,7 +21,7 @@ def read_items(items: DataFrame, read: ReadItems) -> DataFrame:
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         outcomes = read(_items(parts))
-        yield from batches(_with_schemas_once(outcomes), READ)
+        yield from batches(_rows(outcomes), READ)
 
     return items.mapInArrow(run, READ)
 
@@ -32,15 +32,6 @@ def _items(parts: Iterator[pa.RecordBatch]) -> Iterator[ItemToRead]:
             yield ItemToRead(*row)  # type: ignore[arg-type]
 
 
-def _with_schemas_once(
-    outcomes: Iterable[tuple[ItemToRead, ReadOutcome]],
-) -> Iterator[tuple[object, ...]]:
-    """Yield a row for each outcome, with its schema only where a task meets it first."""
-    shipped: set[tuple[str, str | None, str | None]] = set()
-    for item, outcome in outcomes:
-        part, place, *facts, schema = outcome
-        key = (item.source, place.dataset if place else None, outcome.fingerprint)
-        if key in shipped:
-            schema = None
-        shipped.add(key)
-        yield (*item, part, *(place or _NOWHERE), *facts, schema)
+def _rows(outcomes: Iterable[tuple[ItemToRead, ReadOutcome]]) -> Iterator[tuple[object, ...]]:
+    for item, (part, place, *facts) in outcomes:
+        yield (*item, part, *(place or _NOWHERE), *facts)

@@ -19,9 +19,9 @@ ITEMS = (
 """What is known of each file or table: where it lies, where it belongs, what was read from it."""
 
 READ = f"{ITEMS}, schema string"
-"""What reading gives; each schema comes once per task and dataset."""
+"""What reading gives; each schema comes at least once in every task that meets it."""
 
-SCHEMAS = "source string, dataset string, fingerprint string, schema string"
+SCHEMAS = "fingerprint string, schema string"
 DATASETS = (
     "source string, dataset string, urn string, hash string, format string, document string, "
     "warnings string"
