@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
 
 import lumos
 from lumos.core.errors import NotTabularError, UnreadableItemError
 from lumos.core.formats.fact_rows import FactsRow
+from lumos.core.formats.sandbox import close_shared_sandboxes
 from lumos.core.formats.tables import TableFacts
 from lumos.core.formats.tables.marks import TABLE_FORMATS, inside_table, table_of_path
 from lumos.core.models import LumosDataset, with_parts
@@ -44,6 +45,7 @@ READERS = f"{lumos.__version__}/3"
 OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", "table"})
 """The extensions that every ingestion says anew."""
 _NO_PARTITION = "[]"
+_MOST_SCHEMA_BYTES = 64 * 1024 * 1024
 _Document = dict[str, Any]
 
 
@@ -90,12 +92,13 @@ class StorageFunctions:
                 yield item, ReadOutcome(skipped="")
             else:
                 by_source.setdefault(item.source, []).append((item, place))
+        schemas = TaskSchemas()
         for source, placed in by_source.items():
             storage = _opened(self.sources[source].storage)
             wanted = (ReadItem(item.path, item.size, item.kind) for item, _ in placed)
             for (item, place), answer in zip(placed, read_rows(wanted, storage), strict=True):
                 for outcome in _outcomes(answer, place, is_table=item.kind is not None):
-                    yield item, outcome
+                    yield item, schemas.told_once(outcome)
 
     def new_fold(self) -> ItemFold:
         """Return a fold of no file."""
@@ -151,6 +154,37 @@ class ItemFold:
         fold.files = DatasetFold.from_bytes(document["files"].encode())
         fold.tables = document["tables"]
         return fold
+
+
+class TaskSchemas:
+    """Gives the first file of a task that has a schema its text, and no other file.
+
+    A reader tells each schema once in its life, which is longer than a task: what it told before
+    is remembered here.
+    """
+
+    _known: ClassVar[dict[str, str]] = {}
+    _bytes: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+        if TaskSchemas._bytes > _MOST_SCHEMA_BYTES:
+            close_shared_sandboxes()  # new readers tell everything anew
+            TaskSchemas._known.clear()
+            TaskSchemas._bytes = 0
+
+    def told_once(self, outcome: ReadOutcome) -> ReadOutcome:
+        """Return the outcome with the text of its schema, or without."""
+        fingerprint = outcome.fingerprint
+        if fingerprint is None:
+            return outcome
+        if outcome.schema is not None and fingerprint not in TaskSchemas._known:
+            TaskSchemas._known[fingerprint] = outcome.schema
+            TaskSchemas._bytes += len(outcome.schema)
+        if fingerprint in self._told:
+            return outcome if outcome.schema is None else outcome._replace(schema=None)
+        self._told.add(fingerprint)
+        return outcome._replace(schema=TaskSchemas._known[fingerprint])
 
 
 @lru_cache(maxsize=64)

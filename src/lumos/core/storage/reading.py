@@ -46,7 +46,7 @@ def read_rows(
 ) -> Iterator[bytes | UnreadableItemError]:
     """Yield like `read_items`, with a file's facts as `read_row` writes them.
 
-    A schema comes once in each call, with the first file that has it.
+    A schema comes with the first file that has it, once in the life of the process that reads.
 
     Raises:
         SourceError: the readers could not be started.
