@@ -76,7 +76,7 @@ def running_azurite() -> Iterator[AzuriteServer]:
     """Run Azurite from npm, which is fetched once for each run."""
     npm = shutil.which("npm")
     if npm is None:
-        pytest.skip("npm is not installed")
+        pytest.fail("npm is not installed; run: make services")
     with tempfile.TemporaryDirectory() as folder:
         install = [npm, "install", "--silent", "--no-audit", "--no-fund", _PACKAGE]
         subprocess.run(install, cwd=folder, check=True, timeout=600)

@@ -58,7 +58,7 @@ def running_hdfs() -> Iterator[HdfsCluster]:
     """Run a namenode and a datanode on this machine."""
     maven, java = shutil.which("mvn"), shutil.which("java")
     if maven is None or java is None:
-        pytest.skip("Maven or Java is not installed")
+        pytest.fail("Maven or Java is not installed; run: make services")
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         command = [
