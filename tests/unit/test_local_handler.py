@@ -122,6 +122,7 @@ def test_parquet_under_another_name_is_read_and_the_rest_is_named_as_skipped(
     assert [dataset.name for dataset in datasets] == ["export.bin"]
     ((item, reason),) = [(item.item, item.reason) for item in report.skipped]
     assert item == str(tmp_path / "notes.txt")
+    assert reason is not None
     assert reason.startswith("it holds no table")
 
 

@@ -14,7 +14,8 @@ from pydantic import JsonValue
 from lumos.core.errors import InvalidModelError
 from lumos.core.models import Field, LumosDataset, Owner, Schema, Snapshot, User, load_snapshot
 from lumos.core.models.base import CanonicalModel, canonical_json
-from lumos.feature.snapshot.validation import MODEL_OF, validate_document
+from lumos.feature.snapshot.part_check import MODEL_OF
+from lumos.feature.snapshot.validation import validate_document
 from strategies import datasets, snapshots
 
 BASE: dict[str, Any] = {"urn": "lumos://pg/shop/orders", "name": "orders", "platform": "pg"}
