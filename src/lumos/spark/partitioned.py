@@ -95,10 +95,12 @@ def partition_files(
     ]
 
 
-def schemas_of(tables: IndexTables, keys: Sequence[DatasetKey]) -> dict[tuple[str, str, str], str]:
-    """Return the schemas of some datasets as JSON, by source, dataset and fingerprint."""
-    rows = _of(tables.schemas, keys).collect()
-    return {(row["source"], row["dataset"], row["fingerprint"]): row["schema"] for row in rows}
+def schemas_of(tables: IndexTables, fingerprints: Iterable[str]) -> dict[str, str]:
+    """Return schemas as JSON, by fingerprint."""
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+    rows = tables.schemas.where(F.col("fingerprint").isin(sorted(set(fingerprints)))).collect()
+    return {row["fingerprint"]: row["schema"] for row in rows}
 
 
 def documents_of(tables: IndexTables, keys: Sequence[DatasetKey]) -> dict[DatasetKey, str]:

@@ -267,14 +267,14 @@ class _Check:
         if not doubtful:
             return {}
         keys = [each.key for each in doubtful]
-        schemas = schemas_of(now, keys)
+        schemas = schemas_of(now, (one for each in doubtful for one in each.fingerprints))
         documents = documents_of(now, keys)
         if self._before is not None:
             documents |= documents_of(self._before, keys)
         return {
             each.key: _changes(
                 documents[each.key],
-                [schemas[each.key.source, each.key.dataset, one] for one in each.fingerprints],
+                [schemas[one] for one in each.fingerprints],
             )
             for each in doubtful
         }
