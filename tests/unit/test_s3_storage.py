@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from lumos.core.errors import SourceError
+from lumos.core.errors import SourceError, UnreadableItemError
 from lumos.core.storage import object_storage
 from lumos.core.storage.port import ListedObject, UnlistedPrefix
 from lumos.core.storage.reading import ReadItem, read_items
@@ -224,6 +224,8 @@ def test_a_forbidden_object_is_unreadable_and_the_others_are_read(s3_bucket: Buc
     locked, gone, read = read_items(items, storage)
     assert str(locked) == "there is no permission"
     assert str(gone) == "it is gone since it was listed"
+    assert isinstance(locked, UnreadableItemError)
+    assert locked.retryable, "nothing was seen of the object, so it is tried again"
     assert isinstance(read, bytes)
 
 

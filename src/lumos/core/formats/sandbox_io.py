@@ -45,7 +45,8 @@ _REASONS: Final = {
     errno.EISDIR: "it is not a regular file: it is a folder",
     errno.ENXIO: "it is not a regular file",
 }
-_WORTH_ANOTHER_TRY: Final = (errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ETIMEDOUT)
+_FOR_GOOD: Final = (errno.ELOOP, errno.EISDIR, errno.ENXIO)
+"""What stays as it is until the file itself changes; permissions, for one, do not."""
 
 
 def packed(error: UnreadableItemError) -> bytes:
@@ -177,7 +178,7 @@ def opened(path: str | bytes) -> tuple[BinaryIO, int]:
 def unreadable(error: OSError) -> UnreadableItemError:
     """Return why the system would not read a file."""
     reason = _REASONS.get(error.errno or 0, f"it cannot be read: {error.strerror}")
-    return UnreadableItemError(reason, retryable=error.errno in _WORTH_ANOTHER_TRY)
+    return UnreadableItemError(reason, retryable=error.errno not in _FOR_GOOD)
 
 
 class Parent(Protocol):

@@ -172,7 +172,8 @@ class HdfsStorage(Storage):
         try:
             return self._web.read(path.decode("utf-8", "surrogateescape"), start, length)
         except RefusedError as error:
-            raise _unreadable(error) from error
+            # Nothing was seen of the file itself, so the next run has to look again.
+            raise _unreadable(RefusedError(error.problem._replace(retryable=True))) from error
 
     @override
     def shown(self, path: bytes) -> str:

@@ -224,7 +224,9 @@ def mode_of(path: str, *, source: str) -> int:
 def unreadable(error: OSError) -> UnreadableItemError:
     """Return why a file or folder cannot be read, in words."""
     reason = error.strerror or type(error).__name__
-    return UnreadableItemError(f"it cannot be read: {reason}", hint="check its permissions")
+    return UnreadableItemError(
+        f"it cannot be read: {reason}", hint="check its permissions", retryable=True
+    )
 
 
 def _listed(path: str, relative: str) -> Iterator[ListedObject | UnlistedPrefix]:

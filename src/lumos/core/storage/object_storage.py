@@ -194,7 +194,8 @@ class ObjectStorage(Storage):
                 return odd.read(key, start=start, length=length)
             return bytes(self._store.get_range(key, start=start, length=length))
         except _errors() as error:
-            raise _unreadable(self._problem(error)) from error
+            # Nothing was seen of the object itself, so the next run has to look again.
+            raise _unreadable(self._problem(error)._replace(retryable=True)) from error
 
     @override
     def shown(self, path: bytes) -> str:

@@ -81,7 +81,8 @@ class Storage(ABC):
         """Return bytes of a file; fewer only where it ends before.
 
         Raises:
-            UnreadableItemError: it is gone, or there is no permission, or nobody answers.
+            UnreadableItemError: it is gone, or there is no permission, or nobody answers; always
+                worth another try, because nothing was seen of the file itself.
         """
 
     @abstractmethod
