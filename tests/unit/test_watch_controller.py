@@ -21,6 +21,8 @@ from lumos.core.errors import LumosError, StateLockedError, UsageError
 from lumos.core.run_report import RunRecorder
 from lumos.core.settings import SourceEntry, WatchSettings, settings_from_mapping
 from lumos.spark.failures import SparkRunError
+from s3_server import Bucket
+from sqs_queue import Queue
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 Look = Callable[[], Sequence[str]]
@@ -63,9 +65,14 @@ class Watching:
         self.told: list[str] = []
 
     def run(
-        self, *looks: Look, refreshes: int, then: Callable[[int], None] = lambda _: None, **how: Any
+        self,
+        *looks: Look,
+        refreshes: int,
+        then: Callable[[int], None] = lambda _: None,
+        source: JsonValue = None,
+        **how: Any,
     ) -> Ingestion:
-        source: JsonValue = {"type": "local", "name": "lake", "path": str(self.folder)}
+        source = source or {"type": "local", "name": "lake", "path": str(self.folder)}
         ingestion = Ingestion(settings_from_mapping({"sources": [source]}, {}).sources, looks)
 
         def on_refresh(refresh: WatchRefresh) -> None:
@@ -180,6 +187,46 @@ def test_a_watch_that_is_told_to_stop_before_it_begins_does_nothing(watching: Wa
     watching.stop.set()
 
     assert watching.run(refreshes=1).calls == []
+
+
+def test_a_message_leaves_its_queue_only_after_what_it_tells_is_in_the_catalog(
+    watching: Watching, s3_bucket: Bucket
+) -> None:
+    queue = Queue(s3_bucket.server)
+    queue.get_notified_by(s3_bucket)
+    s3_bucket.put("orders/a.csv", b"a\n1\n")
+    events: JsonValue = {"queue_url": queue.url}
+    source: JsonValue = {"type": "s3", "name": "lake", **s3_bucket.settings(events=events)}
+
+    def left() -> Sequence[str]:
+        counts.append(sum(queue.counts()))
+        return []
+
+    counts: list[int] = []
+    watching.run(
+        failing(StateLockedError("in use")), left, source=source, refreshes=2, listing=False
+    )
+
+    assert [refresh.folders for refresh in watching.refreshes] == [{"lake": ("orders",)}] * 2
+    assert counts[0] >= 1
+    assert queue.counts() == (0, 0)
+
+
+def test_folders_beyond_the_prefixes_of_a_source_lead_to_a_look_at_all_of_it(
+    watching: Watching, s3_bucket: Bucket
+) -> None:
+    queue = Queue(s3_bucket.server)
+    queue.get_notified_by(s3_bucket)
+    for number in range(66):
+        s3_bucket.put(f"raw/{number}/orders/a.csv", b"a\n1\n")
+    prefixes = [f"raw/{number}" for number in range(66)]
+    settings = s3_bucket.settings(events={"queue_url": queue.url}, prefixes=prefixes)
+
+    ingestion = watching.run(
+        source={"type": "s3", "name": "lake", **settings}, refreshes=9, once=True, listing=False
+    )
+
+    assert [call["under"] for call in ingestion.calls] == [None]
 
 
 def test_a_session_is_kept_until_spark_fails() -> None:
