@@ -259,3 +259,93 @@ def test_a_row_of_what_was_read_is_an_item_its_place_and_the_outcome() -> None:
         *Place._fields,
         *ReadOutcome._fields[2:],
     )
+
+
+def rerun(
+    spark: SparkSession, tmp_path: Path, functions: Functions, *, unit: str = "open"
+) -> Pipeline:
+    """Run other functions after `run_of`, and keep what they wrote for the next."""
+    index = FileIndex(tmp_path / "index")
+    if index.read(spark, ORIGIN) is None:
+        index.replace(tmp_path / "work0", ORIGIN, run="first")
+    number = len(list(tmp_path.glob("again*")))
+    pipeline = Pipeline(spark, functions, work=tmp_path / f"again{number}", progress=SILENT)
+    pipeline.run([("lake", unit)], index.read(spark, ORIGIN))
+    return pipeline
+
+
+class Sheets(Functions):
+    """Reads a workbook: each sheet is a dataset of its own."""
+
+    @override
+    def read_items(self, items: Iterable[ItemToRead]) -> Iterator[tuple[ItemToRead, ReadOutcome]]:
+        for item in items:
+            for part in range(item.size):
+                place = Place(f"sheet{part}", "/", "")
+                yield (
+                    item,
+                    ReadOutcome(part, place, format="xlsx", fingerprint="s", schema="{}"),
+                )
+
+
+def test_sheets_go_with_their_workbook(spark: SparkSession, tmp_path: Path) -> None:
+    others = [("b/1.csv", 1, 1)]
+    first = Pipeline(
+        spark, Sheets([("book.xlsx", 3, 1), *others]), work=tmp_path / "work0", progress=SILENT
+    )
+    first.run([("lake", "open")], None)
+    assert {built.dataset for built in first.found()} == {"sheet0", "sheet1", "sheet2"}
+
+    fewer = rerun(spark, tmp_path, Sheets([("book.xlsx", 2, 2), *others]))
+    assert {built.dataset for built in fewer.found()} == {"sheet0", "sheet1"}
+    gone = rerun(spark, tmp_path, Sheets(others))
+    assert {built.dataset for built in gone.found()} == {"sheet0"}
+
+
+def test_what_lies_where_nobody_could_look_stays_known(spark: SparkSession, tmp_path: Path) -> None:
+    whole = [
+        ("secret/1.csv", 1, 1),
+        ("secrets/1.csv", 2, 1),
+        ("open/1.csv", 4, 1),
+        ("open/2.csv", 4, 1),
+    ]
+    run_of(spark, tmp_path, files=whole)
+
+    hidden = rerun(spark, tmp_path, Functions([("open/1.csv", 4, 1)]), unit="closed")
+
+    assert documents(hidden) == ["open 4 ['1']", "secret 1 ['1']"]
+
+
+def test_a_table_with_a_log_that_nobody_could_look_at_stays_a_table(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run_of(spark, tmp_path, files=[("secret/_log/0.json", 3, 1), ("secret/x.csv", 9, 1)])
+
+    class ClosedLog(Functions):
+        @override
+        def list_unit(self, source: str, unit: str) -> Iterator[ListedFile]:
+            yield ListedFile(source, b"secret/x.csv", 9, 1)
+            yield ListedFile(source, b"secret/_log", None, None, error="it cannot be listed")
+
+    assert documents(rerun(spark, tmp_path, ClosedLog())) == ["secret 3 ['t']"]
+
+
+def test_a_source_without_any_file_stays_known_unless_everything_is_read(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    first, _ = run_of(spark, tmp_path, files=FILES)
+    known = documents(first)
+
+    assert documents(rerun(spark, tmp_path, Functions([]))) == known
+
+
+def test_a_log_that_is_gone_no_longer_hides_its_files(spark: SparkSession, tmp_path: Path) -> None:
+    run_of(spark, tmp_path, files=[("t/_log/0.json", 3, 1), ("t/x.csv", 9, 1), ("b/1.csv", 1, 1)])
+    index = FileIndex(tmp_path / "index")
+    index.replace(tmp_path / "work0", ORIGIN, run="whole")
+    now = Functions([("t/x.csv", 9, 1)])
+    pipeline = Pipeline(spark, now, work=tmp_path / "work1", progress=SILENT)
+
+    pipeline.run([("lake", "any")], index.read(spark, ORIGIN), scope={"lake": (b"t",)})
+
+    assert documents(pipeline) == ["b 1 ['1']", "t 9 ['0']"]

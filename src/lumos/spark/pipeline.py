@@ -45,6 +45,8 @@ SCHEMA_COLUMNS = names_of(SCHEMAS)
 _FILES_PER_TASK = 32
 _MOST_FILES_PER_TASK = 5_000
 """Bounds what one task holds, and what is lost with it."""
+_MOST_CLOSED = 64
+"""Where more folders cannot be listed, their whole sources count as such."""
 
 
 class PipelineFunctions(Protocol):
@@ -141,8 +143,15 @@ class Pipeline:
         before = index or self._now
         self._now = before
         whole: Scope = dict.fromkeys(self._sources, (b"",))
-        there = self._there(units, tables_elsewhere=before.items if scope is not None else None)
-        delta, news = self._compared(there, before, full=full, scope=scope or whole)
+        listed, logs = self._listed(units)
+        closed = self._closed(listed, doubt_empty=not full and scope is None)
+        unlooked = deltas.unseen(closed)
+        if scope is not None:
+            unlooked = unlooked | ~deltas.in_scope(scope)
+        is_whole = scope is None and not closed
+        elsewhere = None if is_whole else before.items.where(unlooked)
+        there = self._there(listed, has_logs=logs > 0, elsewhere=elsewhere)
+        delta, news = self._compared(there, before, full=full, scope=scope or whole, closed=closed)
         opened = 0
         if news.news:
             read, opened = self._read(delta, files=news.to_read)
@@ -220,10 +229,8 @@ class Pipeline:
     def _items(self) -> DataFrame:
         return self._now.items.where(self._now.items.source.isin(self._sources))
 
-    def _there(
-        self, units: Sequence[tuple[str, str]], *, tables_elsewhere: DataFrame | None
-    ) -> DataFrame:
-        """List the sources; what belongs to tables becomes one row per table."""
+    def _listed(self, units: Sequence[tuple[str, str]]) -> tuple[DataFrame, int]:
+        """List the sources, and count the files of tables' logs."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
 
@@ -246,19 +253,46 @@ class Pipeline:
         self._files_of = {
             source: counts[f"files_{number}"] for number, source in enumerate(self._sources)
         }
-        if not counts["logs"] and tables_elsewhere is None:
+        return listed, counts["logs"]
+
+    def _closed(self, listed: DataFrame, *, doubt_empty: bool) -> Scope:
+        """Return the folders of each source that could not be listed.
+
+        A source without a single file may be a disk that is not mounted: nothing of it was seen.
+        """
+        closed: dict[str, tuple[bytes, ...]] = {}
+        if doubt_empty:
+            closed = {source: (b"",) for source, files in self._files_of.items() if not files}
+        if self._unlisted:
+            failed = listed.where("error IS NOT NULL").select("source", "path").distinct()
+            if self._unlisted > _MOST_CLOSED:
+                sources = failed.select("source").distinct().collect()
+                return closed | {row.source: (b"",) for row in sources}
+            for source, path in failed.collect():
+                closed[source] = (*closed.get(source, ()), bytes(path))
+        return closed
+
+    def _there(
+        self, listed: DataFrame, *, has_logs: bool, elsewhere: DataFrame | None
+    ) -> DataFrame:
+        """Make one row of each table that was listed; its files are its own affair.
+
+        Args:
+            listed: what the listing found.
+            has_logs: whether there is any table in it.
+            elsewhere: what is known of where nobody looked; there may be tables around the files.
+        """
+        if not has_logs and elsewhere is None:
             return loose_files(listed, None)
         roots = tables(listed, self._functions.table_formats)
         known = roots.select("source", "path", "kind")
-        if tables_elsewhere is not None:
-            known = known.unionByName(
-                tables_elsewhere.where("kind IS NOT NULL").select(*known.columns)
-            )
+        if elsewhere is not None:
+            known = known.unionByName(elsewhere.where("kind IS NOT NULL").select(*known.columns))
         marks = [(row[0], bytes(row[1]), row[2]) for row in known.collect()]
         return roots.unionByName(loose_files(listed, self._functions.in_tables(marks)))
 
     def _compared(
-        self, there: DataFrame, before: IndexTables, *, full: bool, scope: Scope
+        self, there: DataFrame, before: IndexTables, *, full: bool, scope: Scope, closed: Scope
     ) -> tuple[DataFrame, _News]:
         """Find what has to be read, and count what need not be."""
         from pyspark.sql import Observation
@@ -266,15 +300,16 @@ class Pipeline:
 
         seen = Observation("compared")
         is_same = F.col("status") == deltas.SAME
-        every = deltas.compared(there, before.items, scope=scope, full=full)
+        is_known = F.col("status").isin(deltas.SAME, deltas.UNSEEN)
+        every = deltas.compared(there, before.items, scope=scope, closed=closed, full=full)
         counted = every.observe(
             seen,
-            F.count_if(~is_same).alias("news"),
-            F.count_if(~is_same & (F.col("status") != deltas.GONE)).alias("to_read"),
+            F.count_if(~is_known).alias("news"),
+            F.count_if(~is_known & (F.col("status") != deltas.GONE)).alias("to_read"),
             # Housekeeping files are known, too, but belong to no dataset.
             F.count_if(is_same & F.col("old_dataset").isNotNull()).alias("same"),
         )
-        delta = self._written("delta", counted.where(~is_same), deltas.DELTA)
+        delta = self._written("delta", counted.where(~is_known), deltas.DELTA)
         return delta, _News(**seen.get)
 
     def _read(self, delta: DataFrame, *, files: int) -> tuple[DataFrame, int]:
@@ -304,7 +339,7 @@ class Pipeline:
         items = self._written("items", known.coalesce(self._parallel), ITEMS)
         texts = before.schemas.unionByName(read.where("schema IS NOT NULL").select(*SCHEMA_COLUMNS))
         schemas = self._written("schemas", texts.dropDuplicates(["fingerprint"]), SCHEMAS)
-        touched = deltas.affected(delta, read)
+        touched = deltas.affected(before.items, delta, read)
         files = items.join(touched, key, "left_semi")
         used = files.select(*key, "fingerprint").distinct().join(schemas, "fingerprint")
         folded = fold_files(files, self._functions.new_fold)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +19,7 @@ from lumos.feature.snapshot.import_plan import ImportMode, plan_dataset
 if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Publisher
     from lumos.core.controllers.scan_sources import ScanSource
+    from lumos.core.models.origin import Origin
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.spark.pipeline import Pipeline
     from lumos.spark.stages.rows import BuiltDataset
@@ -37,14 +39,21 @@ class Scope:
 
     def shown(self, source: str, path: bytes) -> str:
         """Return where a file lies, as reports show it."""
-        root = self.sources[source].shown.rstrip("/")
-        return f"{root}/{path.decode('utf-8', 'backslashreplace')}"
+        scanned = self.sources[source]
+        above = scanned.shown if scanned.is_whole_folder else os.path.dirname(scanned.shown)
+        text = path.decode("utf-8", "backslashreplace")
+        return f"{above.rstrip('/')}/{text}" if text else above
 
-    def close(self, source: str, shown: str) -> None:
-        """Remember a part, as reports show it, that could not be listed."""
+    def close(self, source: str, path: bytes) -> None:
+        """Remember a part that could not be listed."""
         self.incomplete.add(source)
-        below = shown.removeprefix(self.sources[source].shown).strip("/")
+        below = path.decode("utf-8", "backslashreplace").strip("/")
         self.closed.setdefault(source, []).append(below)
+
+    def has_unreadable(self, origin: Origin) -> bool:
+        """Tell whether files of a dataset, or a workbook that it is a sheet of, cannot be read."""
+        book = f"{origin.dataset.rpartition(',')[0]}]"  # one part less of what is a JSON array
+        return not self.unreadable.isdisjoint({origin, (origin.source, book)})
 
     def hides_part_of(self, dataset: LumosDataset, source: str) -> bool:
         """Tell whether files of a dataset may lie where nobody could look."""
@@ -143,7 +152,7 @@ class FoundDatasets:
         """Yield the removal of a dataset, where nothing is doubtful about it."""
         dataset = self.platform.find_dataset(urn) if self.platform else None
         origin = origin_of(dataset) if dataset is not None else None
-        if dataset is None or origin is None or origin in self.scope.unreadable:
+        if dataset is None or origin is None or self.scope.has_unreadable(origin):
             return
         source = self.scope.sources.get(origin.source)
         is_here = source is not None and source.is_whole_folder and source.holds(dataset.urn)

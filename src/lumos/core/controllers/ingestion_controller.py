@@ -23,6 +23,7 @@ from lumos.core.store.snapshot_files import storing
 from lumos.feature.discovery.written_config import sources_document
 from lumos.spark.failures import spark_failures
 from lumos.spark.file_index import FileIndex, Origin
+from lumos.spark.partitioned import knows
 from lumos.spark.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class _Run(NamedTuple):
     progress: Progress
     inspect: Inspect | None = None
     snapshot_always: bool = True
+    whole_sources: Callable[[], ScanSources] | None = None
+    """Plans the same sources without `under`."""
 
     @property
     def origin(self) -> Origin:
@@ -142,6 +145,7 @@ class IngestionController:
             progress=progress,
             inspect=inspect,
             snapshot_always=snapshot_always,
+            whole_sources=lambda: self._sources(entries, recorder),
         )
         if dry_run:
             return self._look(run, self._look_at_catalog())
@@ -208,6 +212,7 @@ class IngestionController:
             spark_failures(),
         ):
             index = FileIndex(self._state_dir() / FILE_INDEX).read(spark, run.origin)
+            run = _with_unknown_sources_whole(run, index)
             found, scanned = self._scanned(spark, run, work=Path(work), index=index)
             if run.inspect is not None:
                 run.inspect(scanned.pipeline.tables, run.recorder)
@@ -231,10 +236,9 @@ class IngestionController:
         with temporary as work, self._open_session(run.progress.note) as spark, spark_failures():
             index = FileIndex(folder)
             known = index.read(spark, run.origin)
+            run = _with_unknown_sources_whole(run, known)
             found, scanned = self._scanned(spark, run, work=Path(work), index=known)
             pipeline = scanned.pipeline
-            if not run.full and run.under is None:
-                _doubt_empty_sources(pipeline, found.scope, recorder=run.recorder)
             if run.inspect is not None:
                 run.inspect(pipeline.tables, run.recorder)
             run.progress.stage("publishing", unit="datasets")
@@ -261,6 +265,8 @@ class IngestionController:
         files = pipeline.run(run.sources.units, index, full=run.full, scope=run.under)
         found = FoundDatasets(Scope(run.sources.by_name), None)
         unreadable = _record_problems(pipeline, found.scope, recorder=run.recorder)
+        if not run.full and run.under is None:
+            _doubt_empty_sources(pipeline, found.scope, recorder=run.recorder)
         formats = pipeline.formats()
         for urn, texts in (odd for each in formats for odd in each.warnings):
             for text in orjson.loads(texts):
@@ -302,6 +308,18 @@ class IngestionController:
         )
 
 
+def _with_unknown_sources_whole(run: _Run, known: IndexTables | None) -> _Run:
+    """Return the run; over everything where a source is not known of which it sees just a part.
+
+    What is known of the other folders would be nothing, and they would look removed.
+    """
+    if run.under is None or run.whole_sources is None:
+        return run
+    if known is not None and all(knows(known, source) for source in run.sources.by_name):
+        return run
+    return run._replace(sources=run.whole_sources(), under=None)
+
+
 def _doubt_empty_sources(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> None:
     """Take nothing as removed from a source without a single file: its disk may be missing."""
     for source in sorted(scope.sources.keys() - pipeline.sources_with_files()):
@@ -314,8 +332,8 @@ def _doubt_empty_sources(pipeline: Pipeline, scope: Scope, *, recorder: RunRecor
 def _record_problems(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> int:
     """Put all that could not be listed or read into the report; return how many files."""
     for part in pipeline.unlisted():
-        shown = part.path.decode("utf-8", "backslashreplace")
-        scope.close(part.source, shown)
+        scope.close(part.source, part.path)
+        shown = scope.shown(part.source, part.path)
         recorder.failed(shown, UnreadableItemError(part.reason))
     unreadable = 0
     for file in pipeline.unreadable():

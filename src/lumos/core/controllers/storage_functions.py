@@ -60,8 +60,7 @@ class StorageFunctions:
         """List a unit where the executor runs; the files of a table's log go by the table."""
         for found in _opened(self.sources[source].storage).list(unit):
             if isinstance(found, UnlistedPrefix):
-                shown = found.shown.encode("utf-8", "surrogateescape")
-                yield ListedFile(source, shown, None, None, error=found.error.message)
+                yield ListedFile(source, found.path, None, None, error=found.error.message)
                 continue
             path, size, mtime_us, etag = found
             mark = table_of_path(path.decode("utf-8", "surrogateescape"))
@@ -112,7 +111,10 @@ class StorageFunctions:
         root = self.sources[pieces.source].root
         parts: tuple[str, ...] = tuple(orjson.loads(pieces.dataset))
         names = dataset_names(parts, [*fold.files.formats, *fold.tables])
-        found = list(datasets_of(root, parts, fold=fold.files, schemas=pieces.schemas))
+        files = datasets_of(
+            root, parts, fold=fold.files, schemas=pieces.schemas, tables=fold.tables
+        )
+        found = list(files)
         for kind, table in sorted(fold.tables.items()):
             schema = orjson.loads(pieces.schemas[table["fingerprint"]])
             facts = TableFacts.from_json({**table["facts"], "schema": schema})

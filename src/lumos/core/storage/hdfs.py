@@ -192,7 +192,8 @@ class HdfsStorage(Storage):
             except RefusedError as error:
                 if error.problem is _GONE and not (folder == top and top in self._prefixes):
                     continue  # gone since somebody saw it; the source's own folders must be there
-                yield UnlistedPrefix(self.shown(folder.encode()), _unreadable(error))
+                unseen = folder.encode()
+                yield UnlistedPrefix(self.shown(unseen), _unreadable(error), unseen)
                 continue
             for each in found:
                 path = _joined(folder, each.name) if each.name else folder

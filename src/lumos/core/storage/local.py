@@ -63,7 +63,7 @@ class LocalStorage(Storage):
         if not stat.S_ISDIR(mode_of(self._root, source=self._name)):
             yield from _listed(self._root, os.path.basename(self._root))
             return
-        if unit and not os.path.isdir(os.path.join(self._root, unit)):
+        if unit and not _is_there(os.path.join(self._root, unit)):
             return
         walk = FolderWalk(self._root, selection=self._selection, skip=self._skip)
         start = len(self._root.rstrip("/")) + 1
@@ -172,7 +172,8 @@ class FolderWalk:
             except OSError as error:
                 reason = f"it cannot be listed: {error.strerror or type(error).__name__}"
                 problem = UnreadableItemError(reason, hint="check permissions")
-                yield UnlistedPrefix(printable(folder), problem)
+                below = os.fsencode(folder[self._start :])
+                yield UnlistedPrefix(printable(folder), problem, below)
                 continue
             folders = []
             for entry in entries:
@@ -235,9 +236,19 @@ def _listed(path: str, relative: str) -> Iterator[ListedObject | UnlistedPrefix]
     except FileNotFoundError:
         return  # gone between the listing and the look: it is not there
     except OSError as error:
-        yield UnlistedPrefix(printable(path), unreadable(error))
+        yield UnlistedPrefix(printable(path), unreadable(error), os.fsencode(relative))
         return
     yield ListedObject(os.fsencode(relative), status.st_size, status.st_mtime_ns // 1000)
+
+
+def _is_there(folder: str) -> bool:
+    """Tell whether there is a folder; one that may not be looked at is there."""
+    try:
+        return stat.S_ISDIR(os.stat(folder).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

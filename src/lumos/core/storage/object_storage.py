@@ -167,7 +167,8 @@ class ObjectStorage(Storage):
                         yield _listed(entry)
             except _errors() as error:
                 problem = self._listing_problem(error)
-                yield UnlistedPrefix(self.shown(prefix.encode()), _unreadable(problem))
+                path = prefix.encode()
+                yield UnlistedPrefix(self.shown(path), _unreadable(problem), path)
 
     @override
     def below(self, folder: bytes) -> str:

@@ -33,6 +33,8 @@ class UnlistedPrefix(NamedTuple):
     shown: str
     """Which part, as reports show it."""
     error: UnreadableItemError
+    path: bytes = b""
+    """The same below the root; the root itself where nobody can tell."""
 
 
 class Storage(ABC):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
@@ -38,6 +38,7 @@ def datasets_of(
     *,
     fold: DatasetFold,
     schemas: Mapping[str, str | bytes],
+    tables: Iterable[str] = (),
     environment: str | None = None,
 ) -> Iterator[FoundDataset]:
     """Yield the datasets that the files of one name form, sorted by format.
@@ -47,9 +48,10 @@ def datasets_of(
         dataset: the parts that name it, as `place_of` gives them.
         fold: what was added up over its files.
         schemas: the schema of each fingerprint in the fold, as JSON.
+        tables: the formats of tables under the same name, which take part in the naming.
         environment: such as `prod`.
     """
-    names = dataset_names(dataset, fold.formats)
+    names = dataset_names(dataset, [*fold.formats, *tables])
     for name, files in sorted(fold.formats.items()):
         merged = merge_schemas(
             _variant(fingerprint, totals, schemas[fingerprint])

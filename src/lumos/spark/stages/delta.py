@@ -15,6 +15,8 @@ DELTA = (
     "status string, old_dataset string"
 )
 SAME, NEW, CHANGED, GONE = "same", "new", "changed", "gone"
+UNSEEN = "unseen"
+"""It lies where nobody could look, so it is left as it was."""
 _KEY = ["source", "path"]
 
 
@@ -39,13 +41,33 @@ def in_scope(scope: Scope) -> Column:
     return is_inside
 
 
-def compared(listed: DataFrame, index: DataFrame, *, scope: Scope, full: bool) -> DataFrame:
+def unseen(closed: Scope) -> Column:
+    """Return what is true for files and tables that nobody could look at, or not wholly.
+
+    Args:
+        closed: the folders that could not be listed; one in a table may be that of its log.
+    """
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+    is_around = F.lit(False)
+    for source, folders in closed.items():
+        for folder in folders:
+            above = F.startswith(F.lit(folder), F.concat(F.col("path"), F.lit(b"/")))
+            is_above = above | (F.col("path") == F.lit(b""))
+            is_around = is_around | ((F.col("source") == source) & is_above)
+    return in_scope(closed) | (F.col("kind").isNotNull() & is_around)
+
+
+def compared(
+    listed: DataFrame, index: DataFrame, *, scope: Scope, closed: Scope, full: bool
+) -> DataFrame:
     """Give every file that is there, or was, its status.
 
     Args:
         listed: the files and tables that are there now.
         index: what earlier runs knew.
         scope: what was listed; what lies elsewhere is left alone.
+        closed: what of it could not be listed.
         full: take every file as changed.
     """
     from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
@@ -57,6 +79,7 @@ def compared(listed: DataFrame, index: DataFrame, *, scope: Scope, full: bool) -
         F.col("etag").alias("old_etag"),
         F.col("dataset").alias("old_dataset"),
         F.col("retry").alias("old_retry"),
+        unseen(closed).alias("is_unseen"),
         F.lit(True).alias("was_there"),
     )
     both = listed.withColumn("is_there", F.lit(True)).join(known, _KEY, "full_outer")
@@ -69,6 +92,7 @@ def compared(listed: DataFrame, index: DataFrame, *, scope: Scope, full: bool) -
     )
     status = (
         F.when(F.col("was_there").isNull(), NEW)
+        .when(F.col("is_there").isNull() & F.col("is_unseen"), UNSEEN)
         .when(F.col("is_there").isNull(), GONE)
         .when(as_it_was & F.lit(not full), SAME)
         .otherwise(CHANGED)
@@ -100,10 +124,8 @@ def carried(index: DataFrame, read: DataFrame) -> DataFrame:
     return good.join(failed, _KEY, "left_semi").withColumn("part", F.lit(-1).cast("long"))
 
 
-def affected(delta: DataFrame, read: DataFrame) -> DataFrame:
-    """Return the datasets that have to be put together anew."""
-    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
-
-    before = delta.select("source", F.col("old_dataset").alias("dataset"))
+def affected(index: DataFrame, delta: DataFrame, read: DataFrame) -> DataFrame:
+    """Return the datasets that have to be put together anew; a file may have been in several."""
+    before = index.join(delta.select(*_KEY), _KEY, "left_semi").select("source", "dataset")
     now = read.select("source", "dataset")
     return before.unionByName(now).where("dataset IS NOT NULL").distinct()

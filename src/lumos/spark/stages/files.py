@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-UNITS = "source string, unit string"
+UNITS = "source string, unit binary"
 
 ListUnit = Callable[[str, str], Iterable[ListedFile]]
 IsInTable = Callable[[str, bytes], bool]
@@ -20,7 +21,8 @@ IsInTable = Callable[[str, bytes], bool]
 
 def units_frame(spark: SparkSession, units: Iterable[tuple[str, str]]) -> DataFrame:
     """Return the units of all sources, one row each, spread over the executors."""
-    return spark.createDataFrame(list(units), UNITS)
+    encoded = [(source, bytearray(os.fsencode(unit))) for source, unit in units]
+    return spark.createDataFrame(encoded, UNITS)
 
 
 def list_files(units: DataFrame, list_unit: ListUnit) -> DataFrame:
@@ -29,7 +31,8 @@ def list_files(units: DataFrame, list_unit: ListUnit) -> DataFrame:
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in parts:
             for source, unit in rows(part, names_of(UNITS)):
-                yield from batches(list_unit(str(source), str(unit)), LISTED)
+                folder = os.fsdecode(bytes(unit))  # type: ignore[call-overload]
+                yield from batches(list_unit(str(source), folder), LISTED)
 
     return units.mapInArrow(run, LISTED)
 
