@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from lumos.entry.notebook import Profiles
+    from s3_server import Bucket
 
 SCHEMA = ROOT / "src" / "lumos" / "schemas" / "profile.schema.json"
 MANY = 20_000
@@ -336,6 +337,29 @@ def test_a_profile_is_kept_and_is_no_part_of_the_contract(profiled: Profiled, lu
     assert later["statistics"]["row_count"] == 55
     assert len(lumos("history", "orders", "--json").json()["schema_history"]) == 1
     assert "profile (50 rows of 1 file" in lumos("show", "orders").stdout
+
+
+def test_objects_of_a_bucket_are_profiled(
+    spark: SparkSession, s3_bucket: Bucket, tmp_path: Path
+) -> None:
+    table = rows_of(30)
+    write_parquet(tmp_path / "part-0.parquet", table)
+    s3_bucket.put("raw/orders/part-0.parquet", (tmp_path / "part-0.parquet").read_bytes())
+    s3_bucket.put("raw/rates.csv", b"id,rate\n1,0.5\n2,\n")
+    source = {"type": "s3", "name": "far", **s3_bucket.settings()}
+    (tmp_path / "lumos.yaml").write_text(json.dumps({"sources": [source]}))
+    with Project(tmp_path / "lumos.yaml", state_dir=tmp_path / ".lumos") as project:
+        project.ingest()
+        result = project.profile(source="far")
+
+    profiles = {each.dataset.parts[-1]: each.profile for each in result.profiles}
+    assert result.failed == ()
+    assert {name: profile.row_count for name, profile in profiles.items()} == {
+        "orders": 30, "rates": 2,
+    }  # fmt: skip
+    (id_column, *_) = profiles["orders"].columns
+    assert_like(id_column, figures(table, "id"))
+    assert profiles["rates"].columns[1].null_share == 0.5
 
 
 def test_what_cannot_be_profiled_is_said(profiled: Profiled, lumos: Lumos) -> None:

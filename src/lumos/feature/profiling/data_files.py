@@ -205,7 +205,10 @@ class _StorageStream(io.RawIOBase):
 
     @override
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        content = self._storage.read(self._file.path, start=self._place, length=len(buffer))
+        length = min(len(buffer), self._file.size - self._place)
+        if length <= 0:
+            return 0
+        content = self._storage.read(self._file.path, start=self._place, length=length)
         buffer[: len(content)] = content
         self._place += len(content)
         return len(content)

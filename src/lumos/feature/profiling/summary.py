@@ -37,7 +37,7 @@ def _profile(column: ProfiledColumn, told: Mapping[str, object], *, rows: int) -
         null_count=rows - given,
         null_share=(rows - given) / rows if rows else None,
         misfit_count=given - _count(told["count"]),
-        not_finite_count=_count(told.get("not_finite", 0)),
+        not_finite_count=_count(told["count"]) - _count(told.get("finite", told["count"])),
         true_count=None if "true" not in told else _count(told["true"]),
         distinct_count=None if "distinct" not in told else _distinct(told, given),
         min=_value(told.get("min"), column),

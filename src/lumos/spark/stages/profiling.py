@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """The quantiles told of numbers."""
-DISTINCT_ERROR = 0.02
-"""The standard error of the number of different values."""
+SKETCH_SIZE = 12
+"""The logarithm of a sketch's registers; the error of different values is then 1.6 %."""
 PROBLEM_COLUMNS = "item binary, reason string, fatal boolean"
 """What a row says that is no data: which file, what is wrong, whether nothing of it counts."""
 
@@ -53,6 +53,7 @@ class Kind(StrEnum):
 NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
 ORDERED = NUMBERS | {Kind.DATE, Kind.TIME, Kind.MOMENT}
 _MEASURED = frozenset({Kind.TEXT, Kind.BINARY, Kind.SIZE})
+_WITH_MEASURE = frozenset({Kind.TEXT, Kind.BINARY, Kind.FLOAT})
 _COUNTED_ONLY = frozenset({Kind.SIZE, Kind.PRESENT})
 
 
@@ -153,7 +154,8 @@ def figures_of(rows: DataFrame, columns: Sequence[FlatColumn]) -> Figures:
         wanted += [
             value.alias(f"{column.name} {figure}") for figure, value in _figures(column).items()
         ]
-    (row,) = rows.agg(*wanted).collect()
+    measures = [_measure(column) for column in columns if column.kind in _WITH_MEASURE]
+    (row,) = rows.selectExpr("*", *measures).agg(*wanted).collect()
     told = row.asDict()
     found: dict[str, dict[str, object]] = {column.name: {} for column in columns}
     for name, value in told.items():
@@ -176,28 +178,40 @@ def _figures(column: FlatColumn) -> dict[str, Column]:
     if column.kind is Kind.BOOLEAN:
         figures["true"] = F.count_if(value)
     if column.kind not in _COUNTED_ONLY:
-        figures["distinct"] = F.approx_count_distinct(value, DISTINCT_ERROR)
+        # One binary buffer a column; Spark's own HLL++ plans hundreds of numbers for each. Spark
+        # hashes all types alike, and a sketch knows only some.
+        hashed = F.when(value.isNotNull(), F.xxhash64(value))
+        sketch = F.hll_sketch_agg(hashed, F.lit(SKETCH_SIZE))
+        figures["distinct"] = F.hll_sketch_estimate(sketch)
+    if column.kind in _WITH_MEASURE:
+        value = F.col(_measure_name(column))
     if column.kind in _MEASURED:
-        length = value if column.kind is Kind.SIZE else F.length(value)
-        figures |= {
-            "shortest": F.min(length),
-            "length": F.avg(length),
-            "longest": F.max(length),
-        }
+        figures |= {"shortest": F.min(value), "length": F.avg(value), "longest": F.max(value)}
     if column.kind is Kind.FLOAT:
-        finite = F.abs(value) < float("inf")  # NaN is larger than all else to Spark
-        figures["not_finite"] = F.count_if(~finite)
-        value = F.when(finite, value)
+        figures["finite"] = F.count(value)
     if column.kind in ORDERED and column.values:
         figures |= {"min": F.min(value), "max": F.max(value)}
     if column.kind in NUMBERS and column.values:
-        number = value.cast("double")
         figures |= {
-            "mean": F.avg(number),
-            "stddev": F.stddev_samp(number),
+            "mean": F.avg(value.cast("double")),
+            "stddev": F.stddev_samp(value),
             "quantiles": F.percentile_approx(value, list(SHARES), _QUANTILE_ACCURACY),
         }
     return figures
+
+
+def _measure(column: FlatColumn) -> str:
+    """Return what several figures are of, to be computed once a row: lengths, finite numbers."""
+    value = column.name
+    if column.kind is Kind.FLOAT:  # NaN is larger than all else to Spark
+        value = f"CASE WHEN abs({value}) < DOUBLE('Infinity') THEN {value} END"
+    else:
+        value = f"length({value})"
+    return f"{value} AS {_measure_name(column)}"
+
+
+def _measure_name(column: FlatColumn) -> str:
+    return f"{column.name}_measure"
 
 
 def _typed(column: FlatColumn) -> str:
