@@ -112,6 +112,21 @@ def failing(error: Exception) -> Look:
     return look
 
 
+def test_a_look_after_one_that_failed_stores_the_snapshot_that_it_owes(
+    watching: Watching, tmp_path: Path
+) -> None:
+    def write(refreshes: int) -> None:
+        if refreshes == 1:
+            (tmp_path / "orders" / "a.csv").touch()
+        if refreshes == 3:
+            (tmp_path / "orders" / "b.csv").touch()
+
+    full = failing(OSError(28, "No space left on device"))
+    ingestion = watching.run(list, full, refreshes=4, then=write)
+
+    assert [call["snapshot_always"] for call in ingestion.calls] == [True, False, True, False]
+
+
 def test_it_begins_with_everything_and_goes_on_with_what_events_tell(
     watching: Watching, tmp_path: Path
 ) -> None:

@@ -138,6 +138,8 @@ class _Watch:
     clock: Clock
     _failures: int = 0
     _has_begun: bool = False
+    _owes_snapshot: bool = True
+    """A look that ended early may have changed the catalog and not have stored a snapshot."""
     _known_failed: set[tuple[str, str | None]] = field(default_factory=set)
 
     def everything(self) -> Gathered:
@@ -197,6 +199,7 @@ class _Watch:
         except (LumosError, OSError) as error:
             pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**self._failures)
             self._failures += 1
+            self._owes_snapshot = True
             told = error if isinstance(error, LumosError) else _told(error)
             self.on_refresh(
                 WatchRefresh(
@@ -222,8 +225,9 @@ class _Watch:
         result = self.ingestion.ingest(
             names=sorted({entries[name] for name in names}),
             under=under,
-            snapshot_always=reason == "start",
+            snapshot_always=self._owes_snapshot,
         )
+        self._owes_snapshot = False
         self.on_refresh(
             WatchRefresh(
                 reason=reason,
