@@ -3,8 +3,9 @@
 Run: python benchmarks/bare_readers.py FOLDER
 
 Every file is opened: the footer of Parquet and ORC, header and block counts of Avro, the first
-64 KB of text with the types in all its whole rows, as Lumos does. A schema travels to the parent once per process,
-a file as its number, rows and the key of its schema. The answer is one line of JSON.
+64 KB of text with the types of all whole rows in it, which are as many as Lumos looks at. A schema
+travels to the parent once per process, a file as its rows and the key of its schema. The answer is
+one line of JSON.
 """
 
 from __future__ import annotations

@@ -166,7 +166,18 @@ def one_round(folder: Path, lake: Path, *, session: WarmSession, times: ProcessT
     assert result.files.opened == files, f"{result.files.opened} of {files} files opened"
     expected = {kind: floor.rows[kind] for kind in EXACT}
     assert project.rows() == expected, f"rows: {project.rows()}, floor: {expected}"
-    return Round(floor, first_spent, second_spent, again.files.opened)
+    done = Round(floor, first_spent, second_spent, again.files.opened)
+    tell_round(folder.name, done)
+    return done
+
+
+def tell_round(name: str, done: Round) -> None:
+    """Print one round, so that a run that is broken off has told something."""
+    spent = {"extract": done.first[READING], "first": whole(done.first)}
+    spent["second"] = whole(done.second)
+    told = [f"{what} {each.wall:.2f} s {each.cpu:.2f} s CPU" for what, each in spent.items()]
+    floor = f"floor {done.floor.wall:.2f} s {done.floor.cpu:.2f} s CPU"
+    print(f"    {name}: {floor}, {', '.join(told)}, load {os.getloadavg()[0]:.1f}", flush=True)
 
 
 def whole(stages: dict[str, Spent]) -> Spent:
