@@ -14,6 +14,7 @@ import fastavro
 import jsonschema
 import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from pyarrow import orc
 
 import lumos.feature.profiling.profiler as profiler_module
@@ -85,6 +86,7 @@ def every_format(lake: Path) -> None:
     write_avro(lake / "rows.avro")
     late = "".join(f"{n},{n}\n" for n in range(3000))
     (lake / "late.csv").write_text(f"id,n\n{late}1,{SECRET}\n", "utf-8")
+    write_deltalake(lake / "delta", pa.table({"id": [1, 2]}))
     for name in ("orders", "gone"):
         write_parquet(lake / name / "part-0.parquet", rows_of(50))
 
@@ -248,6 +250,9 @@ def test_a_damaged_file_is_named_and_none_of_its_rows_count(profiled: Profiled) 
 def test_a_dataset_that_fails_does_not_stop_the_others(profiled: Profiled, lumos: Lumos) -> None:
     (failed,) = [item for item in profiled.result.failed if item.item == profiled.urn("gone")]
     assert failed.code == ProfileUnavailableError.code
+    (table,) = [item for item in profiled.result.failed if item.item == profiled.urn("delta")]
+    assert table.reason is not None
+    assert "delta cannot be profiled yet" in table.reason
     assert len(profiled.result.profiles) == 11
     alone = lumos("profile", "gone")
     assert alone.exit_code == 3
