@@ -10,6 +10,7 @@ from lumos.core.errors import EXIT_UNREADABLE, LumosError
 from lumos.core.redaction import redact
 
 _LUMOS_ERROR = re.compile(r"^lumos\.[\w.]+Error: (?P<reason>.+)$", re.MULTILINE)
+_PYTHON_ERROR = re.compile(r"^(?P<reason>[A-Z]\w*(?:Error|Exception))(?::|$)", re.MULTILINE)
 _SERVER = re.compile(r'^\s*details = "(?P<reason>.+)"$', re.MULTILINE)
 _CAUSE = re.compile(r"Caused by: [\w.$]+: (?P<reason>.+)")
 _LONGEST_REASON = 300
@@ -39,7 +40,8 @@ def spark_failures() -> Iterator[None]:
 
 
 def _reason(text: str) -> str:
-    patterns = (_LUMOS_ERROR, _SERVER, _CAUSE)
+    # Of any other error of a worker only the kind is told: its words may hold data.
+    patterns = (_LUMOS_ERROR, _PYTHON_ERROR, _SERVER, _CAUSE)
     found = next(filter(None, ([*pattern.finditer(text)] for pattern in patterns)), [])
     reason = found[-1]["reason"] if found else text.strip().splitlines()[0]
     return redact(reason)[:_LONGEST_REASON]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from lumos.core.errors import ConfigurationError, LumosError, SourceError
@@ -37,11 +37,17 @@ class ScanSource:
     path_specs: PathSpecs = field(default_factory=PathSpecs)
     """How its paths are read where the rules are wrong."""
     specs_text: str = ""
+    value_ranges: bool = False
+    """Whether the smallest and largest values of columns are kept."""
     is_whole_folder: bool = True
     """Whether everything below the root belongs to it; one file tells nothing of its folder."""
+    prefixes: tuple[tuple[str, ...], ...] = ((),)
+    """The folders below the root that it is narrowed to, as parts; all of it by default."""
 
     @classmethod
-    def of(cls, storage: StorageSource, path_specs: Sequence[str] = ()) -> ScanSource:
+    def of(
+        cls, storage: StorageSource, path_specs: Sequence[str] = (), *, value_ranges: bool = False
+    ) -> ScanSource:
         """Describe a source once, where the run is planned.
 
         Raises:
@@ -64,13 +70,20 @@ class ScanSource:
             opened.shown(b""),
             path_specs=PathSpecs.of(path_specs),
             specs_text="\n".join(path_specs),
+            value_ranges=value_ranges,
             is_whole_folder=not is_file,
+            prefixes=tuple(map(_parts, getattr(storage, "prefixes", ()))) or ((),),
         )
+
+    def folders(self) -> list[tuple[str, ...]]:
+        """Return where it looks, as platform and parts."""
+        root = (self.root.platform, *self.root.parts)
+        return [(*root, *prefix) for prefix in self.prefixes]
 
     def holds(self, urn: Urn) -> bool:
         """Tell whether a dataset of this URN would be found here."""
-        parts = self.root.parts
-        return urn.platform == self.root.platform and urn.parts[: len(parts)] == parts
+        place = (urn.platform, *urn.parts)
+        return any(_is_within(place, folder) for folder in self.folders())
 
 
 @dataclass
@@ -85,7 +98,15 @@ class ScanSources:
     def places(self) -> Mapping[str, str]:
         """What the paths of each source, and their places, depend on."""
         return {
-            name: f"{source.shown}\n{source.specs_text}" for name, source in self.by_name.items()
+            name: "\n".join(
+                (
+                    source.shown,
+                    source.specs_text,
+                    str(source.value_ranges),
+                    *map("/".join, source.prefixes),
+                )
+            )
+            for name, source in self.by_name.items()
         }
 
 
@@ -119,7 +140,10 @@ def scan_sources(
                 continue  # another bucket of the same source
             try:
                 units = _units(storage, parallel=parallel, under=under)
-                source = ScanSource.of(storage, handler.settings.path_specs)
+                settings = handler.settings
+                source = ScanSource.of(
+                    storage, settings.path_specs, value_ranges=settings.value_ranges
+                )
             except SourceError as error:
                 failure = error
                 recorder.failed(storage.name, error)
@@ -167,17 +191,23 @@ def _storages(handler: StorageHandler[FileSettings], *, skip: str) -> Iterator[S
             yield storage
 
 
+def _parts(prefix: str) -> tuple[str, ...]:
+    return tuple(part for part in prefix.split("/") if part)
+
+
 def _refuse_overlaps(sources: Mapping[str, ScanSource]) -> None:
     """Refuse sources that would find the same files: a dataset belongs to one source."""
-    ordered = sorted(
-        ((source.root.platform, *source.root.parts), name) for name, source in sources.items()
-    )
-    for (outer, first), (inner, second) in pairwise(ordered):
-        if inner[: len(outer)] == outer and (
-            inner != outer or sources[first].is_whole_folder or sources[second].is_whole_folder
-        ):
+    for (one, first), (two, second) in combinations(sources.items(), 2):
+        if not (first.is_whole_folder or second.is_whole_folder):
+            continue  # two files of one folder
+        pairs = product(first.folders(), second.folders())
+        if any(_is_within(left, right) or _is_within(right, left) for left, right in pairs):
             raise ConfigurationError(
-                f"the sources {first} and {second} overlap: "
-                f"{sources[second].shown} lies in {sources[first].shown}",
-                hint=f"leave {second} out, or exclude its folder from {first}",
+                f"the sources {one} and {two} overlap: both look into "
+                f"{max(first.shown, second.shown, key=len)}",
+                hint=f"leave {two} out, or exclude its folder from {one}",
             )
+
+
+def _is_within(inner: tuple[str, ...], outer: tuple[str, ...]) -> bool:
+    return inner[: len(outer)] == outer

@@ -93,9 +93,10 @@ class StorageFunctions:
                 by_source.setdefault(item.source, []).append((item, place))
         schemas = TaskSchemas()
         for source, placed in by_source.items():
-            storage = _opened(self.sources[source].storage)
+            scanned = self.sources[source]
             wanted = (ReadItem(item.path, item.size, item.kind) for item, _ in placed)
-            for (item, place), answer in zip(placed, read_rows(wanted, storage), strict=True):
+            answers = read_rows(wanted, _opened(scanned.storage), value_ranges=scanned.value_ranges)
+            for (item, place), answer in zip(placed, answers, strict=True):
                 for outcome in _outcomes(answer, place, is_table=item.kind is not None):
                     yield item, schemas.told_once(outcome)
 

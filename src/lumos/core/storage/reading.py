@@ -42,7 +42,11 @@ def read_items(
 
 
 def read_rows(
-    items: Iterable[ReadItem], storage: Storage, *, limits: Limits = DEFAULT_LIMITS
+    items: Iterable[ReadItem],
+    storage: Storage,
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    value_ranges: bool = False,
 ) -> Iterator[bytes | UnreadableItemError]:
     """Yield like `read_items`, with a file's facts as `read_row` writes them.
 
@@ -51,4 +55,5 @@ def read_rows(
     Raises:
         SourceError: the readers could not be started.
     """
-    return shared_sandbox(limits, reader=_ROW_READER).read_stored(items, storage)
+    sandbox = shared_sandbox(limits, reader=_ROW_READER)
+    return sandbox.read_stored(items, storage, value_ranges=value_ranges)

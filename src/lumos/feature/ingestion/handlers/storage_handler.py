@@ -46,6 +46,11 @@ class FileSettings(SourceSettings):
         description="How long after its end a partition may come, such as `90m`, `6h` or `2d`; "
         "later is late. Without, none is.",
     )
+    value_ranges: bool = Field(
+        default=False,
+        description="Whether the smallest and largest value of columns without text are kept; "
+        "else no value of the data is.",
+    )
     path_specs: tuple[str, ...] = Field(
         default=(),
         description="How paths are read where the rules are wrong, such as "
