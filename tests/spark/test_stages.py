@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from typing_extensions import override
 
 from lumos.core.progress import SILENT
+from lumos.spark.failures import SparkRunError
 from lumos.spark.file_index import FileIndex, Origin
 from lumos.spark.pipeline import FileCounts, Pipeline
 from lumos.spark.stages.arrow_rows import names_of
@@ -349,3 +351,32 @@ def test_a_log_that_is_gone_no_longer_hides_its_files(spark: SparkSession, tmp_p
     pipeline.run([("lake", "any")], index.read(spark, ORIGIN), scope={"lake": (b"t",)})
 
     assert documents(pipeline) == ["b 1 ['1']", "t 9 ['0']"]
+
+
+def test_rows_that_executors_wrote_elsewhere_are_missed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyspark.sql import DataFrameWriter
+
+    write = DataFrameWriter.parquet
+
+    def as_if_not_shared(self: DataFrameWriter, path: str) -> None:
+        write(self, path)
+        for part in (tmp_path / "work" / "listed").glob("*.parquet"):
+            part.unlink()
+
+    monkeypatch.setattr(DataFrameWriter, "parquet", as_if_not_shared)
+    pipeline = Pipeline(spark, Functions(FILES), work=tmp_path / "work", progress=SILENT)
+
+    with pytest.raises(SparkRunError, match="is not the same folder"):
+        pipeline.run([("lake", "open")], None)
+
+
+def test_the_name_of_the_state_folder_is_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "my [data] {1} 100%20"
+    pipeline, _ = run_of(spark, folder, files=[("a/1.csv", 1, 1)])
+    known = documents(pipeline)
+    again, counts = run_of(spark, folder, files=[("a/1.csv", 1, 1)])
+
+    assert documents(again) == known == ["a 1 ['1']"]
+    assert counts == FileCounts(listed=1, opened=0, unchanged=1)

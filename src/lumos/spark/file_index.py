@@ -61,10 +61,7 @@ class FileIndex:
             for name, place in made_with.sources.items()
             if origin.sources.get(name, place) != place
         ]
-        tables = [
-            spark.read.schema(schema).parquet(str(current / name))
-            for name, schema in _TABLES.items()
-        ]
+        tables = [parquet_table(spark, current / name, schema) for name, schema in _TABLES.items()]
         if moved:
             tables = [
                 table.where(~table["source"].isin(moved)) if "source" in table.columns else table
@@ -98,6 +95,18 @@ class FileIndex:
             return None
         folder = self._folder / name
         return folder if name and all(_is_whole_table(folder / each) for each in _TABLES) else None
+
+
+def parquet_table(spark: SparkSession, folder: Path, schema: str) -> DataFrame:
+    """Return the table in a local folder, whose name is never taken as a pattern."""
+    return spark.read.schema(schema).option("__globPaths__", False).parquet(f"file://{folder}")
+
+
+def rows_in(folder: Path) -> int:
+    """Return how many rows the table in a folder has, as far as this process sees them."""
+    import pyarrow.parquet as pq
+
+    return sum(pq.read_metadata(part).num_rows for part in folder.glob("*.parquet"))
 
 
 def _origin_of(folder: Path) -> Origin | None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from lumos.spark.file_index import IndexTables
+from lumos.spark.failures import SparkRunError
+from lumos.spark.file_index import IndexTables, parquet_table, rows_in
 from lumos.spark.stages import delta as deltas
 from lumos.spark.stages.arrow_rows import names_of
 from lumos.spark.stages.compare import differing, states_frame
@@ -357,11 +358,26 @@ class Pipeline:
         return max(1, few, files // _MOST_FILES_PER_TASK)
 
     def _written(self, name: str, frame: DataFrame, schema: str) -> DataFrame:
-        frame.write.mode("overwrite").parquet(str(self._work / name))
+        """Write a table and make sure that this process sees all of it.
+
+        What executors write to a disk of their own would look like files that are gone.
+        """
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+        seen = Observation(f"written {name}")
+        folder = self._work / name
+        counted = frame.observe(seen, F.count(F.lit(1)).alias("rows"))
+        counted.write.mode("overwrite").parquet(f"file://{folder}")
+        if rows_in(folder) != seen.get["rows"]:
+            raise SparkRunError(
+                f"{self._work.parent} is not the same folder here and on the workers of Spark",
+                hint="set state_dir, or TMPDIR for what writes nothing, to one that all of them share",
+            )
         return self._kept(name, schema)
 
     def _kept(self, name: str, schema: str) -> DataFrame:
-        return self._spark.read.schema(schema).parquet(str(self._work / name))
+        return parquet_table(self._spark, self._work / name, schema)
 
 
 class _News(NamedTuple):
