@@ -372,7 +372,7 @@ class Pipeline:
         if rows_in(folder) != seen.get["rows"]:
             raise SparkRunError(
                 f"{self._work.parent} is not the same folder here and on the workers of Spark",
-                hint="set state_dir, or TMPDIR for what writes nothing, to one that all of them share",
+                hint="set state_dir (TMPDIR for a dry run) to a folder that all of them share",
             )
         return self._kept(name, schema)
 
