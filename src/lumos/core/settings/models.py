@@ -271,7 +271,7 @@ class SnapshotStoreSettings(SettingsModel):
 
 
 class WatchSettings(SettingsModel):
-    """How `lumos watch` gathers events."""
+    """When events lead to a refresh, and how often all is listed."""
 
     quiet_seconds: float = Field(
         default=2, ge=0, le=3600, description="A refresh begins when it was quiet for so long."
