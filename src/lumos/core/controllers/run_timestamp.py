@@ -165,7 +165,9 @@ class RunTimestampController:
                 _Source(
                     entry.name,
                     storage.name,
-                    ScanSource.of(storage, settings.path_specs),
+                    ScanSource.of(
+                        storage, settings.path_specs, value_ranges=settings.value_ranges
+                    ),
                     settings.partitioning_format,
                     delay,
                 )
