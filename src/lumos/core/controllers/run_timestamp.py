@@ -165,9 +165,7 @@ class RunTimestampController:
                 _Source(
                     entry.name,
                     storage.name,
-                    ScanSource.of(
-                        storage, settings.path_specs, value_ranges=settings.value_ranges
-                    ),
+                    ScanSource.of(storage, settings.path_specs, value_ranges=settings.value_ranges),
                     settings.partitioning_format,
                     delay,
                 )

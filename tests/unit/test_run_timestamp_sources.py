@@ -1,0 +1,33 @@
+"""How a run timestamp describes its sources."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lumos.core.controllers.run_timestamp import RunTimestampController
+from lumos.core.controllers.scan_sources import ScanSources, scan_sources
+from lumos.core.run_report import RunRecorder
+from lumos.core.settings import settings_from_mapping
+
+
+def test_a_run_timestamp_describes_a_source_as_an_ingestion_does(tmp_path: Path) -> None:
+    source: Any = {
+        "type": "local",
+        "name": "lake",
+        "path": str(tmp_path),
+        "value_ranges": True,
+        "path_specs": ["{table}/day={yyyymmdd}/*"],
+        "partitioning_format": "day=%Y%m%d",
+    }
+    entries = settings_from_mapping({"sources": [source]}, {}).sources
+    unused: Any = None
+    timed = RunTimestampController(
+        ingestion_on=unused, open_session=unused, state_dir=lambda: tmp_path, clock=unused
+    )._sources(entries, are_named=True)
+    recorder = RunRecorder("ingest", started_at=datetime(2026, 1, 1, tzinfo=UTC))
+
+    ingested = scan_sources(entries, recorder, skip=str(tmp_path), parallel=1)
+
+    assert ScanSources({each.name: each.scanned for each in timed}).places == ingested.places
