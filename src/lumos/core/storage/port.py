@@ -96,7 +96,7 @@ class Storage(ABC):
         """Return what stands before the parts of a dataset's path in every URN."""
 
 
-class StorageSource(SettingsModel):
+class StorageSource(SettingsModel, ABC):
     """Where files lie and which of them are wanted; small, frozen, and safe to pickle."""
 
     name: str = Field(min_length=1, description="How errors and reports call the source.")
@@ -108,10 +108,11 @@ class StorageSource(SettingsModel):
     )
 
     @property
+    @abstractmethod
     def platform(self) -> str:
         """The first part of every URN of this source."""
-        raise NotImplementedError
 
+    @abstractmethod
     def open(self) -> Storage:
         """Return the storage; nothing is asked of it yet.
 
@@ -119,7 +120,6 @@ class StorageSource(SettingsModel):
             SourceError: the settings cannot be used on this machine.
             MissingExtraError: the packages that this storage needs are not installed.
         """
-        raise NotImplementedError
 
 
 def printable(name: str) -> str:
