@@ -10,7 +10,7 @@ import pytest
 from typing_extensions import override
 
 from lumos.core.progress import Progress
-from lumos.spark.task_progress import task_progress
+from lumos.spark.task_progress import _Counter, _Stage, task_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,3 +82,13 @@ def test_whoever_shows_it_cannot_fail_the_action(spark: SparkSession) -> None:
 
     assert len(failing.told) == 2, "it was told once in between, which failed, and at the end"
     assert failing.told[-1] == 100
+
+
+def test_a_stage_that_a_later_job_takes_over_does_not_lead_back() -> None:
+    kept = Kept()
+    counter = _Counter(kept, items=800, tasks=16)
+
+    for number, done in ((3, 0), (3, 0), (3, 14), (4, 0), (4, 0), (4, 16)):
+        counter.look_at([_Stage(number, 16, done)])
+
+    assert kept.told == [0, 700, 700, 800]

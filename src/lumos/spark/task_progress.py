@@ -59,6 +59,7 @@ class _Counter:
         self._items = items
         self._tasks = tasks
         self._seen: int | None = None
+        self._told = 0
 
     def look_at(self, stages: Iterable[_Stage]) -> None:
         """Take the stages that have begun and are not over."""
@@ -67,7 +68,9 @@ class _Counter:
             return
         newest = max(fitting)
         if newest.number == self._seen:
-            self._progress.advance(self._items * newest.done // newest.tasks)
+            # A stage that a later job takes over as done is shown anew with no task done.
+            self._told = max(self._told, self._items * newest.done // newest.tasks)
+            self._progress.advance(self._told)
         self._seen = newest.number
 
 
