@@ -48,7 +48,7 @@ COMMANDS = (
     LazyCommand(
         "import", _SNAPSHOTS, "Read a snapshot into a catalog.", f"{_CLI}.portable:import_"
     ),
-    LazyCommand("diff", _SNAPSHOTS, "Compare two snapshots or catalogs.", f"{_CLI}.portable:diff"),
+    LazyCommand("diff", _SNAPSHOTS, "Compare two snapshots or catalogs.", f"{_CLI}.diff:diff"),
     LazyCommand("ownership", _PEOPLE, "Users, groups and owners by file.", f"{_CLI}.people:app"),
     LazyCommand(
         "enrich", _PEOPLE, "Add tags, docs and properties by file.", f"{_CLI}.people:enrich"

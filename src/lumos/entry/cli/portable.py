@@ -1,15 +1,14 @@
-"""`lumos export`, `validate`, `import` and `diff`: metadata that moves."""
+"""`lumos export`, `validate` and `import`: metadata that moves."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from enum import StrEnum
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,22 +18,16 @@ from lumos.entry.cli.output import (
     AsJson,
     counted,
     print_badge,
-    print_changes,
     print_json,
     print_line,
     print_report,
     writing_output,
 )
-from lumos.entry.cli.progress import progress
+from lumos.entry.cli.snapshot_options import EngineOption, told
 from lumos.feature.snapshot.engine_choice import Engine
-
-if TYPE_CHECKING:
-    from lumos.core.controllers.results import DiffResult
-    from lumos.core.progress import Progress
 
 _STANDARD_STREAM = "-"
 _LARGEST_BATCH = 100_000
-_CHANGES_OF_A_SECTION = ("added", "removed", "changed")
 SnapshotArgument = Annotated[
     str | None,
     typer.Argument(
@@ -43,25 +36,9 @@ SnapshotArgument = Annotated[
         show_default=False,
     ),
 ]
-EngineOption = Annotated[
-    Engine,
-    typer.Option(
-        "--engine",
-        help="Who does the work: local (this process), spark, or auto (Spark if that is faster).",
-    ),
-]
 SnapshotOption = Annotated[
     str | None, typer.Option("--input", "-i", help="The same as SNAPSHOT.", show_default=False)
 ]
-
-
-class FailOn(StrEnum):
-    """The mildest finding that makes `diff` fail."""
-
-    BREAKING = "breaking"
-    CAUTION = "caution"
-    ANY = "any"
-    NEVER = "never"
 
 
 def export(
@@ -87,7 +64,7 @@ def export(
     if platform and snapshot:
         raise UsageError("give either --platform or --snapshot, not both")
     if output == _STANDARD_STREAM:
-        with tempfile.TemporaryDirectory() as folder, _told("export") as tell:
+        with tempfile.TemporaryDirectory() as folder, told("export") as tell:
             for chunk in application.snapshots.export_chunks(
                 Path(folder),
                 platform=platform,
@@ -101,7 +78,7 @@ def export(
         with writing_output():
             sys.stdout.buffer.flush()
         return
-    with _told("export") as tell:
+    with told("export") as tell:
         result = application.snapshots.export(
             Path(output),
             platform=platform,
@@ -134,7 +111,7 @@ def validate(
     Example on Spark: lumos validate latest --engine spark
     """
     application: Application = context.obj
-    with _given_snapshot(snapshot, input_) as reference, _told("validate") as tell:
+    with _given_snapshot(snapshot, input_) as reference, told("validate") as tell:
         result = application.snapshots.validate(reference, engine=engine, tell=tell)
     if as_json:
         print_json(result.as_json())
@@ -190,7 +167,7 @@ def import_(
     }
     mode = next((mode for mode, asked in chosen.items() if asked), ImportMode.UPDATE)
     application: Application = context.obj
-    with _given_snapshot(snapshot, input_) as reference, _told("import") as tell:
+    with _given_snapshot(snapshot, input_) as reference, told("import") as tell:
         result = application.importer(platform).run(
             reference,
             mode=mode,
@@ -219,59 +196,6 @@ def import_(
         raise typer.Exit(EXIT_GATE_FAILED)
 
 
-def diff(
-    context: typer.Context,
-    source: Annotated[
-        str, typer.Option(help="The older side: a file, folder, id, `latest` or a catalog.")
-    ],
-    target: Annotated[str, typer.Option(help="The newer side, named likewise.")],
-    fail_on: Annotated[
-        FailOn, typer.Option(help="End with 1 if there is such a change.")
-    ] = FailOn.NEVER,
-    engine: EngineOption = Engine.AUTO,
-    as_json: AsJson = False,
-) -> None:
-    """Compare two snapshots or catalogs and classify every change.
-
-    Example: lumos diff --source january.json --target february.json --fail-on breaking
-
-    Example on Spark: lumos diff --source snapshots/january --target latest --engine spark
-    """
-    application: Application = context.obj
-    with _told("diff") as tell:
-        result = application.snapshots.diff(source, target, engine=engine, tell=tell)
-    if as_json:
-        print_json(result.as_json())
-    else:
-        print_changes(result.changes)
-        for line in _section_lines(result):
-            print_line(line)
-        levels = ", ".join(
-            f"{count:,} {name.lower().replace('_', '-')}"
-            for name, count in result.summary.levels.items()
-        )
-        print_line(f"{counted(result.summary.changes, 'change')}: {levels}")
-        if unobserved := len(result.unobserved):
-            verb = "was" if unobserved == 1 else "were"
-            print_line(f"{counted(unobserved, 'dataset')} {verb} not observed, so not removed")
-    if _fails(result, fail_on):
-        raise typer.Exit(EXIT_GATE_FAILED)
-
-
-@contextmanager
-def _told(title: str) -> Iterator[Callable[[str], None]]:
-    """Yield what shows how far a command is, from the first word on; most say nothing."""
-    with ExitStack() as stack:
-        shown: list[Progress] = []
-
-        def tell(text: str) -> None:
-            if not shown:
-                shown.append(stack.enter_context(progress(title)))
-            shown[0].note(text)
-
-        yield tell
-
-
 @contextmanager
 def _given_snapshot(argument: str | None, option: str | None) -> Iterator[str]:
     """Give the snapshot that was named in one of both ways; standard input becomes a file."""
@@ -295,23 +219,3 @@ def _given_snapshot(argument: str | None, option: str | None) -> Iterator[str]:
                 f"cannot keep standard input: {reason}", hint="give a file instead"
             ) from error
         yield str(file)
-
-
-def _section_lines(result: DiffResult) -> Iterator[str]:
-    """Say how the sections beside the datasets differ, where they do."""
-    for name, counts in result.summary.sections.items():
-        found = [f"{counts[kind]:,} {kind}" for kind in _CHANGES_OF_A_SECTION if counts[kind]]
-        if found:
-            yield f"{name.replace('_', ' ')}: {', '.join(found)}"
-
-
-def _fails(result: DiffResult, fail_on: FailOn) -> bool:
-    match fail_on:
-        case FailOn.NEVER:
-            return False
-        case FailOn.ANY:
-            return bool(result.changes) or any(_section_lines(result))
-        case FailOn.CAUTION:
-            return any(change.caution or change.level == "BREAKING" for change in result.changes)
-        case FailOn.BREAKING:
-            return any(change.level == "BREAKING" for change in result.changes)
