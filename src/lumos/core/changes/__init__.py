@@ -1,7 +1,8 @@
 """The change engine: a pure diff, rules as data, a type lattice and version algebra."""
 
 from lumos.core.changes.diff import diff_datasets, severity_order
-from lumos.core.changes.rules import DEFAULT_PROFILE, RULES, RULES_BY_ID, Rule
+from lumos.core.changes.profiles import DEFAULT_PROFILE, PROFILES, Profile, resolve_profile
+from lumos.core.changes.rules import RULES, RULES_BY_ID, Rule
 from lumos.core.changes.versions import (
     DEFAULT_CLOUD_VERSION_PREFIX,
     bump_of,
@@ -17,8 +18,10 @@ from lumos.core.changes.versions import (
 __all__ = [
     "DEFAULT_CLOUD_VERSION_PREFIX",
     "DEFAULT_PROFILE",
+    "PROFILES",
     "RULES",
     "RULES_BY_ID",
+    "Profile",
     "Rule",
     "bump_of",
     "category_of",
@@ -29,5 +32,6 @@ __all__ = [
     "is_backward_compatible",
     "next_cloud_version",
     "next_version",
+    "resolve_profile",
     "severity_order",
 ]

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from lumos.core.changes.detectors import DETECTORS
 from lumos.core.changes.finding import Finding
-from lumos.core.changes.rules import DEFAULT_PROFILE, RULES, RULES_BY_ID
+from lumos.core.changes.profiles import DEFAULT_PROFILE, resolve_profile
+from lumos.core.changes.rules import RULES, RULES_BY_ID
 from lumos.core.changes.text import quoted, shown_value
 from lumos.core.models import Change, LumosDataset, Urn
 from lumos.core.models.base import canonical_json
@@ -20,12 +21,17 @@ def diff_datasets(
 ) -> tuple[Change, ...]:
     """Return what changed, most severe first, in an order that depends on nothing else.
 
-    Nothing is returned when both contracts are the same; observations are never compared.
+    Nothing is returned when both contracts are the same; observations are never compared. Of a
+    transitive profile, this is one step: `diff_against_history` takes them all.
+
+    Raises:
+        UnknownNameError: there is no such profile.
     """
+    name = resolve_profile(profile).name
     subject = new or old
     if subject is None:
         return ()
-    changes = [_change(finding, subject.urn, profile=profile) for finding in _findings(old, new)]
+    changes = [_change(finding, subject.urn, profile=name) for finding in _findings(old, new)]
     return tuple(sorted(changes, key=severity_order))
 
 

@@ -36,6 +36,21 @@ class ChangeScope(StrEnum):
     PROPERTIES = "PROPERTIES"
 
 
+class Direction(StrEnum):
+    """Which way a change moves what is promised of the data and demanded of it."""
+
+    TIGHTENS = "TIGHTENS"
+    LOOSENS = "LOOSENS"
+    BOTH = "BOTH"
+    NEITHER = "NEITHER"
+
+    @property
+    def mirrored(self) -> Direction:
+        """The direction of the way back."""
+        turned = {"TIGHTENS": Direction.LOOSENS, "LOOSENS": Direction.TIGHTENS}
+        return turned.get(self.value, self)
+
+
 class Bump(StrEnum):
     """Which part of a semantic version a change raises."""
 
@@ -63,6 +78,19 @@ class Change(CanonicalModel):
     new: JsonValue = None
     caution: bool = Field(default=False, description="Allowed, but worth a second look.")
     widening: bool = Field(default=False, description="The new type holds every old value.")
+    direction: Direction = Field(
+        default=Direction.NEITHER,
+        description="`TIGHTENS`: fewer values are valid; `LOOSENS`: more are; `BOTH` or `NEITHER`.",
+    )
+    possible_rename_of: str | None = Field(
+        default=None, description="The path of what may have been renamed to or from this."
+    )
+    rename_confidence: float | None = Field(
+        default=None, ge=0, le=1, description="How likely the rename is, from 0 to 1."
+    )
+    passes_under: tuple[str, ...] = Field(
+        default=(), description="For a breaking change: profiles under which it is not breaking."
+    )
     message: str
 
     @property

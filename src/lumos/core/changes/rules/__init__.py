@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from lumos.core.changes.profiles import DEFAULT_PROFILE
 from lumos.core.changes.rules.dataset_rules import DATASET_RULES
 from lumos.core.changes.rules.field_rules import FIELD_RULES
 from lumos.core.changes.rules.metadata_rules import METADATA_RULES
-from lumos.core.changes.rules.rule import DEFAULT_PROFILE, Rule
+from lumos.core.changes.rules.rule import Rule
 from lumos.core.changes.rules.type_rules import TYPE_RULES
 
 RULES: tuple[Rule, ...] = (*DATASET_RULES, *FIELD_RULES, *TYPE_RULES, *METADATA_RULES)

@@ -8,8 +8,6 @@ from types import MappingProxyType
 
 from lumos.core.models import Bump, ChangeLevel, ChangeScope
 
-DEFAULT_PROFILE = "lumos"
-
 _NO_OVERRIDES: Mapping[str, ChangeLevel] = MappingProxyType({})
 _STRUCTURAL = frozenset({ChangeScope.SCHEMA, ChangeScope.DATASET})
 
