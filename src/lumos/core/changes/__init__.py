@@ -1,6 +1,7 @@
 """The change engine: a pure diff, rules as data, a type lattice and version algebra."""
 
 from lumos.core.changes.diff import diff_datasets, severity_order
+from lumos.core.changes.policy import ChangePolicy, DeprecationWindow, PolicyException
 from lumos.core.changes.profiles import DEFAULT_PROFILE, PROFILES, Profile, resolve_profile
 from lumos.core.changes.rules import RULES, RULES_BY_ID, Rule
 from lumos.core.changes.versions import (
@@ -21,6 +22,9 @@ __all__ = [
     "PROFILES",
     "RULES",
     "RULES_BY_ID",
+    "ChangePolicy",
+    "DeprecationWindow",
+    "PolicyException",
     "Profile",
     "Rule",
     "bump_of",

@@ -1,0 +1,183 @@
+"""A project's own judgement of changes: profile, overrides, exceptions, deprecation windows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from functools import lru_cache
+
+from lumos.core.changes.diff import diff_datasets, severity_order
+from lumos.core.changes.rules import DEFAULT_PROFILE
+from lumos.core.models import Bump, Change, ChangeLevel, ChangeScope, LumosDataset, Urn
+from lumos.core.models.frozen import FrozenDict
+
+REMOVALS = frozenset({"dataset.removed", "field.removed"})
+"""What a deprecation window can let pass."""
+
+_URN = "lumos://"
+_STRUCTURAL = frozenset({ChangeScope.SCHEMA, ChangeScope.DATASET})
+_NO_OVERRIDES: Mapping[str, ChangeLevel] = FrozenDict()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyException:
+    """Changes that are judged otherwise, why, and until when.
+
+    `pattern` is matched by `matches_dataset`, `fields` and `rules` by `matches`; without any, all
+    are meant. Without a level the change is ignored: told as informational, and never a reason to
+    refuse or to alert.
+    """
+
+    pattern: str
+    reason: str
+    rules: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    level: ChangeLevel | None = None
+    owner: str | None = None
+    expires: date | None = None
+
+    def covers(self, change: Change) -> bool:
+        """Tell whether the exception speaks of a change, at any time."""
+        return (
+            (not self.rules or any(matches(rule, change.rule) for rule in self.rules))
+            and (not self.fields or any(matches(path, change.path) for path in self.fields))
+            and matches_dataset(self.pattern, change.dataset)
+        )
+
+    def has_expired(self, at: datetime | None) -> bool:
+        """Tell whether the last day of the exception is over."""
+        return self.expires is not None and at is not None and at.date() > self.expires
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeprecationWindow:
+    """How long something must have been deprecated before its removal breaks nobody."""
+
+    days: int
+    pattern: str = "*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePolicy:
+    """How changes are judged: a pure value that travels to workers.
+
+    A level comes from the profile; an override of the rule replaces it, then a deprecation window
+    may lower it, and the first exception that covers the change and has not expired has the last
+    word.
+    """
+
+    profile: str = DEFAULT_PROFILE
+    rules: Mapping[str, ChangeLevel] = field(default_factory=lambda: _NO_OVERRIDES)
+    exceptions: tuple[PolicyException, ...] = ()
+    deprecation_windows: tuple[DeprecationWindow, ...] = ()
+
+    def judge(
+        self,
+        old: LumosDataset | None,
+        new: LumosDataset | None,
+        *,
+        at: datetime | None = None,
+    ) -> tuple[Change, ...]:
+        """Return what changed as this policy sees it, most severe first.
+
+        Without a time no exception expires and no deprecation window has passed.
+        """
+        return self.adjusted(diff_datasets(old, new, profile=self.profile), old=old, at=at)
+
+    def adjusted(
+        self, changes: Iterable[Change], *, old: LumosDataset | None, at: datetime | None
+    ) -> tuple[Change, ...]:
+        """Return changes of the profile after overrides, windows and exceptions."""
+        if not (self.rules or self.exceptions or self.deprecation_windows):
+            return tuple(changes)
+        judged = (self._judged(change, old=old, at=at) for change in changes)
+        return tuple(sorted(judged, key=severity_order))
+
+    def expired(self, at: datetime) -> tuple[PolicyException, ...]:
+        """Return the exceptions that no longer apply."""
+        return tuple(each for each in self.exceptions if each.has_expired(at))
+
+    def _judged(self, change: Change, *, old: LumosDataset | None, at: datetime | None) -> Change:
+        judged = change
+        if (level := self.rules.get(change.rule)) is not None:
+            judged = _with_level(change, level, why=f"rules.{change.rule}")
+        if change.rule in REMOVALS:
+            judged = self._after_window(judged, old=old, at=at)
+        return self._after_exceptions(judged, at=at)
+
+    def _after_window(
+        self, change: Change, *, old: LumosDataset | None, at: datetime | None
+    ) -> Change:
+        for number, window in enumerate(self.deprecation_windows):
+            if matches_dataset(window.pattern, change.dataset):
+                if _has_passed(window, old, at=at):
+                    why = f"deprecation_windows[{number}], {window.days} days"
+                    return _with_level(change, ChangeLevel.NON_BREAKING, why=why)
+                return change
+        return change
+
+    def _after_exceptions(self, change: Change, *, at: datetime | None) -> Change:
+        told = ""
+        for number, exception in enumerate(self.exceptions):
+            if not exception.covers(change):
+                continue
+            why = f"exceptions[{number}]: {exception.reason}"
+            if not exception.has_expired(at):
+                return _with_level(change, exception.level or ChangeLevel.INFORMATIONAL, why=why)
+            told = told or f" (exceptions[{number}] expired on {exception.expires})"
+        return change.model_copy(update={"message": change.message + told}) if told else change
+
+
+def _has_passed(
+    window: DeprecationWindow, old: LumosDataset | None, *, at: datetime | None
+) -> bool:
+    deprecation = old.governance.deprecation if old else None
+    if deprecation is None or at is None:
+        return False
+    return deprecation.sunset is not None and deprecation.sunset < at.date()
+
+
+def _with_level(change: Change, level: ChangeLevel, *, why: str) -> Change:
+    if level is change.level:
+        return change
+    return change.model_copy(
+        update={
+            "level": level,
+            "bump": _bump(change, level),
+            "message": f"{change.message} (was {change.level}; {why})",
+        }
+    )
+
+
+def _bump(change: Change, level: ChangeLevel) -> Bump:
+    if level is ChangeLevel.BREAKING:
+        return Bump.MAJOR
+    if level is ChangeLevel.INFORMATIONAL:
+        return Bump.PATCH
+    return Bump.MINOR if change.scope in _STRUCTURAL else Bump.PATCH
+
+
+def matches_dataset(pattern: str, urn: Urn) -> bool:
+    """Tell whether a pattern names a dataset.
+
+    One that begins with `lumos://` is compared with the URN, one that begins with `/` with its
+    path, and any other with the end of its path, from the beginning of a part on.
+    """
+    if pattern.startswith(_URN):
+        return matches(pattern, urn)
+    return matches(
+        pattern if pattern.startswith("/") else f"*/{pattern}", f"/{'/'.join(urn.parts)}"
+    )
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Tell whether a whole text has the form of a pattern, in which * and ? stand for others."""
+    return _compiled(pattern).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    escaped = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.compile(escaped, re.DOTALL)
