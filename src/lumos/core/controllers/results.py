@@ -72,13 +72,24 @@ class ReportedChange(_Result):
     new: JsonValue
     caution: bool
     widening: bool
+    direction: str = Field(default="NEITHER", description="TIGHTENS, LOOSENS, BOTH or NEITHER.")
+    possible_rename_of: str | None = Field(
+        default=None, description="The path of what may have been renamed to or from this."
+    )
+    rename_confidence: float | None = Field(
+        default=None, description="How likely that is, from 0 to 1."
+    )
+    passes_under: tuple[str, ...] = Field(
+        default=(), description="For a breaking change: profiles under which it is not breaking."
+    )
     message: str
     fingerprint: str
 
     @classmethod
     def of(cls, change: Change) -> ReportedChange:
         """Report a change."""
-        return cls(**change.model_dump(mode="json"), fingerprint=change.fingerprint)
+        told = change.model_dump(mode="json", include={*cls.model_fields})
+        return cls(**told, fingerprint=change.fingerprint)
 
 
 class ComparisonResult(_Result):
