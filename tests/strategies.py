@@ -252,7 +252,11 @@ CONTRACT: dict[str, st.SearchStrategy[object]] = {
         glossary_terms=name_sets,
         deprecation=maybe(
             st.builds(
-                Deprecation, note=maybe(texts), sunset=maybe(st.dates()), replacement=maybe(texts)
+                Deprecation,
+                note=maybe(texts),
+                since=maybe(st.dates()),
+                sunset=maybe(st.dates()),
+                replacement=maybe(texts),
             )
         ),
     ),

@@ -10,11 +10,23 @@ from functools import lru_cache
 
 from lumos.core.changes.diff import diff_datasets, severity_order
 from lumos.core.changes.rules import DEFAULT_PROFILE
-from lumos.core.models import Bump, Change, ChangeLevel, ChangeScope, LumosDataset, Urn
+from lumos.core.models import (
+    Bump,
+    Change,
+    ChangeLevel,
+    ChangeScope,
+    Deprecation,
+    LumosDataset,
+    PolicyEffect,
+    Urn,
+)
 from lumos.core.models.frozen import FrozenDict
 
 REMOVALS = frozenset({"dataset.removed", "field.removed"})
 """What a deprecation window can let pass."""
+
+PREFIX = "change_policy."
+"""Where a policy stands in the settings."""
 
 _URN = "lumos://"
 _STRUCTURAL = frozenset({ChangeScope.SCHEMA, ChangeScope.DATASET})
@@ -57,6 +69,19 @@ class DeprecationWindow:
 
     days: int
     pattern: str = "*"
+
+    def missing(self, deprecation: Deprecation, at: datetime | None) -> str | None:
+        """Tell what a deprecation still lacks; nothing when the window has passed."""
+        if deprecation.sunset is None:
+            return "the deprecation names no sunset"
+        if at is None or at.date() <= deprecation.sunset:
+            return f"the sunset is {deprecation.sunset}"
+        if self.days == 0:
+            return None
+        if deprecation.since is None:
+            return "the deprecation does not say since when"
+        lasted = (at.date() - deprecation.since).days
+        return f"deprecated for {lasted} of {self.days} days" if lasted < self.days else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +127,8 @@ class ChangePolicy:
     def _judged(self, change: Change, *, old: LumosDataset | None, at: datetime | None) -> Change:
         judged = change
         if (level := self.rules.get(change.rule)) is not None:
-            judged = _with_level(change, level, why=f"rules.{change.rule}")
-        if change.rule in REMOVALS:
+            judged = _with_level(change, level, source=f"rules.{change.rule}")
+        if change.rule in REMOVALS and judged.level is ChangeLevel.BREAKING:
             judged = self._after_window(judged, old=old, at=at)
         return self._after_exceptions(judged, at=at)
 
@@ -111,44 +136,76 @@ class ChangePolicy:
         self, change: Change, *, old: LumosDataset | None, at: datetime | None
     ) -> Change:
         for number, window in enumerate(self.deprecation_windows):
-            if matches_dataset(window.pattern, change.dataset):
-                if _has_passed(window, old, at=at):
-                    why = f"deprecation_windows[{number}], {window.days} days"
-                    return _with_level(change, ChangeLevel.NON_BREAKING, why=why)
+            if not matches_dataset(window.pattern, change.dataset):
+                continue
+            deprecation = old.governance.deprecation if old else None
+            if deprecation is None:
                 return change
+            source = f"deprecation_windows[{number}]"
+            missing = window.missing(deprecation, at)
+            if missing:
+                return _told(change, f"{PREFIX}{source} does not apply: {missing}")
+            return _with_level(change, ChangeLevel.NON_BREAKING, source=source)
         return change
 
     def _after_exceptions(self, change: Change, *, at: datetime | None) -> Change:
-        told = ""
+        lapsed: tuple[int, PolicyException] | None = None
         for number, exception in enumerate(self.exceptions):
             if not exception.covers(change):
                 continue
-            why = f"exceptions[{number}]: {exception.reason}"
             if not exception.has_expired(at):
-                return _with_level(change, exception.level or ChangeLevel.INFORMATIONAL, why=why)
-            told = told or f" (exceptions[{number}] expired on {exception.expires})"
-        return change.model_copy(update={"message": change.message + told}) if told else change
+                level = exception.level or ChangeLevel.INFORMATIONAL
+                return _with_level(
+                    change, level, source=f"exceptions[{number}]", exception=exception
+                )
+            lapsed = lapsed or (number, exception)
+        return _with_lapsed(change, *lapsed) if lapsed else change
 
 
-def _has_passed(
-    window: DeprecationWindow, old: LumosDataset | None, *, at: datetime | None
-) -> bool:
-    deprecation = old.governance.deprecation if old else None
-    if deprecation is None or at is None:
-        return False
-    return deprecation.sunset is not None and deprecation.sunset < at.date()
-
-
-def _with_level(change: Change, level: ChangeLevel, *, why: str) -> Change:
-    if level is change.level:
+def _with_level(
+    change: Change, level: ChangeLevel, *, source: str, exception: PolicyException | None = None
+) -> Change:
+    ignored = exception is not None and exception.level is None
+    if level is change.level and not ignored:
         return change
-    return change.model_copy(
+    earlier = change.policy.original_level if change.policy else change.level
+    effect = PolicyEffect(
+        source=PREFIX + source,
+        original_level=earlier,
+        reason=exception.reason if exception else None,
+        owner=exception.owner if exception else None,
+        expires=exception.expires if exception else None,
+        ignored=ignored,
+    )
+    told = f"{'ignored, ' if ignored else ''}{earlier} without {effect.source}"
+    reason = f": {effect.reason}" if effect.reason else ""
+    changed = change.model_copy(
         update={
             "level": level,
             "bump": _bump(change, level),
-            "message": f"{change.message} (was {change.level}; {why})",
+            "passes_under": change.passes_under if level is ChangeLevel.BREAKING else (),
+            "policy": effect,
         }
     )
+    return _told(changed, told + reason)
+
+
+def _with_lapsed(change: Change, number: int, exception: PolicyException) -> Change:
+    source = f"{PREFIX}exceptions[{number}]"
+    effect = PolicyEffect(
+        source=source,
+        original_level=change.level,
+        reason=exception.reason,
+        owner=exception.owner,
+        expires=exception.expires,
+        expired=True,
+    )
+    marked = change if change.policy else change.model_copy(update={"policy": effect})
+    return _told(marked, f"{source} expired on {exception.expires}")
+
+
+def _told(change: Change, note: str) -> Change:
+    return change.model_copy(update={"message": f"{change.message} ({note})"})
 
 
 def _bump(change: Change, level: ChangeLevel) -> Bump:

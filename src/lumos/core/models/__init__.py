@@ -10,6 +10,7 @@ from lumos.core.models.change import (
     DownstreamImpact,
     ImpactAnalysis,
     ImpactReport,
+    PolicyEffect,
     SchemaChange,
 )
 from lumos.core.models.cost import CostRecord, CostReport
@@ -110,6 +111,7 @@ __all__ = [
     "Owner",
     "Ownership",
     "PartitionRange",
+    "PolicyEffect",
     "QualityDimensions",
     "QualitySla",
     "Quantile",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from enum import StrEnum
 
 from pydantic import Field, JsonValue
@@ -65,6 +66,20 @@ class Bump(StrEnum):
         return ("NONE", "PATCH", "MINOR", "MAJOR").index(self.value)
 
 
+class PolicyEffect(CanonicalModel):
+    """What a project's change policy made of a change, and which of its lines did."""
+
+    source: Name = Field(description="The key in the settings: `change_policy.exceptions[0]`.")
+    original_level: ChangeLevel = Field(description="The level before that key was looked at.")
+    reason: str | None = None
+    owner: str | None = None
+    expires: date | None = None
+    ignored: bool = Field(default=False, description="It is told, and counts for nothing.")
+    expired: bool = Field(
+        default=False, description="It would have applied, and no longer does: the level stays."
+    )
+
+
 class Change(CanonicalModel):
     """One difference between two states of a dataset, classified by one rule."""
 
@@ -90,6 +105,9 @@ class Change(CanonicalModel):
     )
     passes_under: tuple[str, ...] = Field(
         default=(), description="For a breaking change: profiles under which it is not breaking."
+    )
+    policy: PolicyEffect | None = Field(
+        default=None, description="What the project's change policy made of it, if anything."
     )
     message: str
 

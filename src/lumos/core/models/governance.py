@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import date
 
+from pydantic import Field
+
 from lumos.core.models.base import CanonicalModel, Name, NameSet
 
 
@@ -36,7 +38,8 @@ class Deprecation(CanonicalModel):
     """That something is on its way out, until when, and what to use instead."""
 
     note: str | None = None
-    sunset: date | None = None
+    since: date | None = Field(default=None, description="The day from which it is deprecated.")
+    sunset: date | None = Field(default=None, description="The last day on which it is there.")
     replacement: str | None = None
 
 

@@ -36,8 +36,9 @@ def _deprecation_findings(old: Deprecation, new: Deprecation) -> Iterator[Findin
             old=old.sunset.isoformat() if old.sunset else None,
             new=new.sunset.isoformat() if new.sunset else None,
         )
-    for part in ("note", "replacement"):
-        before, after = getattr(old, part), getattr(new, part)
+    spelled_before, spelled_after = old.to_json(), new.to_json()
+    for part in ("note", "since", "replacement"):
+        before, after = spelled_before.get(part), spelled_after.get(part)
         if before != after:
             yield Finding(
                 "dataset.deprecation.edited", old={part: before}, new={part: after}, subject=part
