@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from lumos.core.changes.detectors import DETECTORS
 from lumos.core.changes.finding import Finding
-from lumos.core.changes.profiles import DEFAULT_PROFILE, resolve_profile
-from lumos.core.changes.rules import RULES, RULES_BY_ID
+from lumos.core.changes.profiles import DEFAULT_PROFILE, PROFILES, resolve_profile
+from lumos.core.changes.rules import RULES, RULES_BY_ID, Rule
 from lumos.core.changes.text import quoted, shown_value
-from lumos.core.models import Change, LumosDataset, Urn
+from lumos.core.models import Change, ChangeLevel, LumosDataset, Urn
 from lumos.core.models.base import canonical_json
 
 _RANK_OF_RULE = {rule.id: rank for rank, rule in enumerate(RULES)}
@@ -64,16 +64,33 @@ def _change(finding: Finding, dataset: Urn, *, profile: str) -> Change:
         old=shown_value(finding.old),
         new=shown_value(finding.new),
     )
+    level = _level(finding, rule, profile)
     return Change(
         dataset=dataset,
         path=finding.path,
         rule=rule.id,
-        level=rule.level_in(profile),
+        level=level,
         scope=rule.scope,
-        bump=rule.bump_in(profile),
+        bump=rule.bump_at(level),
         old=finding.old,
         new=finding.new,
         caution=rule.caution,
         widening=rule.widening,
+        passes_under=_passes_under(finding, rule) if level is ChangeLevel.BREAKING else (),
         message=message + (_STILL_FITS if rule.widening else ""),
+    )
+
+
+def _level(finding: Finding, rule: Rule, profile: str) -> ChangeLevel:
+    """Return the level of the rule, unless the finding itself knows better in this profile."""
+    if profile in finding.breaks_in:
+        return ChangeLevel.BREAKING
+    level = rule.level_in(profile)
+    passes = profile in finding.passes_in and level is ChangeLevel.BREAKING
+    return ChangeLevel.NON_BREAKING if passes else level
+
+
+def _passes_under(finding: Finding, rule: Rule) -> tuple[str, ...]:
+    return tuple(
+        name for name in PROFILES if _level(finding, rule, name) is not ChangeLevel.BREAKING
     )

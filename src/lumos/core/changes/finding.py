@@ -12,13 +12,20 @@ if TYPE_CHECKING:
 
 
 class Finding(NamedTuple):
-    """One difference, by the id of the rule that classifies it."""
+    """One difference, by the id of the rule that classifies it.
+
+    Where the level depends on more than the rule, such as on a pair of types, `passes_in` names
+    profiles in which this very change is not breaking, and `breaks_in` those in which it is.
+    """
 
     rule: str
     path: str = ""
     old: JsonValue = None
     new: JsonValue = None
     subject: str = ""
+    passes_in: tuple[str, ...] = ()
+    breaks_in: tuple[str, ...] = ()
+    payload: JsonValue = None
 
 
 Detector = Callable[[LumosDataset, LumosDataset], Iterator[Finding]]

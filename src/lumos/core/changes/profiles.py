@@ -21,11 +21,15 @@ PROFILES: Mapping[str, str] = MappingProxyType(
         "writers": "those who write: what old writers write is still accepted",
         "full": "readers and writers: the worse of both counts",
         "iceberg": "tables of Apache Iceberg: what the table cannot do in place is breaking",
+        "iceberg_v3": "the same for tables of format version 3, which promote more types",
         "delta": "tables of Delta Lake: what the table cannot do in place is breaking",
         "avro": "messages of Apache Avro: new readers can resolve what old writers wrote",
     }
 )
 """What each profile protects."""
+
+BASES: Mapping[str, str] = MappingProxyType({"iceberg_v3": "iceberg"})
+"""The profile that another one refines; all others refine `lumos`."""
 
 CONFLUENT_ALIASES: Mapping[str, str] = MappingProxyType(
     {"forward": "readers", "backward": "writers", "full": "full"}

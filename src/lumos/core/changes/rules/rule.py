@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from lumos.core.changes.profiles import BASES, DEFAULT_PROFILE
 from lumos.core.models import Bump, ChangeLevel, ChangeScope
 
 _NO_OVERRIDES: Mapping[str, ChangeLevel] = MappingProxyType({})
@@ -36,12 +37,19 @@ class Rule:
     profiles: Mapping[str, ChangeLevel] = field(default_factory=lambda: _NO_OVERRIDES)
 
     def level_in(self, profile: str) -> ChangeLevel:
-        """Return the level under a profile; a profile that says nothing agrees with `lumos`."""
-        return self.profiles.get(profile, self.level)
+        """Return the level under a profile; a profile that says nothing agrees with its base."""
+        base = BASES.get(profile, DEFAULT_PROFILE)
+        if profile in self.profiles or base == profile:
+            return self.profiles.get(profile, self.level)
+        return self.level_in(base)
 
     def bump_in(self, profile: str) -> Bump:
-        """Return the bump under a profile: breaking is major, and nothing else is."""
-        if self.level_in(profile) is ChangeLevel.BREAKING:
+        """Return the bump under a profile."""
+        return self.bump_at(self.level_in(profile))
+
+    def bump_at(self, level: ChangeLevel) -> Bump:
+        """Return the bump of a level: breaking is major, and nothing else is."""
+        if level is ChangeLevel.BREAKING:
             return Bump.MAJOR
         if self.bump is not Bump.MAJOR:
             return self.bump
