@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
+from operator import itemgetter
 from typing import cast
 
 from pydantic import Field as ModelField
@@ -82,6 +83,8 @@ class OperationalMetadata(CanonicalModel):
 OBSERVED = frozenset({"statistics", "profile", "quality", "cost", "version", "extensions"})
 """Parts of a dataset that are recorded and reported but never compared or versioned."""
 
+_SPELT_OR_NESTED = frozenset({"native_type", "items", "key", "value", "branches", "fields"})
+
 # `schema` is the name people know; pydantic's own deprecated method of that name gives way.
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", message='Field name "schema"', category=UserWarning)
@@ -122,21 +125,24 @@ with warnings.catch_warnings():
 
         def contract(self) -> Json:
             """Return what others rely on, in a form that does not depend on listing order."""
-            document = {
-                name: value for name, value in self.to_json().items() if name not in OBSERVED
-            }
-            lineage = document.pop("lineage", None)
-            if isinstance(lineage, dict) and lineage.get("upstream"):
-                document["upstream"] = lineage["upstream"]
-            if not document.get("location"):
-                document.pop("location", None)
-            documentation = document.get("documentation")
-            if isinstance(documentation, dict):
-                document["documentation"] = _with_sorted(documentation, "links")
-            schema = document.get("schema")
-            if isinstance(schema, dict):
-                document["schema"] = _contract_of_schema(schema)
-            return _with_sorted(document, "assertions")
+            return contract_of(self.to_json())
+
+
+def contract_of(dataset: Json) -> Json:
+    """Return the contract of a dataset that is given as `to_json` writes it."""
+    document = {name: value for name, value in dataset.items() if name not in OBSERVED}
+    lineage = document.pop("lineage", None)
+    if isinstance(lineage, dict) and lineage.get("upstream"):
+        document["upstream"] = lineage["upstream"]
+    if not document.get("location"):
+        document.pop("location", None)
+    documentation = document.get("documentation")
+    if isinstance(documentation, dict):
+        document["documentation"] = _with_sorted(documentation, "links")
+    schema = document.get("schema")
+    if isinstance(schema, dict):
+        document["schema"] = _contract_of_schema(schema)
+    return _with_sorted(document, "assertions")
 
 
 def with_parts(dataset: LumosDataset, **parts: object) -> LumosDataset:
@@ -161,10 +167,13 @@ def _with_sorted(document: Json, *names: str) -> Json:
 
 
 def _contract_of_fields(fields: JsonValue, positional: bool) -> list[JsonValue]:
-    members = [contract_of_type(field) for field in cast("list[Json]", fields or [])]
+    members = [
+        field if _SPELT_OR_NESTED.isdisjoint(field) else contract_of_type(field)
+        for field in cast("list[Json]", fields or [])
+    ]
     if not positional:
-        members.sort(key=lambda field: str(field["name"]))
-    return [*members]
+        members.sort(key=itemgetter("name"))
+    return cast("list[JsonValue]", members)
 
 
 def contract_of_type(node: Mapping[str, JsonValue]) -> Json:
