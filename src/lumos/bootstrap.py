@@ -419,7 +419,12 @@ class Application:
         from lumos.feature.versioning.version_service import VersionManager
 
         prefix = self.settings.cloud_version_prefix
-        return VersionManager(HistoryRepository(database), cloud_version_prefix=prefix)
+        return VersionManager(
+            HistoryRepository(database),
+            cloud_version_prefix=prefix,
+            clock=self._clock,
+            author=self.author,
+        )
 
     def _publisher(self, platform: MetadataPlatformInterface) -> Publisher:
         from lumos.core.controllers.publishing import Publisher

@@ -186,7 +186,8 @@ def test_a_version_can_be_incremented_by_declaration(
     manager: VersionManager, *, change_type: str, version: str, category: str, compatible: bool
 ) -> None:
     manager.record(None, FIRST, at=AT)
-    declared = manager.increment_version(URN, change_type, at=AT, author="jane")
+    result = manager.increment_version(URN, change_type, at=AT, author="jane")
+    declared = result.update
     assert (declared.version, declared.category) == (version, category)
     assert (declared.change_type, declared.backward_compatible) == (change_type, compatible)
     assert (declared.previous_version, declared.cloud_version) == ("1.0.0", "S-2")

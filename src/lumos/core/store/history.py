@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from lumos.core.store.database import StateDatabase
 
 _MOST_NAMED = 20
+_ALL = 2**31
+_STATES_AT_A_TIME = 100
 
 
 class HistoryRepository:
@@ -58,12 +60,26 @@ class HistoryRepository:
             )
             self._append_changes(urn, sequence, changes=changes)
 
-    def versions(self, urn: str) -> tuple[DatasetVersion, ...]:
-        """Return all versions of a dataset, newest last."""
+    def versions(
+        self, urn: str, *, since: datetime | None = None, limit: int | None = None
+    ) -> tuple[DatasetVersion, ...]:
+        """Return the versions of a dataset, newest last.
+
+        Args:
+            urn: the dataset.
+            since: only versions made at this time or later.
+            limit: only so many, the newest.
+        """
         rows = self._database.query(
-            "SELECT document FROM versions WHERE urn = :urn ORDER BY sequence", {"urn": urn}
+            "SELECT document FROM versions WHERE urn = :urn AND timestamp >= :since "
+            "ORDER BY sequence DESC LIMIT :limit",
+            {
+                "urn": urn,
+                "since": as_moment(since) if since else "",
+                "limit": _ALL if limit is None else limit,
+            },
         )
-        return tuple(as_model(DatasetVersion, row.text("document")) for row in rows)
+        return tuple(as_model(DatasetVersion, row.text("document")) for row in reversed(rows))
 
     def current(self, urn: str) -> DatasetVersion | None:
         """Return the newest version of a dataset, if it has any."""
@@ -102,6 +118,22 @@ class HistoryRepository:
         if not rows:
             raise self._not_found(urn, version)
         return as_model(LumosDataset, rows[0].text("dataset"))
+
+    def states(self, urn: str) -> Iterator[tuple[DatasetVersion, LumosDataset]]:
+        """Yield every version with the dataset as it was in it, oldest first, a few at a time."""
+        after = 0
+        while True:
+            rows = self._database.query(
+                "SELECT sequence, document, dataset FROM versions "
+                "WHERE urn = :urn AND sequence > :after ORDER BY sequence LIMIT :limit",
+                {"urn": urn, "after": after, "limit": _STATES_AT_A_TIME},
+            )
+            for row in rows:
+                version = as_model(DatasetVersion, row.text("document"))
+                yield version, as_model(LumosDataset, row.text("dataset"))
+            if len(rows) < _STATES_AT_A_TIME:
+                return
+            after = rows[-1].integer("sequence")
 
     def changes(self, urn: str, version: str) -> tuple[Change, ...]:
         """Return what a version changed, in the order in which it was given.

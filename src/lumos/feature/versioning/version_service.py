@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Protocol
 
-from lumos.core.changes import (
-    DEFAULT_CLOUD_VERSION_PREFIX,
-    bump_of,
-    category_of,
-    change_details_of,
-    change_type_of,
-    change_type_of_rule,
-    diff_datasets,
-    is_backward_compatible,
-    next_cloud_version,
-    next_version,
-)
-from lumos.core.errors import InvalidModelError, VersionNotFoundError
-from lumos.core.models import (
-    Bump,
-    Change,
-    DatasetVersion,
-    LumosDataset,
-    SemanticVersion,
-    VersionCategory,
-    VersionMapping,
-)
+from lumos.core.changes import DEFAULT_CLOUD_VERSION_PREFIX
+from lumos.core.changes.policy import ChangePolicy
+from lumos.core.errors import VersionNotFoundError
+from lumos.core.models import Change, DatasetVersion, LumosDataset, Urn, VersionMapping
+from lumos.feature.versioning.blame import FieldBlame, blame
+from lumos.feature.versioning.models import VersionUpdateResult
+from lumos.feature.versioning.planning import PlannedVersion, VersionPlanner, semantic
 
-_REMOVED = "dataset.removed"
-_BUMPS = {"BREAKING_SCHEMA_CHANGE": Bump.MAJOR, "SCHEMA_CHANGE": Bump.MINOR}
-_CATEGORIES = {
-    "BREAKING_SCHEMA_CHANGE": VersionCategory.SCHEMA_CHANGE,
-    "SCHEMA_CHANGE": VersionCategory.SCHEMA_CHANGE,
-    "DATA_UPDATE": VersionCategory.DATA_UPDATE,
-}
+_NEWEST = frozenset({"latest", "current"})
+_NAMED = {"previous": -2, "first": 0}
+NAMES = ("latest", "previous", "first")
+"""Words that stand for versions, besides their numbers."""
 
 
 class HistoryPort(Protocol):
@@ -47,14 +28,23 @@ class HistoryPort(Protocol):
     ) -> None:
         """Add a version as the newest."""
 
-    def versions(self, urn: str) -> tuple[DatasetVersion, ...]:
-        """Return all versions of a dataset, newest last."""
+    def versions(
+        self, urn: str, *, since: datetime | None = None, limit: int | None = None
+    ) -> tuple[DatasetVersion, ...]:
+        """Return the versions of a dataset, newest last; with a limit, the newest of them."""
 
     def current(self, urn: str) -> DatasetVersion | None:
         """Return the newest version of a dataset, if it has any."""
 
     def dataset_at(self, urn: str, version: str) -> LumosDataset:
         """Return the dataset as it was in a version."""
+
+    def states(self, urn: str) -> Iterator[tuple[DatasetVersion, LumosDataset]]:
+        """Yield every version with the dataset as it was in it, oldest first."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 class VersionManager:
@@ -65,10 +55,28 @@ class VersionManager:
     """
 
     def __init__(
-        self, history: HistoryPort, *, cloud_version_prefix: str = DEFAULT_CLOUD_VERSION_PREFIX
+        self,
+        history: HistoryPort,
+        *,
+        cloud_version_prefix: str = DEFAULT_CLOUD_VERSION_PREFIX,
+        policy: ChangePolicy | None = None,
+        clock: Callable[[], datetime] = _now,
+        author: str | None = None,
     ) -> None:
+        """Keep versions in a history.
+
+        Args:
+            history: where they are kept.
+            cloud_version_prefix: what cloud versions begin with, as in `S-312`.
+            policy: how changes are judged; by the rules of Lumos if not given.
+            clock: the time, where a call does not give it.
+            author: who makes versions, where a call does not say it.
+        """
         self._history = history
-        self._prefix = cloud_version_prefix
+        self._policy = policy or ChangePolicy()
+        self._planner = VersionPlanner(policy=self._policy, prefix=cloud_version_prefix)
+        self._clock = clock
+        self._author = author
 
     def record(
         self,
@@ -87,14 +95,14 @@ class VersionManager:
         """
         current = self._history.current(new.urn)
         if current is None:
-            begin = partial(self._begin, urn=new.urn, at=at, author=author, first=first)
-            if old is None or not diff_datasets(old, new):
-                return begin(new)
-            current = begin(old)
+            begins = new if old is None or not self._policy.judge(old, new, at=at) else old
+            begun = self._planner.first(begins, at=at, author=author, first=first)
+            current = self._kept(new.urn, begun)
+            if begins is new:
+                return current
         known = self._history.dataset_at(new.urn, current.version)
-        is_back = current.change_type == change_type_of_rule(_REMOVED)
-        changes = diff_datasets(None if is_back else known, new)
-        return self._append(current, new, changes=changes, at=at, author=author)
+        planned = self._planner.next(current, known, new=new, at=at, author=author)
+        return self._kept(new.urn, planned) if planned else None
 
     def retire(
         self, dataset: LumosDataset, *, at: datetime, author: str | None = None
@@ -103,12 +111,17 @@ class VersionManager:
         current = self._history.current(dataset.urn)
         if current is None:
             return None
-        changes = diff_datasets(dataset, None)
-        return self._append(current, dataset, changes=changes, at=at, author=author)
+        planned = self._planner.removal(current, dataset, at=at, author=author)
+        return self._kept(dataset.urn, planned) if planned else None
 
     def increment_version(
-        self, dataset_urn: str, change_type: str, *, at: datetime, author: str | None = None
-    ) -> DatasetVersion:
+        self,
+        dataset_urn: str,
+        change_type: str,
+        *,
+        at: datetime | None = None,
+        author: str | None = None,
+    ) -> VersionUpdateResult:
         """Add a version by declaration: the dataset stays, the number goes up.
 
         `BREAKING_SCHEMA_CHANGE` raises the major number, `SCHEMA_CHANGE` the minor one, and
@@ -123,28 +136,28 @@ class VersionManager:
                 f"{dataset_urn} has no version to increment",
                 hint="the first ingestion of a dataset gives it version 1.0.0",
             )
-        bump = _BUMPS.get(change_type, Bump.PATCH)
-        version = DatasetVersion(
-            version=_after(current, bump),
-            timestamp=at,
-            author=author,
-            change_type=change_type,
-            category=_CATEGORIES.get(change_type, VersionCategory.METADATA_UPDATE),
-            backward_compatible=bump is not Bump.MAJOR,
-            previous_version=current.version,
-            cloud_version=next_cloud_version(current.cloud_version, prefix=self._prefix),
+        version = self._planner.declared(
+            current, change_type, at=at or self._clock(), author=author or self._author
         )
         dataset = self._history.dataset_at(dataset_urn, current.version)
         self._history.append(dataset_urn, version, dataset=dataset, changes=())
-        return version
+        return VersionUpdateResult(dataset_urn=Urn(dataset_urn), update=version)
 
     def get_current_version(self, dataset_urn: str) -> DatasetVersion | None:
         """Return the newest version of a dataset, if it has any."""
         return self._history.current(dataset_urn)
 
-    def get_version_history(self, dataset_urn: str) -> tuple[DatasetVersion, ...]:
-        """Return all versions of a dataset, newest last."""
-        return self._history.versions(dataset_urn)
+    def get_version_history(
+        self, dataset_urn: str, *, since: datetime | None = None, limit: int | None = None
+    ) -> tuple[DatasetVersion, ...]:
+        """Return the versions of a dataset, newest last.
+
+        Args:
+            dataset_urn: the dataset.
+            since: only versions made at this time or later.
+            limit: only so many, the newest.
+        """
+        return self._history.versions(dataset_urn, since=since, limit=limit)
 
     def get_version_mappings(self, dataset_urn: str) -> tuple[VersionMapping, ...]:
         """Return which cloud version stands for which version, newest last."""
@@ -154,66 +167,54 @@ class VersionManager:
             if version.cloud_version
         )
 
-    def compare_versions(self, dataset_urn: str, v1: str, v2: str) -> tuple[Change, ...]:
-        """Return what changed from one version to another, in either direction.
+    def find_version(self, dataset_urn: str, name: str) -> str:
+        """Return the number of the version that a name stands for.
+
+        A name is a number, a cloud version such as `S-311`, `latest`, `previous` or `first`.
 
         Raises:
             VersionNotFoundError: there is no such version; the known ones are named.
         """
-        before = self._history.dataset_at(dataset_urn, v1)
-        return diff_datasets(before, self._history.dataset_at(dataset_urn, v2))
+        if semantic(name):
+            return name
+        known = self._history.versions(dataset_urn)
+        if known and name.lower() in _NEWEST:
+            return known[-1].version
+        place = _NAMED.get(name.lower())
+        if place is not None and len(known) >= abs(place):
+            return known[place].version
+        for version in reversed(known):
+            if version.cloud_version == name:
+                return version.version
+        return name
 
-    def _append(
-        self,
-        current: DatasetVersion,
-        dataset: LumosDataset,
-        *,
-        changes: Sequence[Change],
-        at: datetime,
-        author: str | None,
-    ) -> DatasetVersion | None:
-        if not changes:
-            return None
-        version = DatasetVersion(
-            version=_after(current, bump_of(changes)),
-            timestamp=at,
-            author=author,
-            change_type=change_type_of(changes),
-            category=category_of(changes),
-            change_details=change_details_of(changes),
-            backward_compatible=is_backward_compatible(changes),
-            previous_version=current.version,
-            cloud_version=next_cloud_version(current.cloud_version, prefix=self._prefix),
+    def compare_versions(self, dataset_urn: str, v1: str, v2: str) -> tuple[Change, ...]:
+        """Return what changed from one version to another, in either direction.
+
+        Versions are named as `find_version` takes them.
+
+        Raises:
+            VersionNotFoundError: there is no such version; the known ones are named.
+        """
+        before, after = (
+            self._history.dataset_at(dataset_urn, self.find_version(dataset_urn, name))
+            for name in (v1, v2)
         )
-        self._history.append(dataset.urn, version, dataset=dataset, changes=changes)
+        return self._policy.judge(before, after, at=self._clock())
+
+    def blame(self, dataset_urn: str) -> tuple[FieldBlame, ...]:
+        """Return which version brought each column in and which one changed it last."""
+        return blame(self._history.states(dataset_urn))
+
+    def dataset_at(self, dataset_urn: str, version: str) -> LumosDataset:
+        """Return the dataset as it was in a version.
+
+        Raises:
+            VersionNotFoundError: there is no such version; the known ones are named.
+        """
+        return self._history.dataset_at(dataset_urn, self.find_version(dataset_urn, version))
+
+    def _kept(self, urn: str, planned: PlannedVersion) -> DatasetVersion:
+        version = planned.version
+        self._history.append(urn, version, dataset=planned.dataset, changes=planned.changes)
         return version
-
-    def _begin(
-        self,
-        dataset: LumosDataset,
-        *,
-        urn: str,
-        at: datetime,
-        author: str | None,
-        first: str | None,
-    ) -> DatasetVersion:
-        version = DatasetVersion(
-            version=_semantic(first) or str(next_version(None, Bump.NONE)),
-            timestamp=at,
-            author=author,
-            cloud_version=next_cloud_version(None, prefix=self._prefix),
-            fields=tuple(field.name for field in dataset.schema.fields),
-        )
-        self._history.append(urn, version, dataset=dataset, changes=diff_datasets(None, dataset))
-        return version
-
-
-def _semantic(text: str | None) -> str | None:
-    try:
-        return str(SemanticVersion.parse(text or ""))
-    except InvalidModelError:
-        return None
-
-
-def _after(current: DatasetVersion, bump: Bump) -> str:
-    return str(next_version(SemanticVersion.parse(current.version), bump))
