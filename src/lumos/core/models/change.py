@@ -110,6 +110,10 @@ class Change(CanonicalModel):
         default=None, description="What the project's change policy made of it, if anything."
     )
     message: str
+    payload: JsonValue = Field(
+        default=None,
+        description="What applying the change to the old state needs beside `new`; never compared.",
+    )
 
     @property
     def fingerprint(self) -> str:
