@@ -23,14 +23,16 @@ from lumos.core.store.part_format import (
     dataset_line,
     dataset_of,
     decode_part,
+    differing_lines,
     encode_part,
     hash_of,
-    merge_parts,
+    plain_of,
     urn_of,
 )
 from lumos.core.store.snapshot_files import DurableFiles
+from lumos.core.store.snapshot_sections import SnapshotSections
 from lumos.core.store.snapshot_store import SnapshotStore
-from lumos.core.store.snapshot_writer import SnapshotSections, bucket_rank
+from lumos.core.store.snapshot_writer import bucket_rank
 from snapshot_samples import AT, sample_dataset, sample_snapshot
 
 
@@ -244,7 +246,7 @@ def test_a_merge_yields_exactly_what_differs(old: dict[int, str], new: dict[int,
 
     found = {
         urn_of(before or after or b""): (before is not None, after is not None)
-        for before, after in merge_parts(*lines)
+        for before, after in differing_lines(*map(plain_of, lines))
     }
 
     assert found == {
@@ -258,7 +260,8 @@ def test_a_merge_does_not_take_observations_for_changes() -> None:
     dataset = sample_dataset(1)
     observed = with_parts(dataset, statistics={"file_count": 99})
 
-    assert list(merge_parts([dataset_line(dataset)], [dataset_line(observed)])) == []
+    sides = (plain_of([dataset_line(each)]) for each in (dataset, observed))
+    assert list(differing_lines(*sides)) == []
 
 
 @given(st.lists(st.binary(max_size=8), unique=True), st.integers(0, 10))

@@ -22,6 +22,7 @@ from lumos.core.models.base import CanonicalModel, Count, UtcDatetime, sha256_of
 from lumos.core.store.part_format import MAX_BUCKETS, SECTIONS, bucket_of, is_part_name, part_name
 
 MANIFEST_NAME = "manifest.json"
+SIGNATURE_NAME = "manifest.json.sig"
 MANIFEST_VERSION = 1
 _CHECKSUM = "manifest_sha256"
 _ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8,64}\Z")

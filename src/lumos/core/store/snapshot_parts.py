@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from lumos.core.errors import InvalidModelError, StateError
 from lumos.core.store.manifest import PartEntry, corrupt, lines_out_of_place
-from lumos.core.store.part_format import decode_part, key_of_line
+from lumos.core.store.part_format import key_of_line, lines_of, unpacked_part
 from lumos.core.store.snapshot_files import reading
 
 
@@ -40,14 +40,24 @@ class StoredPart:
             UnseenFolderError: the whole folder is missing.
             StateError: it cannot be read.
         """
+        return lines_of(self.plain())
+
+    def plain(self) -> bytes:
+        """Return the lines as one text, each with its end, once the checksum has matched.
+
+        Raises:
+            CorruptSnapshotError: the part is damaged or missing.
+            UnseenFolderError: the whole folder is missing.
+            StateError: it cannot be read.
+        """
         entry = self.entry
         try:
-            lines = decode_part(self.content(), entry.plain_bytes)
+            plain = unpacked_part(self.content(), entry.plain_bytes)
         except ValueError:
             raise corrupt(self.snapshot, entry.name, reason="it cannot be unpacked") from None
-        if len(lines) != entry.count:
+        if plain.count(b"\n") != entry.count:
             raise corrupt(self.snapshot, entry.name, reason="it holds another number of lines")
-        return lines
+        return plain
 
     def content(self) -> bytes:
         """Return the packed bytes, once the checksum has matched.

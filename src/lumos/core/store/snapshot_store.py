@@ -24,7 +24,8 @@ from lumos.core.store.manifest import (
 )
 from lumos.core.store.part_format import PART_BYTES
 from lumos.core.store.snapshot_files import TEMP_PREFIX, DurableFiles, reading, storing
-from lumos.core.store.snapshot_writer import SnapshotSections, SnapshotWriter, discard_folder
+from lumos.core.store.snapshot_sections import SnapshotContent, SnapshotSections, header_of
+from lumos.core.store.snapshot_writer import SnapshotWriter, discard_folder
 from lumos.core.store.stored_snapshot import StoredSnapshot
 
 if TYPE_CHECKING:
@@ -71,15 +72,11 @@ class SnapshotStore:
             StateReadOnlyError: the folder does not allow writing.
             StateError: the disk failed otherwise. In each case nothing new is visible.
         """
-        header = SnapshotHeader(
-            snapshot_schema_version=snapshot.snapshot_schema_version,
-            lumos_version=snapshot.lumos_version,
-            export_timestamp=snapshot.export_timestamp,
-            source_platform=snapshot.source_platform,
-            complete=snapshot.complete,
-        )
         return self.write_sections(
-            header, SnapshotSections.of(snapshot), at=at, reuse_identical=reuse_identical
+            header_of(snapshot),
+            SnapshotSections.of(snapshot),
+            at=at,
+            reuse_identical=reuse_identical,
         )
 
     def write_sections(
@@ -91,15 +88,32 @@ class SnapshotStore:
         reuse_identical: bool = False,
     ) -> SnapshotInfo:
         """Store a snapshot from streams, holding no more than a bounded part of it in memory."""
-        writer = SnapshotWriter(
+        return self.write_content(sections.content(header), at=at, reuse_identical=reuse_identical)
+
+    def write_content(
+        self, content: SnapshotContent, *, at: datetime, reuse_identical: bool = False
+    ) -> SnapshotInfo:
+        """Store a snapshot from the lines of its parts."""
+        reusable = self._whole_newest if reuse_identical else None
+        with storing(self.root):
+            return SnapshotInfo.of(self._writer().write(content, at=at, reusable=reusable))
+
+    def write_folder(self, content: SnapshotContent, folder: Path, *, at: datetime) -> SnapshotInfo:
+        """Make a folder anywhere hold a snapshot, whole or as it was before.
+
+        Raises:
+            StateError: the folder holds something else, or the disk failed.
+        """
+        with storing(folder):
+            return SnapshotInfo.of(self._writer().write_folder(content, folder, at=at))
+
+    def _writer(self) -> SnapshotWriter:
+        return SnapshotWriter(
             self.root,
             files=self._files,
             part_bytes=self._part_bytes,
             memory_bytes=self._memory_bytes,
         )
-        reusable = self._whole_newest if reuse_identical else None
-        with storing(self.root):
-            return SnapshotInfo.of(writer.write(header, sections, at=at, reusable=reusable))
 
     def list(self) -> builtins.list[SnapshotInfo]:
         """Return the snapshots, oldest first; one that is damaged is listed with its problem."""

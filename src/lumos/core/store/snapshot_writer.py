@@ -3,106 +3,60 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.errors import (
     CorruptSnapshotError,
     InvalidModelError,
+    StateError,
     UnsupportedSnapshotVersionError,
-)
-from lumos.core.models import (
-    Domain,
-    GlossaryTerm,
-    Group,
-    Job,
-    LineageEdge,
-    LumosDataset,
-    Snapshot,
-    Tag,
-    User,
 )
 from lumos.core.store.folder_claim import CLAIM_NAME, FolderClaim
 from lumos.core.store.line_sorter import LineSorter
 from lumos.core.store.manifest import (
     MANIFEST_NAME,
+    SIGNATURE_NAME,
     ContentHasher,
     Manifest,
     PartEntry,
-    SnapshotHeader,
-    StatisticsCounter,
     snapshot_id,
 )
 from lumos.core.store.part_format import (
-    KEY_OF,
     SECTIONS,
     bucket_count,
     bucket_of,
-    dataset_line,
     encode_part,
-    item_line,
+    is_part_name,
     part_name,
 )
-from lumos.core.store.snapshot_files import DurableFiles, write_atomically
+from lumos.core.store.snapshot_files import TEMP_PREFIX, DurableFiles, write_atomically
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
-
-    from lumos.core.models.base import CanonicalModel
+    from lumos.core.store.snapshot_sections import SnapshotContent
 
 _ID_DIGITS = (8, 16, 64)
 _REVERSED_BITS = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 _CRC_BITS = 32
+_UNIQUE = {
+    "datasets": ("datasets", "URN"),
+    "jobs": ("jobs", "URN"),
+    "identity_map": ("entries of identity_map", "URN"),
+    "extensions": ("extensions", "name"),
+}
 
 
-@dataclass(frozen=True, kw_only=True)
-class SnapshotSections:
-    """The content of a snapshot as streams; each is read once and never held as a whole."""
+class _Named(NamedTuple):
+    """What a snapshot is called, and why."""
 
-    datasets: Iterable[LumosDataset] = ()
-    jobs: Iterable[Job] = ()
-    lineage_edges: Iterable[LineageEdge] = ()
-    glossary: Iterable[GlossaryTerm] = ()
-    tags: Iterable[Tag] = ()
-    domains: Iterable[Domain] = ()
-    users: Iterable[User] = ()
-    groups: Iterable[Group] = ()
-    identity_map: Iterable[tuple[str, Mapping[str, str]]] = ()
-    extensions: Iterable[tuple[str, JsonValue]] = ()
-
-    @classmethod
-    def of(cls, snapshot: Snapshot) -> SnapshotSections:
-        return cls(
-            datasets=snapshot.datasets,
-            jobs=snapshot.jobs,
-            lineage_edges=snapshot.lineage_edges,
-            glossary=snapshot.glossary,
-            tags=snapshot.tags,
-            domains=snapshot.domains,
-            users=snapshot.users,
-            groups=snapshot.groups,
-            identity_map=snapshot.identity_map.items(),
-            extensions=snapshot.extensions.items(),
-        )
-
-    def models(self, section: str) -> Iterable[CanonicalModel]:
-        """Return a section whose items are models other than datasets."""
-        streams: dict[str, Iterable[CanonicalModel]] = {
-            "jobs": self.jobs,
-            "lineage_edges": self.lineage_edges,
-            "glossary": self.glossary,
-            "tags": self.tags,
-            "domains": self.domains,
-            "users": self.users,
-            "groups": self.groups,
-        }
-        return streams[section]
+    identity: str
+    content_hash: str
+    stored_at: datetime
 
 
 class SnapshotWriter:
@@ -113,46 +67,44 @@ class SnapshotWriter:
     """
 
     def __init__(
-        self, root: Path, *, files: DurableFiles, part_bytes: int, memory_bytes: int
+        self,
+        root: Path,
+        *,
+        files: DurableFiles,
+        part_bytes: int,
+        memory_bytes: int,
+        spill: Path | None = None,
     ) -> None:
+        """Take where to write, and where what does not fit into memory waits if not there."""
         self._root = root
+        self._spill = spill or root
         self._files = files
         self._part_bytes = part_bytes
         self._memory_bytes = memory_bytes
         self._hasher = ContentHasher()
-        self._counter = StatisticsCounter()
         self._sorters: dict[str, LineSorter] = {}
 
     def write(
         self,
-        header: SnapshotHeader,
-        sections: SnapshotSections,
+        content: SnapshotContent,
         *,
         at: datetime,
         reusable: Callable[[], Manifest | None] | None = None,
     ) -> Manifest:
-        """Store the sections and return the manifest once nothing can take the snapshot away.
+        """Store the content and return the manifest once nothing can take the snapshot away.
 
         Nothing is written where the manifest that `reusable` returns has the same content.
         """
         moment = at.astimezone(UTC)
-        with ExitStack() as stack:
-            self._sorters = {
-                name: stack.enter_context(
-                    LineSorter(self._root, files=self._files, memory_bytes=self._memory_bytes)
-                )
-                for name in SECTIONS
-            }
-            self._gather(sections)
-            content_hash = self._hasher.digest(header)
+        with self._gathered(content) as content_hash:
             present = reusable() if reusable else None
             if present and present.content_hash == content_hash:
                 return present
             for digits in _ID_DIGITS:
-                identity = snapshot_id(moment, content_hash, digits=digits)
-                manifest = self._store(
-                    identity, header, content_hash=content_hash, stored_at=moment
+                named = _Named(
+                    snapshot_id(moment, content_hash, digits=digits), content_hash, moment
                 )
+                manifest = self._store(named, content)
                 if manifest is not None:
                     return manifest
         raise CorruptSnapshotError(
@@ -160,57 +112,72 @@ class SnapshotWriter:
             hint="verify it with: lumos snapshot verify, then run again",
         )
 
-    def _gather(self, sections: SnapshotSections) -> None:
-        for dataset in sections.datasets:
-            self._counter.add_dataset(dataset)
-            self._add("datasets", dataset.urn, line=dataset_line(dataset))
-        for urn, ids in sections.identity_map:
-            self._add_item("identity_map", {"urn": urn, "ids": dict(ids)})
-        for name, value in sections.extensions:
-            self._add_item("extensions", {"name": name, "value": value})
-        for section in SECTIONS:
-            if section not in {"datasets", "identity_map", "extensions"}:
-                for model in sections.models(section):
-                    tag = model.name if isinstance(model, Tag) else None
-                    self._counter.add_item(section, tag=tag)
-                    self._add_item(section, model.to_json())
+    def write_folder(self, content: SnapshotContent, folder: Path, *, at: datetime) -> Manifest:
+        """Make a folder of any name hold the content, in place of what it held before.
 
-    def _add_item(self, section: str, item: Mapping[str, JsonValue]) -> None:
-        self._add(section, KEY_OF[section](item), line=item_line(item))
+        Until the new manifest is there the folder holds the earlier snapshot; parts of neither
+        are removed.
 
-    def _add(self, section: str, key: str, *, line: bytes) -> None:
-        name = key.encode()
-        self._hasher.add(section, line)
-        self._sorters[section].add(bucket_rank(name), name, line=line)
+        Raises:
+            StateError: the folder holds something that is no part of a snapshot.
+        """
+        moment = at.astimezone(UTC)
+        with self._gathered(content) as content_hash:
+            if not folder.parent.is_dir():
+                self._files.make_folder(folder.parent)
+            with FolderClaim.create(folder, files=self._files):
+                _refuse_strangers(folder)
+                named = _Named(snapshot_id(moment, content_hash), content_hash, moment)
+                try:
+                    manifest = self._committed(folder, named, content=content)
+                finally:
+                    _remove_unnamed(folder, files=self._files)
+        return manifest
 
-    def _store(
-        self, identity: str, header: SnapshotHeader, *, content_hash: str, stored_at: datetime
-    ) -> Manifest | None:
+    @contextmanager
+    def _gathered(self, content: SnapshotContent) -> Iterator[str]:
+        """Sort the content into what becomes parts, and yield its hash."""
+        with ExitStack() as stack:
+            self._sorters = {
+                name: stack.enter_context(
+                    LineSorter(self._spill, files=self._files, memory_bytes=self._memory_bytes)
+                )
+                for name in SECTIONS
+            }
+            for section, key, line in content.lines:
+                self._hasher.add(section, line)
+                self._sorters[section].add(bucket_rank(key), key, line=line)
+            yield self._hasher.digest(content.header)
+
+    def _store(self, named: _Named, content: SnapshotContent) -> Manifest | None:
         """Write the folder of that name, or return None where other content has the name."""
-        folder = self._root / identity
+        folder = self._root / named.identity
         if not self._root.is_dir():
             self._files.make_folder(self._root)
             self._files.sync_folder(self._root.parent)
         with FolderClaim.create(folder, files=self._files):
             if (folder / MANIFEST_NAME).exists():
-                return _manifest_with(content_hash, folder)
+                return _manifest_with(named.content_hash, folder)
             try:
                 clear_folder(folder, files=self._files)  # what a writer that died left here
-                parts = tuple(self._write_parts(folder))
-                manifest = Manifest(
-                    **dict(header),
-                    id=identity,
-                    stored_at=stored_at,
-                    statistics=self._counter.result(),
-                    content_hash=content_hash,
-                    buckets={name: self._buckets(name) for name in SECTIONS},
-                    parts=parts,
-                )
-                self._commit(folder, manifest)
+                return self._committed(folder, named, content=content)
             except BaseException:
                 discard_folder(folder, files=self._files)
                 raise
-            return manifest
+
+    def _committed(self, folder: Path, named: _Named, *, content: SnapshotContent) -> Manifest:
+        parts = tuple(self._write_parts(folder))
+        manifest = Manifest(
+            **dict(content.header),
+            id=named.identity,
+            stored_at=named.stored_at,
+            statistics=content.statistics(),
+            content_hash=named.content_hash,
+            buckets={name: self._buckets(name) for name in SECTIONS},
+            parts=parts,
+        )
+        self._commit(folder, manifest)
+        return manifest
 
     def _commit(self, folder: Path, manifest: Manifest) -> None:
         self._files.sync_folder(folder)
@@ -227,8 +194,8 @@ class SnapshotWriter:
             place = partial(place_of_rank, buckets=buckets)
             for _, group in groupby(self._sorters[section], key=lambda item: place(item.rank)):
                 pairs = sorted((item.key, item.line) for item in group)
-                if section == "datasets":
-                    _refuse_duplicates(key for key, _ in pairs)
+                if section in _UNIQUE:
+                    _refuse_duplicates(section, (key for key, _ in pairs))
                 part = encode_part(line for _, line in pairs)
                 bucket = bucket_of(pairs[0][0], buckets)
                 name = part_name(section, bucket, sha256=part.sha256)
@@ -288,10 +255,43 @@ def _manifest_with(content_hash: str, folder: Path) -> Manifest | None:
     return manifest if manifest.content_hash == content_hash else None
 
 
-def _refuse_duplicates(urns: Iterable[bytes]) -> None:
-    for earlier, later in pairwise(urns):
+def _refuse_duplicates(section: str, keys: Iterable[bytes]) -> None:
+    for earlier, later in pairwise(keys):
         if earlier == later:
+            items, name = _UNIQUE[section]
             raise InvalidModelError(
-                f"two datasets have the URN {later.decode()}",
-                hint="give each dataset of a snapshot a URN of its own",
+                f"two {items} have the {name} {later.decode()}",
+                hint=f"give each of the {items} of a snapshot a {name} of its own",
             )
+
+
+def _refuse_strangers(folder: Path) -> None:
+    """Keep a folder that holds other things from becoming a snapshot."""
+    for path in sorted(folder.iterdir()):
+        if not _belongs(path.name):
+            raise StateError(
+                f"{folder} holds {path.name}, which is no part of a snapshot",
+                hint="give a folder of its own, which need not exist yet",
+            )
+
+
+def _remove_unnamed(folder: Path, *, files: DurableFiles) -> None:
+    """Remove what the manifest does not name, and the folder where there is no manifest."""
+    try:
+        manifest = Manifest.parse((folder / MANIFEST_NAME).read_bytes(), where=folder.name)
+    except FileNotFoundError:
+        discard_folder(folder, files=files)
+        return
+    except (CorruptSnapshotError, UnsupportedSnapshotVersionError):
+        return  # what belongs to it is not known
+    kept = {MANIFEST_NAME, CLAIM_NAME, *(part.name for part in manifest.parts)}
+    with suppress(OSError):  # what is left is removed by the next writer
+        for path in folder.iterdir():
+            if path.name not in kept:
+                files.remove(path)
+        files.sync_folder(folder)
+
+
+def _belongs(name: str) -> bool:
+    own = (MANIFEST_NAME, CLAIM_NAME, SIGNATURE_NAME)
+    return name in own or name.startswith(TEMP_PREFIX) or is_part_name(name)

@@ -17,9 +17,9 @@ from lumos.core.store.line_sorter import LineSorter, SortedLine
 from lumos.core.store.manifest import SnapshotHeader
 from lumos.core.store.part_format import dataset_line, dataset_of, item_line, item_of, urn_of
 from lumos.core.store.snapshot_files import DurableFiles, storing
+from lumos.core.store.snapshot_sections import SnapshotSections
 from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.core.store.snapshot_writer import (
-    SnapshotSections,
     bucket_rank,
     buckets_by_rank,
     place_of_rank,
