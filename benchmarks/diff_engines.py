@@ -33,8 +33,8 @@ from typing import NamedTuple
 from diff_snapshots import dataset
 from lumos.bootstrap import Application
 from lumos.core.store.manifest import SnapshotHeader
-from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.core.store.snapshot_sections import SnapshotSections
+from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.engine_choice import Engine
 
 _SET_CHILD_SUBREAPER = 36

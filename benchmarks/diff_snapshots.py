@@ -27,8 +27,8 @@ import orjson
 from lumos.core.models import Bump, Change, ChangeLevel, ChangeScope, LumosDataset
 from lumos.core.store.manifest import SnapshotHeader
 from lumos.core.store.part_format import merge_parts
-from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.core.store.snapshot_sections import SnapshotSections
+from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.diff import diff_snapshots
 from lumos.feature.snapshot.pairs import aligned_buckets
 from lumos.feature.snapshot.source import StoredSource
