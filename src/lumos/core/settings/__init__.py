@@ -1,11 +1,22 @@
 """The settings of a project: one file, the environment, closed models, problems with lines."""
 
+from lumos.core.settings.alerts import AlertRoute as AlertRoute
+from lumos.core.settings.alerts import AlertSettings as AlertSettings
+from lumos.core.settings.alerts import Channel as Channel
+from lumos.core.settings.alerts import EmailChannel as EmailChannel
+from lumos.core.settings.alerts import SlackChannel as SlackChannel
+from lumos.core.settings.alerts import WebhookChannel as WebhookChannel
+from lumos.core.settings.base import SettingsModel as SettingsModel
+from lumos.core.settings.change_policy import ChangeException as ChangeException
+from lumos.core.settings.change_policy import ChangePolicySettings as ChangePolicySettings
+from lumos.core.settings.change_policy import (
+    DeprecationWindowSettings as DeprecationWindowSettings,
+)
 from lumos.core.settings.loader import ENVIRONMENT_KEYS as ENVIRONMENT_KEYS
 from lumos.core.settings.loader import SETTINGS_FILE as SETTINGS_FILE
 from lumos.core.settings.loader import load_settings as load_settings
 from lumos.core.settings.loader import settings_from_mapping as settings_from_mapping
 from lumos.core.settings.models import AttributionSettings as AttributionSettings
-from lumos.core.settings.models import ChangePolicySettings as ChangePolicySettings
 from lumos.core.settings.models import ComputeRates as ComputeRates
 from lumos.core.settings.models import CostModelSettings as CostModelSettings
 from lumos.core.settings.models import CustomApiIntegration as CustomApiIntegration
@@ -17,7 +28,6 @@ from lumos.core.settings.models import LumosSettings as LumosSettings
 from lumos.core.settings.models import NotificationSettings as NotificationSettings
 from lumos.core.settings.models import PatternException as PatternException
 from lumos.core.settings.models import ScheduleSettings as ScheduleSettings
-from lumos.core.settings.models import SettingsModel as SettingsModel
 from lumos.core.settings.models import SnapshotStoreSettings as SnapshotStoreSettings
 from lumos.core.settings.models import SourceEntry as SourceEntry
 from lumos.core.settings.models import SparkSettings as SparkSettings

@@ -33,9 +33,10 @@ ENVIRONMENT_KEYS: Final[Mapping[str, KeyPath]] = {
 }
 # The current folder, as shells export it: not a password, whatever its name looks like.
 _SHELL_FOLDERS: Final = frozenset({"PWD", "OLDPWD"})
-# Spellings of global settings that are still in use: a platform's own settings at the top, and
-# the keys of the earlier framework.
+# Spellings of global settings that are in use too: a platform's own settings at the top, the keys
+# of the earlier framework, and a short name.
 _OTHER_SPELLINGS: Final[Mapping[str, KeyPath]] = {
+    "changes": ("change_policy",),
     "default_env": ("environment",),
     "default_platform": ("platform",),
     **{
@@ -76,7 +77,7 @@ def load_settings(
         return _Load(None, variables, secrets=secrets).settings({})
     document = read_document(file, shown_as=shown)
     load = _Load(document, variables, secrets=secrets, location=file)
-    return load.settings(document.value).with_file(file)
+    return load.settings(document.value).with_file(file, load.origin())
 
 
 def settings_from_mapping(
@@ -231,6 +232,13 @@ class _Load:
 
     def _line_of(self, path: KeyPath) -> int | None:
         return self._document.line_of(self._written(path)) if self._document else None
+
+    def origin(self) -> Origin | None:
+        """Return where the settings stand in their file."""
+        moved = {
+            str(target[0]): written for target, written in self._moved.items() if len(target) == 1
+        }
+        return self._origin_at((), moved)
 
     def _origin_at(self, path: KeyPath, moved: Mapping[str, KeyPath]) -> Origin | None:
         if self._document is None or self._location is None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     GetJsonSchemaHandler,
     PrivateAttr,
@@ -20,7 +18,11 @@ from pydantic import (
 )
 from typing_extensions import override
 
-from lumos.core.settings.raw import RawSettings
+from lumos.core.settings.alerts import AlertSettings
+from lumos.core.settings.base import Name, SettingsModel
+from lumos.core.settings.change_policy import ChangePolicySettings
+from lumos.core.settings.problems import InvalidSettingsError, KeyPath, SettingsProblem, key_text
+from lumos.core.settings.raw import Origin, RawSettings
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
@@ -41,21 +43,8 @@ def _checked_schedule(text: str) -> str:
     return text
 
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
 Schedule = Annotated[str, AfterValidator(_checked_schedule)]
 Price = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
-
-
-class SettingsModel(BaseModel):
-    """Base of settings: frozen, closed, and silent about its input when it refuses it."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        hide_input_in_errors=True,
-        allow_inf_nan=False,
-        coerce_numbers_to_str=True,
-    )
 
 
 class SourceEntry(SettingsModel):
@@ -233,20 +222,6 @@ QualityIntegration = Annotated[
 ]
 
 
-class ChangePolicySettings(SettingsModel):
-    """Which changes a gate refuses."""
-
-    fail_on: Literal["breaking", "non_breaking", "any", "never"] = Field(
-        default="breaking", description="The mildest change that fails the gate."
-    )
-    severities: Mapping[str, Literal["breaking", "non_breaking", "informational"]] = Field(
-        default_factory=dict, description="Severity by rule id, replacing the rule's own."
-    )
-    exceptions: tuple[PatternException, ...] = Field(
-        default=(), description="Datasets whose changes the gate lets pass."
-    )
-
-
 class ScheduleSettings(SettingsModel):
     """Operations that the scheduler starts."""
 
@@ -321,7 +296,10 @@ class LumosSettings(SettingsModel):
         default=(), description="Where data quality results come from."
     )
     change_policy: ChangePolicySettings = Field(
-        default_factory=ChangePolicySettings, description="What the gate refuses."
+        default_factory=ChangePolicySettings, description="How changes are judged."
+    )
+    alerts: AlertSettings = Field(
+        default_factory=AlertSettings, description="Who is told of changes, and how."
     )
     schedules: Mapping[str, ScheduleSettings] = Field(
         default_factory=dict, description="Operations run on a schedule, by name."
@@ -341,6 +319,7 @@ class LumosSettings(SettingsModel):
     )
 
     _file: Path | None = PrivateAttr(default=None)
+    _origin: Origin | None = PrivateAttr(default=None)
 
     @property
     def file(self) -> Path | None:
@@ -351,8 +330,24 @@ class LumosSettings(SettingsModel):
         """Return what was written for a platform, by default the chosen one; empty if nothing."""
         return self.platform_config.get(name or self.platform, RawSettings({}))
 
-    def with_file(self, file: Path) -> Self:
-        """Return the same settings, knowing their file."""
+    def with_file(self, file: Path, origin: Origin | None = None) -> Self:
+        """Return the same settings, knowing their file and where in it they stand."""
         copied = self.model_copy()
         copied._file = file
+        copied._origin = origin
         return copied
+
+    def refused(self, problems: Sequence[tuple[KeyPath, str]]) -> InvalidSettingsError:
+        """Return the error for what only a part that uses these settings can see."""
+        origin = self._origin
+        return InvalidSettingsError(
+            [
+                SettingsProblem(
+                    key_text(path),
+                    origin.line_of(path) if origin else None,
+                    f"{key_text(path)} {said}",
+                )
+                for path, said in problems
+            ],
+            file=origin.file if origin else None,
+        )

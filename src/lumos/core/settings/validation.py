@@ -28,6 +28,7 @@ _SHORTEST_ECHO = 3
 _SAID_BY_TYPE = {
     "bool_parsing": "must be true or false",
     "bool_type": "must be true or false",
+    "date_from_datetime_parsing": "must be a date such as 2024-01-31",
     "date_parsing": "must be a date such as 2024-01-31",
     "datetime_parsing": "must be a time such as 2024-01-31T08:00:00Z",
     "decimal_parsing": "must be a number",

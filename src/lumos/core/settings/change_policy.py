@@ -1,0 +1,82 @@
+"""How a project judges changes: the section `change_policy`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from lumos.core.settings.base import Name, SettingsModel
+
+
+def _lower(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+Level = Annotated[Literal["breaking", "non_breaking", "informational"], BeforeValidator(_lower)]
+Judgement = Annotated[
+    Literal["breaking", "non_breaking", "informational", "ignore"], BeforeValidator(_lower)
+]
+Pattern = Annotated[
+    Name,
+    Field(
+        description="With * and ?: a URN (lumos://…), a path from its beginning (/…), or the end "
+        "of a path."
+    ),
+]
+
+
+class ChangeException(SettingsModel):
+    """Changes that are judged otherwise, why, and until when."""
+
+    pattern: Pattern
+    rules: tuple[Name, ...] = Field(
+        default=(), description="Rules by id, also with *; all where none is named."
+    )
+    fields: tuple[Name, ...] = Field(
+        default=(), description="Paths of fields, also with *; all where none is named."
+    )
+    level: Judgement = Field(
+        default="ignore", description="The level instead; ignore tells the change and lets it pass."
+    )
+    reason: Name = Field(description="Why.")
+    owner: Name | None = Field(default=None, description="Who answers for it.")
+    expires: date | None = Field(
+        default=None, description="The last day on which it holds, such as 2027-01-31."
+    )
+
+
+class DeprecationWindowSettings(SettingsModel):
+    """How long something must have been deprecated before its removal breaks nobody."""
+
+    pattern: Pattern = "*"
+    days: int = Field(
+        ge=0,
+        le=3650,
+        description="Days from `deprecation.since` to the removal, which must also come after "
+        "`deprecation.sunset`.",
+    )
+
+
+class ChangePolicySettings(SettingsModel):
+    """How changes are judged, and which of them a gate refuses."""
+
+    profile: Name = Field(
+        default="lumos",
+        description="Whom the rules protect: lumos, readers, writers, full, iceberg, delta, avro.",
+    )
+    rules: Mapping[str, Level] = Field(
+        default_factory=dict, description="Levels by rule id, replacing those of the profile."
+    )
+    exceptions: tuple[ChangeException, ...] = Field(
+        default=(), description="Changes judged otherwise; the first that fits and holds decides."
+    )
+    deprecation_windows: tuple[DeprecationWindowSettings, ...] = Field(
+        default=(),
+        description="When a removal is non-breaking; the first whose pattern fits decides.",
+    )
+    fail_on: Literal["breaking", "non_breaking", "any", "never"] = Field(
+        default="breaking", description="The mildest change that fails the gate."
+    )
