@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 ROOT = Path(__file__).resolve().parent.parent
+SCHEMAS = ROOT / "src" / "lumos" / "schemas"
 SHOP = ROOT / "examples" / "shop"
 JANUARY = str(SHOP / "january.json")
 FEBRUARY = str(SHOP / "february.json")
@@ -35,6 +36,16 @@ class Result:
         lines = self.stderr.strip().splitlines()
         assert len(lines) == 1, self.stderr
         return lines[0]
+
+
+def checked(result: Result, schema: str) -> Any:
+    """Return the JSON of a successful command, held against its schema."""
+    import jsonschema
+
+    assert result.exit_code == 0, result.stderr
+    document = result.json()
+    jsonschema.validate(document, json.loads((SCHEMAS / f"{schema}.schema.json").read_text()))
+    return document
 
 
 class Lumos(Protocol):

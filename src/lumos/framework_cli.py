@@ -37,8 +37,8 @@ COMMANDS = (
     LazyCommand("engine", _SOURCES, "Keep Spark warm on this machine.", f"{_CLI}.engine:app"),
     LazyCommand("search", _LOOK, "Find datasets by words.", f"{_CLI}.look:search"),
     LazyCommand("show", _LOOK, "Show all that is known of a dataset.", f"{_CLI}.look:show"),
-    LazyCommand("history", _LOOK, "List the versions of a dataset.", f"{_CLI}.look:history"),
-    LazyCommand("compare", _LOOK, "Compare two versions of a dataset.", f"{_CLI}.look:compare"),
+    LazyCommand("history", _LOOK, "List the versions of a dataset.", f"{_CLI}.history:history"),
+    LazyCommand("compare", _LOOK, "Compare two versions of a dataset.", f"{_CLI}.history:compare"),
     LazyCommand("report", _LOOK, "Write a page on the catalog.", f"{_CLI}.report:report"),
     LazyCommand(
         "snapshot", _SNAPSHOTS, "Create, list and verify snapshots.", f"{_CLI}.snapshot:app"

@@ -4,22 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
 
-from command_line import FEBRUARY, JANUARY, ORDERS, ROOT, Lumos, Result
-
-SCHEMAS = ROOT / "src" / "lumos" / "schemas"
-
-
-def checked(result: Result, schema: str) -> Any:
-    """Return the JSON of a successful command, held against its schema."""
-    assert result.exit_code == 0, result.stderr
-    document = result.json()
-    jsonschema.validate(document, json.loads((SCHEMAS / f"{schema}.schema.json").read_text()))
-    return document
+from command_line import FEBRUARY, JANUARY, ORDERS, ROOT, SCHEMAS, Lumos, checked
 
 
 @pytest.fixture

@@ -140,7 +140,7 @@ class History(_Answer, SchemaHistory):
     @override
     def in_short(self) -> str:
         newest = self.schema_history[-1].version if self.schema_history else "none"
-        return f"{self.dataset}: {len(self.schema_history):,} versions, newest {newest}"
+        return f"{self.urn}: {len(self.schema_history):,} versions, newest {newest}"
 
     @override
     def _repr_html_(self) -> str:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lumos.core.controllers.results import ComparisonResult, ReportedChange
+from lumos.core.controllers.version_results import BlameResult
 from lumos.core.models import LumosDataset, SchemaHistory, Urn
 from lumos.core.platform.dataset_reference import DatasetFinder, DatasetReference
 from lumos.core.platform.interface import Capability
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from lumos.core.platform.interface import MetadataPlatformInterface, SearchFilters, SearchPage
     from lumos.feature.versioning.version_service import VersionManager
 
@@ -33,24 +36,53 @@ class CatalogController:
         """Return the dataset of a URN, or of a name that only one dataset has."""
         return self._platform.get_dataset(self._urn_of(reference))
 
-    def history(self, reference: str) -> SchemaHistory:
-        """Return all versions of a dataset, newest last."""
-        urn = self._urn_of(reference)
-        versions = self._versions.get_version_history(urn)
-        if not versions:
-            self._platform.get_dataset(urn)  # a dataset that is not there has no empty history
-        return SchemaHistory(dataset=urn, schema_history=versions)
+    def history(
+        self, reference: str, *, since: datetime | None = None, limit: int | None = None
+    ) -> SchemaHistory:
+        """Return the versions of a dataset, newest last.
 
-    def compare(self, reference: str, first: str, *, second: str) -> ComparisonResult:
-        """Return how two versions of a dataset differ."""
+        Args:
+            reference: the dataset.
+            since: only versions made at this time or later.
+            limit: only so many, the newest.
+        """
+        urn = self._urn_of(reference)
+        versions = self._versions.get_version_history(urn, since=since, limit=limit)
+        return SchemaHistory(dataset=self._name_of(urn), urn=urn, schema_history=versions)
+
+    def blame(self, reference: str) -> BlameResult:
+        """Return which version brought each column of a dataset in and which changed it last."""
+        urn = self._urn_of(reference)
+        current = self._versions.get_current_version(urn)
+        return BlameResult(
+            dataset=self._name_of(urn),
+            urn=urn,
+            version=current.version if current else None,
+            columns=self._versions.blame(urn),
+        )
+
+    def compare(
+        self, reference: str, first: str = "previous", *, second: str = "latest"
+    ) -> ComparisonResult:
+        """Return how two versions of a dataset differ.
+
+        A version is named by its number, by its cloud version, or as latest, previous or first.
+        """
         urn = self._urn_of(reference)
         changes = self._versions.compare_versions(urn, first, second)
         return ComparisonResult(
             dataset=urn,
-            from_version=first,
-            to_version=second,
+            from_version=self._versions.find_version(urn, first),
+            to_version=self._versions.find_version(urn, second),
             changes=tuple(ReportedChange.of(change) for change in changes),
         )
+
+    def _name_of(self, urn: Urn) -> str:
+        """Return the name of a dataset, also of one that is gone and has a history."""
+        current = self._versions.get_current_version(urn)
+        if current is None:  # a dataset that is not there has no empty history
+            return self._platform.get_dataset(urn).name
+        return self._versions.dataset_at(urn, current.version).name
 
     def _urn_of(self, reference: str) -> Urn:
         if "://" in reference:

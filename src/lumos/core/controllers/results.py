@@ -7,28 +7,22 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, JsonValue
 
+from lumos.core.controllers.result_base import Result as _Result
+from lumos.core.controllers.version_results import BlameResult
 from lumos.core.models import (
     Change,
     DatasetVersion,
     LumosDataset,
+    PolicyEffect,
     SchemaHistory,
     SnapshotStatistics,
     Urn,
 )
-from lumos.core.models.base import CanonicalModel
 from lumos.core.models.profile import DatasetProfile
 from lumos.core.platform.interface import SearchPage
 from lumos.core.run_report import ItemOutcome, RunReport
 from lumos.core.store.manifest import SnapshotInfo, VerifyReport
 from lumos.feature.extraction.catalog_report import CatalogReport
-
-
-class _Result(BaseModel):
-    model_config = CanonicalModel.model_config
-
-    def as_json(self) -> dict[str, JsonValue]:
-        """Return the object that `--json` prints, with every key."""
-        return self.model_dump(mode="json")
 
 
 class InitResult(_Result):
@@ -81,6 +75,9 @@ class ReportedChange(_Result):
     )
     passes_under: tuple[str, ...] = Field(
         default=(), description="For a breaking change: profiles under which it is not breaking."
+    )
+    policy: PolicyEffect | None = Field(
+        default=None, description="What the project's change policy made of it, if anything."
     )
     message: str
     fingerprint: str
@@ -165,6 +162,8 @@ class DiffSummary(_Result):
     changes: int
     levels: dict[str, int]
     worst_level: str | None
+    cautions: int = Field(default=0, description="Changes that are allowed, with caution.")
+    ignored: int = Field(default=0, description="Changes that the project's policy ignores.")
     datasets: dict[str, int]
     sections: dict[str, dict[str, int]]
 
@@ -387,6 +386,7 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "search": SearchPage,
     "show": LumosDataset,
     "history": SchemaHistory,
+    "history-blame": BlameResult,
     "compare": ComparisonResult,
     "snapshot-create": SnapshotInfo,
     "snapshot-list": SnapshotListing,

@@ -12,6 +12,7 @@ from typing_extensions import override
 from lumos.core.errors import InvalidModelError
 from lumos.core.models.base import CanonicalModel, Name, Properties, UtcDatetime
 from lumos.core.models.frozen import FrozenDict
+from lumos.core.models.urn import Urn
 
 _SEMANTIC = re.compile(r"([0-9]+)\.([0-9]+)\.([0-9]+)\Z")
 
@@ -65,17 +66,17 @@ class DatasetVersion(CanonicalModel):
 
     version: VersionText = Field(validation_alias=AliasChoices("version", "schema_version"))
     timestamp: UtcDatetime
-    author: str | None = None
+    fields: tuple[str, ...] = Field(default=(), description="The columns of the first version.")
     change_type: Name | None = Field(
         default=None, description="COLUMN_ADDED, COLUMN_TYPE_CHANGED, …; none for the first."
     )
-    category: VersionCategory | None = None
     change_details: Properties = Field(default_factory=FrozenDict)
     backward_compatible: bool | None = None
     breaking_change_alert: AlertState | None = None
+    category: VersionCategory | None = None
+    author: str | None = None
     previous_version: VersionText | None = None
     cloud_version: str | None = None
-    fields: tuple[str, ...] = ()
 
     @property
     def schema_version(self) -> str:
@@ -93,5 +94,6 @@ class VersionMapping(CanonicalModel):
 class SchemaHistory(CanonicalModel):
     """All versions of one dataset, newest last."""
 
-    dataset: Name
+    dataset: Name = Field(description="The name of the dataset.")
+    urn: Urn | None = None
     schema_history: tuple[DatasetVersion, ...] = ()

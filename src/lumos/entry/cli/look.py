@@ -1,4 +1,4 @@
-"""`lumos search`, `show`, `history` and `compare`."""
+"""`lumos search` and `show`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from lumos.bootstrap import Application
 from lumos.entry.cli.dataset_text import dataset_lines, moment
-from lumos.entry.cli.output import AsJson, counted, print_changes, print_json, print_line
+from lumos.entry.cli.output import AsJson, counted, print_json, print_line
 
 if TYPE_CHECKING:
     from lumos.core.platform.interface import SearchHit
@@ -117,45 +117,3 @@ def show(context: typer.Context, dataset: Dataset, as_json: AsJson = False) -> N
         return
     for line in dataset_lines(found):
         print_line(line)
-
-
-def history(context: typer.Context, dataset: Dataset, as_json: AsJson = False) -> None:
-    """List the versions of a dataset, newest last.
-
-    Example: lumos history orders
-    """
-    application: Application = context.obj
-    found = application.catalog.history(dataset)
-    if as_json:
-        document = found.to_json()
-        print_json({"schema_history": [], **document})
-        return
-    print_line(found.dataset)
-    for version in found.schema_history:
-        kind = version.change_type or "FIRST"
-        mark = "  BREAKING" if version.backward_compatible is False else ""
-        author = f"  by {version.author}" if version.author else ""
-        print_line(
-            f"  {version.version:<9}{version.timestamp:%Y-%m-%d %H:%M}  {kind}{mark}{author}"
-        )
-
-
-def compare(
-    context: typer.Context,
-    dataset: Dataset,
-    v1: Annotated[str, typer.Argument(help="The older version, such as 1.0.0.")],
-    v2: Annotated[str, typer.Argument(help="The newer version.")],
-    as_json: AsJson = False,
-) -> None:
-    """Compare two versions of a dataset.
-
-    Example: lumos compare orders 1.0.0 2.0.0
-    """
-    application: Application = context.obj
-    result = application.catalog.compare(dataset, v1, second=v2)
-    if as_json:
-        print_json(result.as_json())
-    elif result.changes:
-        print_changes(result.changes)
-    else:
-        print_line("no change")
