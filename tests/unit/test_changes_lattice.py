@@ -5,7 +5,16 @@ from itertools import product
 
 import pytest
 
-from lumos.core.changes.lattice import DIGITS, WIDENINGS, accepted_by, widens
+from lumos.core.changes.lattice import (
+    DIGITS,
+    FORMATS,
+    LOSSY_PROMOTIONS,
+    WIDENINGS,
+    Promotion,
+    accepted_by,
+    widens,
+)
+from lumos.core.changes.profiles import PROFILES
 from lumos.core.models import FieldType, TypeName
 
 BITS = {f"{sign}INT{bits}": (sign, bits) for sign in ("", "U") for bits in (8, 16, 32, 64)}
@@ -56,5 +65,14 @@ def test_a_decimal_holds_whole_numbers_when_it_has_the_digits() -> None:
 
 def test_formats_are_named_for_the_steps_that_they_promote() -> None:
     small, large = FieldType(type=TypeName.INT32), FieldType(type=TypeName.INT64)
-    assert accepted_by(small, large) == ("avro", "delta", "iceberg")
+    assert accepted_by(small, large) == ("avro", "delta", "iceberg", "iceberg_v3")
     assert accepted_by(large, small) == ()
+
+
+@pytest.mark.parametrize("row", [*WIDENINGS, *LOSSY_PROMOTIONS])
+def test_only_known_formats_promote_types(row: Promotion) -> None:
+    assert set(row.accepted_by) <= set(FORMATS) <= set(PROFILES)
+
+
+def test_no_step_is_both_lossless_and_lossy() -> None:
+    assert not STEPS & {(row.old, row.new) for row in LOSSY_PROMOTIONS}

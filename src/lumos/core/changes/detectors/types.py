@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
+from lumos.core.changes.avro_resolution import resolves_type
 from lumos.core.changes.finding import Finding
 from lumos.core.changes.lattice import COARSEST_FIRST, NESTED, accepted_by, widens
 from lumos.core.changes.text import listed
 from lumos.core.models import FieldType, TypeName
+from lumos.core.models.dataset import contract_of_type
+from lumos.core.models.types import PARAMETERS
 
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+_TYPED = ("native_type", *sorted({name for names in PARAMETERS.values() for name in names}))
 _ZONES = frozenset({TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ})
 _TEXTS = frozenset({TypeName.STRING, TypeName.ENUM})
 
@@ -39,9 +47,32 @@ def leaf_findings(old: FieldType, new: FieldType, path: str) -> Iterator[Finding
         return
     rule = _rule_between(old, new) if old.type is not new.type else _rule_within(old, new)
     if rule:
-        formats = accepted_by(old, new) if rule == "type.widened" else ()
-        note = f" (promoted in place by {', '.join(formats)})" if formats else ""
-        yield Finding(rule, path, old=type_text(old), new=type_text(new), subject=note)
+        yield Finding(
+            rule,
+            path,
+            old=type_text(old),
+            new=type_text(new),
+            passes_in=_accepting_formats(old, new),
+            payload=_parameters(new),
+        )
+
+
+def contract_json(node: FieldType) -> dict[str, JsonValue]:
+    """Return all that the contract says of a field or a type."""
+    return contract_of_type(node.to_json())
+
+
+def _accepting_formats(old: FieldType, new: FieldType) -> tuple[str, ...]:
+    formats = {name for name in accepted_by(old, new) if name != "avro"}
+    return tuple(sorted({*formats, "avro"} if resolves_type(old, new) else formats))
+
+
+def _parameters(node: FieldType) -> JsonValue:
+    """Return the type with its parameters, unless its text says it all."""
+    if type_text(node) == node.type.value:
+        return None
+    contract = contract_json(node)
+    return {name: contract[name] for name in ("type", *_TYPED) if name in contract}
 
 
 def _rule_between(old: FieldType, new: FieldType) -> str:
@@ -135,14 +166,18 @@ _PARAMETER_RULES: Mapping[TypeName, Callable[[FieldType, FieldType], str | None]
 
 
 def _symbol_findings(old: FieldType, new: FieldType, path: str) -> Iterator[Finding]:
-    before, after = set(old.symbols), set(new.symbols)
+    before, after, payload = set(old.symbols), set(new.symbols), _parameters(new)
     lost = [symbol for symbol in old.symbols if symbol not in after]
     won = [symbol for symbol in new.symbols if symbol not in before]
     if lost:
-        yield Finding("enum.symbol.removed", path, old=[*lost], subject=listed(lost))
+        yield Finding(
+            "enum.symbol.removed", path, old=[*lost], subject=listed(lost), payload=payload
+        )
     if won:
-        yield Finding("enum.symbol.added", path, new=[*won], subject=listed(won))
+        yield Finding("enum.symbol.added", path, new=[*won], subject=listed(won), payload=payload)
     kept_before = [symbol for symbol in old.symbols if symbol in after]
     kept_after = [symbol for symbol in new.symbols if symbol in before]
     if kept_before != kept_after:
-        yield Finding("enum.reordered", path, old=[*kept_before], new=[*kept_after])
+        yield Finding(
+            "enum.reordered", path, old=[*kept_before], new=[*kept_after], payload=payload
+        )
