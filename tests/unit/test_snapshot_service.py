@@ -329,6 +329,11 @@ class TestDiff:
             "new",
             "caution",
             "widening",
+            "direction",
+            "possible_rename_of",
+            "rename_confidence",
+            "passes_under",
+            "policy",
             "message",
             "fingerprint",
         }

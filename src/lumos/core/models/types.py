@@ -17,7 +17,9 @@ from lumos.core.models.base import (
     NameSet,
     Properties,
 )
+from lumos.core.models.constraints import Check
 from lumos.core.models.frozen import FrozenDict
+from lumos.core.models.governance import Deprecation
 
 
 class TypeName(StrEnum):
@@ -87,7 +89,7 @@ PARAMETERS: dict[TypeName, tuple[str, ...]] = {
 DEEPEST_TYPE = 64
 """How deep types may be nested in each other."""
 
-_ALL_PARAMETERS = tuple(sorted({name for names in PARAMETERS.values() for name in names}))
+_ALL_PARAMETERS = frozenset(name for names in PARAMETERS.values() for name in names)
 _REQUIRED: dict[TypeName, tuple[str, ...]] = {
     TypeName.ARRAY: ("items",),
     TypeName.MAP: ("key", "value"),
@@ -125,14 +127,14 @@ class FieldType(CanonicalModel):
 
     @model_validator(mode="after")
     def _parameters_fit_the_type(self) -> Self:
-        allowed = PARAMETERS.get(self.type, ())
-        for name in _ALL_PARAMETERS:
-            if name not in allowed and getattr(self, name) not in (None, ()):
-                raise PydanticCustomError(
-                    "type_parameter",
-                    "{type} takes no {name}",
-                    {"type": self.type.value, "name": name},
-                )
+        if given := _ALL_PARAMETERS & self.model_fields_set:  # most columns have none
+            for name in sorted(given.difference(PARAMETERS.get(self.type, ()))):
+                if getattr(self, name) not in (None, ()):
+                    raise PydanticCustomError(
+                        "type_parameter",
+                        "{type} takes no {name}",
+                        {"type": self.type.value, "name": name},
+                    )
         for name in _REQUIRED.get(self.type, ()):
             if getattr(self, name) in (None, ()):
                 raise PydanticCustomError(
@@ -178,6 +180,7 @@ class Field(FieldType, _Named):  # in this order the name is written first
         default=None, description="The default as the source writes it, such as `now()` or `0`."
     )
     properties: Properties = ModelField(default_factory=FrozenDict)
+    deprecation: Deprecation | None = None
 
 
 def _refuse_duplicates(fields: tuple[Field, ...]) -> None:
@@ -225,6 +228,7 @@ class Schema(CanonicalModel):
     primary_key: tuple[Name, ...] = ()
     unique_keys: tuple[tuple[Name, ...], ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
+    checks: tuple[Check, ...] = ()
     positional: bool = ModelField(
         default=False,
         description="True where columns are found by position, as in a CSV without a header.",

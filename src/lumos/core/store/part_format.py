@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import orjson
@@ -26,6 +26,7 @@ PART_BYTES = 4 * 1024 * 1024
 
 MAX_BUCKETS = 65_536
 _LEVEL = 3
+_SHORTEST_STRIDE, _LONGEST_STRIDE = 1 << 12, 1 << 18
 _HASH_LENGTH = 64
 _URN_START = len(b'{"urn":"')
 _URN_TO_HASH = len(b'","contract_hash":"')
@@ -169,7 +170,7 @@ def split_bucket(lines: Iterable[bytes], section: str, *, buckets: int) -> dict[
 def encode_part(lines: Iterable[bytes]) -> EncodedPart:
     """Compress sorted lines into a part; the same lines always give the same bytes."""
     listed = list(lines)
-    plain = b"".join(line + b"\n" for line in listed)
+    plain = plain_of(listed)
     content = zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True).compress(plain)
     return EncodedPart(
         content=content,
@@ -179,11 +180,11 @@ def encode_part(lines: Iterable[bytes]) -> EncodedPart:
     )
 
 
-def decode_part(content: bytes, plain_bytes: int) -> list[bytes]:
-    """Return the lines of a part whose checksum was verified.
+def unpacked_part(content: bytes, plain_bytes: int) -> bytes:
+    """Return the plain text of a part whose checksum was verified: lines, each with its end.
 
     Raises:
-        ValueError: the content does not unpack to `plain_bytes` bytes.
+        ValueError: the content does not unpack to `plain_bytes` bytes of whole lines.
     """
     try:
         plain = zstandard.ZstdDecompressor().decompress(content, max_output_size=plain_bytes)
@@ -191,38 +192,66 @@ def decode_part(content: bytes, plain_bytes: int) -> list[bytes]:
         raise ValueError(str(error)) from None
     if len(plain) != plain_bytes:
         raise ValueError("the part unpacks to another size")
+    if plain and not plain.endswith(b"\n"):
+        raise ValueError("the last line of the part has no end")
+    return plain
+
+
+def decode_part(content: bytes, plain_bytes: int) -> list[bytes]:
+    """Return the lines of a part whose checksum was verified.
+
+    Raises:
+        ValueError: the content does not unpack to `plain_bytes` bytes of whole lines.
+    """
+    return lines_of(unpacked_part(content, plain_bytes))
+
+
+def lines_of(plain: bytes) -> list[bytes]:
+    """Return the lines of plain text, without their ends."""
     lines = plain.split(b"\n")
     lines.pop()  # what follows the last line's end
     return lines
 
 
-def merge_parts(
-    old: Sequence[bytes], new: Sequence[bytes]
-) -> Iterator[tuple[bytes | None, bytes | None]]:
+def plain_of(lines: Iterable[bytes]) -> bytes:
+    """Return lines as plain text."""
+    return b"".join(line + b"\n" for line in lines)
+
+
+def differing_lines(old: bytes, new: bytes) -> Iterator[tuple[bytes | None, bytes | None]]:
     """Yield the pairs of dataset lines that differ in URN or hash, in ascending order of URN.
 
-    Both inputs are sorted by URN. Lines with equal hashes are skipped unparsed.
+    Both are the plain text of lines sorted by URN. What is equal is skipped in long strides,
+    neither split into lines nor parsed; lines with equal hashes are skipped unparsed.
     """
-    left, right = iter(old), iter(new)
-    line, other = next(left, None), next(right, None)
-    while line is not None and other is not None:
-        if line == other:
-            line, other = next(left, None), next(right, None)
+    here = there = 0
+    stride = _SHORTEST_STRIDE
+    while here < len(old) and there < len(new):
+        equal = old[here : here + stride]
+        if equal == new[there : there + stride]:
+            here, there = here + len(equal), there + len(equal)
+            stride = min(stride * 4, _LONGEST_STRIDE)
             continue
+        if stride > _SHORTEST_STRIDE:
+            stride //= 4
+            continue
+        # The strides behind were equal, so both stand at the same place of equal lines.
+        back = here - (old.rfind(b"\n", 0, here) + 1)
+        here, there = here - back, there - back
+        end, other_end = old.index(b"\n", here), new.index(b"\n", there)
+        line, other = old[here:end], new[there:other_end]
         urn, other_urn = urn_of(line), urn_of(other)
-        if urn == other_urn:
-            if hash_of(line) != hash_of(other):
-                yield line, other
-            line, other = next(left, None), next(right, None)
+        if urn == other_urn and line != other and hash_of(line) != hash_of(other):
+            yield line, other
         elif urn < other_urn:
             yield line, None
-            line = next(left, None)
-        else:
+        elif urn > other_urn:
             yield None, other
-            other = next(right, None)
-    while line is not None:
+        if urn <= other_urn:
+            here = end + 1
+        if urn >= other_urn:
+            there = other_end + 1
+    for line in lines_of(old[here:]):
         yield line, None
-        line = next(left, None)
-    while other is not None:
+    for other in lines_of(new[there:]):
         yield None, other
-        other = next(right, None)

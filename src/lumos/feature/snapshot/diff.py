@@ -1,31 +1,39 @@
-"""Comparing two snapshots: only what differs is parsed."""
+"""Comparing two snapshots: only what differs is parsed, and what was found may exceed memory."""
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
-from enum import StrEnum
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import takewhile
+from pathlib import Path
 
+import orjson
 from pydantic import Field, JsonValue
 
-from lumos.core.models import Change, ChangeLevel, DatasetLineage, LumosDataset, Urn, with_parts
+from lumos.core.models import Change, ChangeLevel, Urn
 from lumos.core.models.base import CanonicalModel, Count
-from lumos.core.store.part_format import SECTIONS, dataset_of, key_of_line, merge_parts, urn_of
-from lumos.feature.snapshot.bucket_work import LOCAL, BucketEngine, BucketWork, Codec
-from lumos.feature.snapshot.pairs import PAIRS, BucketPair, aligned_buckets
+from lumos.core.store.line_sorter import LineSorter
+from lumos.core.store.part_format import SECTIONS
+from lumos.core.store.snapshot_files import DurableFiles, storing
+from lumos.feature.snapshot.bucket_work import LOCAL, BucketEngine
+from lumos.feature.snapshot.pair_diff import (
+    DatasetDifference,
+    DiffDatasets,
+    Fate,
+    ItemDifferences,
+    diff_work,
+)
+from lumos.feature.snapshot.pairs import BucketPair, aligned_buckets
 from lumos.feature.snapshot.source import SnapshotSource, in_parts
 
-DiffDatasets = Callable[[LumosDataset | None, LumosDataset | None], tuple[Change, ...]]
+Json = dict[str, JsonValue]
+HELD_BYTES = 16 * 1024 * 1024
+"""How much of what was found is held in memory; what is more waits in temporary files."""
 
-
-class Fate(StrEnum):
-    """What happened to a dataset that differs."""
-
-    ADDED = "added"
-    REMOVED = "removed"
-    CHANGED = "changed"
-    UNOBSERVED = "unobserved"
+_CHANGES = 0
+_RANKS = {Fate.ADDED: 1, Fate.REMOVED: 2, Fate.CHANGED: 3, Fate.UNOBSERVED: 4}
 
 
 class SectionDiff(CanonicalModel):
@@ -39,17 +47,30 @@ class SectionDiff(CanonicalModel):
     unobserved: Count = 0
 
 
-class SnapshotDiff(CanonicalModel):
-    """What changed from one snapshot to another."""
+class DiffTotals(CanonicalModel):
+    """A diff in numbers; changes that a policy ignores are counted apart and weigh nothing."""
 
-    old: str
-    new: str
-    changes: tuple[Change, ...] = ()
-    added: tuple[Urn, ...] = ()
-    removed: tuple[Urn, ...] = ()
-    changed: tuple[Urn, ...] = ()
-    unobserved: tuple[Urn, ...] = ()
+    levels: dict[ChangeLevel, Count] = Field(default_factory=dict)
+    cautions: Count = Field(default=0, description="Changes that are allowed, with caution.")
+    ignored: Count = Field(default=0, description="Changes that the project's policy ignores.")
     sections: dict[str, SectionDiff] = Field(default_factory=dict)
+
+    @property
+    def changes(self) -> int:
+        return sum(self.levels.values())
+
+    @property
+    def worst_level(self) -> ChangeLevel | None:
+        found = [level for level, count in self.levels.items() if count]
+        return max(found, key=lambda level: level.rank) if found else None
+
+    @property
+    def datasets(self) -> SectionDiff:
+        return self.sections.get("datasets", SectionDiff())
+
+    @property
+    def other_sections(self) -> dict[str, SectionDiff]:
+        return {name: each for name, each in self.sections.items() if name != "datasets"}
 
     @property
     def is_empty(self) -> bool:
@@ -59,75 +80,129 @@ class SnapshotDiff(CanonicalModel):
             for section in self.sections.values()
         )
 
+    def as_json(self) -> Json:
+        """Return the `summary` that `lumos diff --json` prints."""
+        datasets = self.datasets
+        unchanged = datasets.new - datasets.added - datasets.changed
+        return {
+            "changes": self.changes,
+            "levels": {level.value: self.levels.get(level, 0) for level in ChangeLevel},
+            "worst_level": self.worst_level.value if self.worst_level else None,
+            "cautions": self.cautions,
+            "ignored": self.ignored,
+            "datasets": {**datasets.model_dump(), "unchanged": unchanged},
+            "sections": {name: each.model_dump() for name, each in self.other_sections.items()},
+        }
+
+
+class StreamedDiff:
+    """What changed from one snapshot to another, told in order of URN without holding it all."""
+
+    def __init__(self, old: str, new: str, *, totals: DiffTotals, found: LineSorter) -> None:
+        self.old = old
+        self.new = new
+        self.totals = totals
+        self._found = found
+
+    def changes(self) -> Iterator[Json]:
+        """Yield the changes as JSON objects with fingerprints, by URN, path and rule."""
+        for line in takewhile(lambda each: each.rank == _CHANGES, self._found):
+            yield from orjson.loads(line.line)
+
+    def urns(self) -> Iterator[tuple[Fate, Urn]]:
+        """Yield what happened to which dataset: those added, removed, changed, unobserved."""
+        fates = {rank: fate for fate, rank in _RANKS.items()}
+        for line in self._found:
+            if line.rank != _CHANGES:
+                yield fates[line.rank], Urn(line.key.decode())
+
+
+class SnapshotDiff(CanonicalModel):
+    """What changed from one snapshot to another, held in memory."""
+
+    old: str
+    new: str
+    totals: DiffTotals = DiffTotals()
+    changes: tuple[Change, ...] = ()
+    added: tuple[Urn, ...] = ()
+    removed: tuple[Urn, ...] = ()
+    changed: tuple[Urn, ...] = ()
+    unobserved: tuple[Urn, ...] = ()
+
+    @property
+    def sections(self) -> dict[str, SectionDiff]:
+        return self.totals.sections
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the snapshots agree in all that was observed by both."""
+        return self.totals.is_empty
+
     @property
     def counts_by_level(self) -> dict[ChangeLevel, int]:
-        counted = Counter(change.level for change in self.changes)
-        return {level: counted[level] for level in ChangeLevel}
+        return {level: self.totals.levels.get(level, 0) for level in ChangeLevel}
 
     @property
     def worst_level(self) -> ChangeLevel | None:
-        levels = {change.level for change in self.changes}
-        return max(levels, key=lambda level: level.rank) if levels else None
+        return self.totals.worst_level
 
-    def as_json(self) -> dict[str, JsonValue]:
+    def as_json(self) -> Json:
         """Return the object that `lumos diff --json` prints."""
-        datasets = self.sections.get("datasets", SectionDiff())
-        unchanged = datasets.new - len(self.added) - len(self.changed)
         return {
             "source": self.old,
             "target": self.new,
             "changes": [change_as_json(change) for change in self.changes],
-            "added": [*self.added],
-            "removed": [*self.removed],
-            "changed": [*self.changed],
-            "unobserved": [*self.unobserved],
-            "summary": {
-                "changes": len(self.changes),
-                "levels": {level.value: count for level, count in self.counts_by_level.items()},
-                "worst_level": self.worst_level.value if self.worst_level else None,
-                "datasets": {**datasets.model_dump(), "unchanged": unchanged},
-                "sections": {
-                    name: section.model_dump()
-                    for name, section in self.sections.items()
-                    if name != "datasets"
-                },
-            },
+            **{fate.value: [*getattr(self, fate.value)] for fate in Fate},
+            "summary": self.totals.as_json(),
         }
 
 
-def change_as_json(change: Change) -> dict[str, JsonValue]:
-    """Return a change with every field, also the empty ones, and its fingerprint."""
-    return {**change.model_dump(mode="json"), "fingerprint": change.fingerprint}
+def change_as_json(change: Change) -> Json:
+    """Return a change as commands print it: every field, also an empty one, and its fingerprint.
 
-
-class DatasetDifference(CanonicalModel):
-    """What happened to one dataset; without a fate it is as it was to those who use it."""
-
-    urn: Urn
-    fate: Fate | None = None
-    changes: tuple[Change, ...] = ()
-
-
-class ItemDifferences(CanonicalModel):
-    """How many items of a section differ in some buckets."""
-
-    section: str
-    added: Count = 0
-    removed: Count = 0
-    changed: Count = 0
-
-
-def diff_work(
-    diff_datasets: DiffDatasets, *, new_is_complete: bool
-) -> BucketWork[BucketPair, DatasetDifference | ItemDifferences]:
-    """Return the comparison of one pair of buckets, as every engine carries it out."""
-    kernel = partial(diff_pair, diff_datasets=diff_datasets, new_is_complete=new_is_complete)
-    return BucketWork(kernel, PAIRS, Codec(_encoded, _decoded))
+    What applying the change would need is left out.
+    """
+    told = change.model_dump(mode="json", exclude={"payload"})
+    return {**told, "fingerprint": change.fingerprint}
 
 
 def diff_tasks(old: SnapshotSource, new: SnapshotSource) -> list[BucketPair]:
-    """Return the pairs of buckets, of all sections, that have to be compared."""
+    """Return the pairs of buckets, of all sections, that have to be compared.
+
+    Parts of which both manifests name the same checksum are not among them: they are equal
+    without being read, and `lumos snapshot verify` says whether they are whole.
+    """
     return [pair for section in SECTIONS for pair in aligned_buckets(old, new, section=section)]
+
+
+@contextmanager
+def streamed_diff(
+    old: SnapshotSource,
+    new: SnapshotSource,
+    *,
+    diff_datasets: DiffDatasets,
+    engine: BucketEngine = LOCAL,
+    held_bytes: int = HELD_BYTES,
+) -> Iterator[StreamedDiff]:
+    """Compare two snapshots of any form; all is compared before the first change is told.
+
+    Datasets that an incomplete new snapshot lacks may still exist: they are listed as unobserved,
+    not as removed. Neither is lineage removed that it lacks. However much changed, no more than
+    `held_bytes` of it are held in memory; what is more waits in temporary files.
+
+    Raises:
+        CorruptSnapshotError: a stored snapshot is damaged.
+        StorageFullError: there is no room for temporary files.
+    """
+    folder = Path(tempfile.gettempdir())
+    work = diff_work(diff_datasets, new_is_complete=new.header.complete)
+    with LineSorter(folder, files=DurableFiles(), memory_bytes=held_bytes) as found:
+        gathered = _Gathered(found)
+        with in_parts(old, engine) as older, in_parts(new, engine) as newer:
+            for each in engine.run(work, diff_tasks(older, newer)):
+                with storing(folder):
+                    gathered.add(each)
+        yield StreamedDiff(old.name, new.name, totals=gathered.totals(old, new), found=found)
 
 
 def diff_snapshots(
@@ -137,127 +212,81 @@ def diff_snapshots(
     diff_datasets: DiffDatasets,
     engine: BucketEngine = LOCAL,
 ) -> SnapshotDiff:
-    """Compare two snapshots of any form.
+    """Compare two snapshots of any form, as `streamed_diff` does, and hold all that changed.
 
-    Datasets that an incomplete new snapshot lacks may still exist: they are listed as unobserved,
-    not as removed. Neither is lineage removed that it lacks.
+    The changes are told as commands print them, without what applying them would need.
 
     Raises:
         CorruptSnapshotError: a stored snapshot is damaged.
     """
-    gathered = _Gathered()
-    work = diff_work(diff_datasets, new_is_complete=new.header.complete)
-    with in_parts(old, engine) as older, in_parts(new, engine) as newer:
-        for found in engine.run(work, diff_tasks(older, newer)):
-            gathered.add(found)
-    urns = {fate: tuple(sorted(gathered.urns[fate])) for fate in Fate}
-    sections = {
-        name: _section(old, new, section=name, counts=gathered.items[name]) for name in SECTIONS[1:]
-    }
-    return SnapshotDiff(
-        old=old.name,
-        new=new.name,
-        changes=tuple(
-            sorted(gathered.changes, key=lambda each: (each.dataset, each.path, each.rule))
-        ),
-        added=urns[Fate.ADDED],
-        removed=urns[Fate.REMOVED],
-        changed=urns[Fate.CHANGED],
-        unobserved=urns[Fate.UNOBSERVED],
-        sections={
-            "datasets": SectionDiff(
-                old=old.statistics.datasets,
-                new=new.statistics.datasets,
-                **{fate.value: len(urns[fate]) for fate in Fate},
-            ),
-            **{name: section for name, section in sections.items() if section != SectionDiff()},
-        },
-    )
+    urns: dict[Fate, list[Urn]] = {fate: [] for fate in Fate}
+    with streamed_diff(old, new, diff_datasets=diff_datasets, engine=engine) as found:
+        changes = tuple(_change_of(change) for change in found.changes())
+        for fate, urn in found.urns():
+            urns[fate].append(urn)
+        return SnapshotDiff(
+            old=found.old,
+            new=found.new,
+            totals=found.totals,
+            changes=changes,
+            **{fate.value: tuple(urns[fate]) for fate in Fate},
+        )
 
 
-def diff_pair(
-    pair: BucketPair, *, diff_datasets: DiffDatasets, new_is_complete: bool
-) -> Iterator[DatasetDifference | ItemDifferences]:
-    """Compare the buckets of a pair; only what differs is parsed.
-
-    Raises:
-        CorruptSnapshotError: a part is damaged.
-    """
-    for old_lines, new_lines in pair.lines():
-        if pair.section != "datasets":
-            yield _diff_items(pair.section, old_lines, new_lines=new_lines)
-            continue
-        for old_line, new_line in merge_parts(old_lines, new_lines):
-            if new_line is None and old_line is not None and not new_is_complete:
-                urn = Urn(urn_of(old_line).decode())
-                yield DatasetDifference(urn=urn, fate=Fate.UNOBSERVED)
-                continue
-            old = dataset_of(old_line) if old_line is not None else None
-            new = dataset_of(new_line) if new_line is not None else None
-            if old and new and not new_is_complete:
-                new = _with_unobserved_lineage(old, new)
-            yield _difference(old, new, diff_datasets=diff_datasets)
-
-
-def _difference(
-    old: LumosDataset | None, new: LumosDataset | None, *, diff_datasets: DiffDatasets
-) -> DatasetDifference:
-    changes = diff_datasets(old, new)
-    if new is None:
-        fate: Fate | None = Fate.REMOVED
-    elif old is None:
-        fate = Fate.ADDED
-    else:
-        # Without changes the stored hashes may only be of another formula; it costs to know.
-        differs = changes or old.contract_hash != new.contract_hash
-        fate = Fate.CHANGED if differs else None
-    return DatasetDifference(urn=_either(old, new).urn, fate=fate, changes=changes)
-
-
-def _either(old: LumosDataset | None, new: LumosDataset | None) -> LumosDataset:
-    dataset = new or old
-    if dataset is None:
-        raise ValueError("a pair has at least one side")
-    return dataset
-
-
-def _diff_items(section: str, old_lines: list[bytes], *, new_lines: list[bytes]) -> ItemDifferences:
-    before, after = set(old_lines), set(new_lines)
-    gone = {key_of_line(section, line) for line in before - after}
-    come = {key_of_line(section, line) for line in after - before}
-    return ItemDifferences(
-        section=section,
-        added=len(come - gone),
-        removed=len(gone - come),
-        changed=len(gone & come),
-    )
+def _change_of(document: Json) -> Change:
+    return Change.from_json({name: document[name] for name in document if name != "fingerprint"})
 
 
 class _Gathered:
     """What the pairs of buckets gave, put together."""
 
-    def __init__(self) -> None:
-        self.changes: list[Change] = []
-        self.urns: dict[Fate, list[Urn]] = {fate: [] for fate in Fate}
-        self.items: dict[str, Counter[str]] = {name: Counter() for name in SECTIONS}
+    def __init__(self, found: LineSorter) -> None:
+        self._found = found
+        self._levels: Counter[ChangeLevel] = Counter()
+        self._cautions = 0
+        self._ignored = 0
+        self._fates: Counter[str] = Counter()
+        self._items: dict[str, Counter[str]] = {name: Counter() for name in SECTIONS}
 
     def add(self, found: DatasetDifference | ItemDifferences) -> None:
         if isinstance(found, ItemDifferences):
             counts = {"added": found.added, "removed": found.removed, "changed": found.changed}
-            self.items[found.section].update(counts)
+            self._items[found.section].update(counts)
             return
-        self.changes.extend(found.changes)
+        key = found.urn.encode()
+        for change in found.changes:
+            self._count(change)
+        if found.changes:
+            ordered = sorted(found.changes, key=lambda each: (each.path, each.rule))
+            line = orjson.dumps([change_as_json(change) for change in ordered])
+            self._found.add(_CHANGES, key, line=line)
         if found.fate is not None:
-            self.urns[found.fate].append(found.urn)
+            self._fates[found.fate.value] += 1
+            self._found.add(_RANKS[found.fate], key, line=b"")
 
+    def totals(self, old: SnapshotSource, new: SnapshotSource) -> DiffTotals:
+        sections = {
+            name: _section(old, new, section=name, counts=self._items[name])
+            for name in SECTIONS[1:]
+        }
+        datasets = SectionDiff(
+            old=old.statistics.datasets, new=new.statistics.datasets, **self._fates
+        )
+        return DiffTotals(
+            levels={level: self._levels[level] for level in ChangeLevel},
+            cautions=self._cautions,
+            ignored=self._ignored,
+            sections={
+                "datasets": datasets,
+                **{name: section for name, section in sections.items() if section != SectionDiff()},
+            },
+        )
 
-def _with_unobserved_lineage(old: LumosDataset, new: LumosDataset) -> LumosDataset:
-    """Keep the neighbours that were not seen again: not to be seen is not to be gone."""
-    lineage = DatasetLineage(
-        upstream=(*old.lineage.upstream, *new.lineage.upstream),
-        downstream=(*old.lineage.downstream, *new.lineage.downstream),
-    )
-    return new if lineage == new.lineage else with_parts(new, lineage=lineage)
+    def _count(self, change: Change) -> None:
+        self._levels[change.level] += 1
+        ignored = change.policy is not None and change.policy.ignored
+        self._ignored += ignored
+        self._cautions += change.caution and not ignored
 
 
 def _section(
@@ -272,13 +301,3 @@ def _section(
         removed=counts["removed"] if complete else 0,
         unobserved=0 if complete else counts["removed"],
     )
-
-
-def _encoded(found: DatasetDifference | ItemDifferences) -> bytes:
-    mark = b"d" if isinstance(found, DatasetDifference) else b"i"
-    return mark + found.model_dump_json().encode()
-
-
-def _decoded(content: bytes) -> DatasetDifference | ItemDifferences:
-    kind = DatasetDifference if content[:1] == b"d" else ItemDifferences
-    return kind.model_validate_json(content[1:])

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import orjson
 
-from lumos.core.store.part_format import split_bucket
+from lumos.core.store.part_format import lines_of, plain_of, split_bucket
 from lumos.core.store.snapshot_parts import StoredPart
 from lumos.feature.snapshot.bucket_work import Codec
+from lumos.feature.snapshot.source import HeldBucket, LoadedSource
 
 if TYPE_CHECKING:
+    from lumos.core.models import LumosDataset
     from lumos.feature.snapshot.source import Bucket, SnapshotSource
 
 
@@ -37,17 +39,36 @@ class BucketPair:
         Raises:
             CorruptSnapshotError: a part is damaged.
         """
+        for old, new in self.plain():
+            yield lines_of(old), lines_of(new)
+
+    def plain(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the lines of both sides as one text each, at most one bucket at a time.
+
+        Raises:
+            CorruptSnapshotError: a part is damaged.
+        """
         if len(self.old) == len(self.new):
             for old, new in zip(self.old, self.new, strict=True):
-                yield _lines(old), _lines(new)
+                yield _plain(old), _plain(new)
             return
         swapped = len(self.old) > len(self.new)
         (coarse,), fine = (self.new, self.old) if swapped else (self.old, self.new)
-        spread = split_bucket(_lines(coarse), self.section, buckets=self.buckets)
+        spread = split_bucket(lines_of(_plain(coarse)), self.section, buckets=self.buckets)
         step = self.buckets // len(fine)
         for place, bucket in enumerate(fine):
-            part, whole = spread.get(self.first + place * step, []), _lines(bucket)
+            part = plain_of(spread.get(self.first + place * step, []))
+            whole = _plain(bucket)
             yield (whole, part) if swapped else (part, whole)
+
+    def held(self) -> tuple[Sequence[LumosDataset], Sequence[LumosDataset]] | None:
+        """Return the datasets of both sides, sorted by URN, where both are in memory already."""
+        sides = [[_held_datasets(bucket) for bucket in side] for side in (self.old, self.new)]
+        match sides:
+            case [[old], [new]] if old is not None and new is not None:
+                return old, new
+            case _:
+                return None
 
     def plain_bytes(self) -> int:
         """Return how much has to be read, as far as that is known beforehand."""
@@ -75,8 +96,16 @@ def aligned_buckets(
         yield BucketPair(section, first, max(counts), *sides)
 
 
-def _lines(bucket: Bucket | None) -> list[bytes]:
-    return bucket.lines() if bucket else []
+def _plain(bucket: Bucket | None) -> bytes:
+    if isinstance(bucket, StoredPart):
+        return bucket.plain()
+    return plain_of(bucket.lines()) if bucket else b""
+
+
+def _held_datasets(bucket: Bucket | None) -> Sequence[LumosDataset] | None:
+    if isinstance(bucket, HeldBucket) and isinstance(bucket.source, LoadedSource):
+        return bucket.source.load().datasets
+    return None
 
 
 def _encoded(pair: BucketPair) -> bytes:

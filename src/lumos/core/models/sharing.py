@@ -1,0 +1,62 @@
+"""Building a dataset beside an earlier state of it: what is spelt alike is built only once.
+
+Two states of a dataset mostly differ in little. The parts that they share are then the same
+objects, so that whoever compares them may skip a part that is the very same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import orjson
+from pydantic import JsonValue
+
+from lumos.core.models.dataset import LumosDataset
+
+Json = dict[str, JsonValue]
+
+
+class Known(NamedTuple):
+    """A dataset and the JSON object that it was built from."""
+
+    document: Json
+    dataset: LumosDataset
+
+
+def built_beside(document: Json, known: Known) -> LumosDataset:
+    """Build a dataset from parsed JSON, taking over from a known one what is spelt alike.
+
+    The result equals that of `LumosDataset.from_json`.
+
+    Raises:
+        InvalidModelError: the document is no dataset; no value of it is echoed.
+    """
+    shared: dict[str, object] = {**document}
+    for name, value in document.items():
+        before = known.document.get(name)
+        if isinstance(value, dict) and name in LumosDataset.model_fields:
+            if _alike(value, before):
+                shared[name] = getattr(known.dataset, name)
+            elif name == "schema" and isinstance(before, dict):
+                shared[name] = {**value, "fields": _shared_fields(value, before, known.dataset)}
+    return LumosDataset.from_json(shared)
+
+
+def _shared_fields(schema: Json, before: Json, dataset: LumosDataset) -> object:
+    fields, fields_before = schema.get("fields", ()), before.get("fields")
+    if not isinstance(fields, list) or not isinstance(fields_before, list):
+        return fields
+    built = {
+        _spelt(document): field
+        for document, field in zip(fields_before, dataset.schema.fields, strict=True)
+    }
+    return [built.get(_spelt(field), field) for field in fields]
+
+
+def _alike(value: JsonValue, other: JsonValue) -> bool:
+    """Tell whether two values are the same JSON; in Python 1 equals True."""
+    return value == other and _spelt(value) == _spelt(other)
+
+
+def _spelt(value: JsonValue) -> bytes:
+    return orjson.dumps(value)

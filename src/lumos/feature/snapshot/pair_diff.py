@@ -1,0 +1,157 @@
+"""Comparing one pair of buckets: what any engine does, and how what was found travels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from functools import partial
+from typing import NamedTuple
+
+import orjson
+
+from lumos.core.models import Change, DatasetLineage, LumosDataset, Urn, with_parts
+from lumos.core.models.sharing import Known, built_beside
+from lumos.core.store.part_format import (
+    dataset_json_of,
+    dataset_of,
+    differing_lines,
+    item_of,
+    key_of_line,
+    urn_of,
+)
+from lumos.feature.snapshot.bucket_work import BucketWork, Codec
+from lumos.feature.snapshot.pairs import PAIRS, BucketPair
+
+DiffDatasets = Callable[[LumosDataset | None, LumosDataset | None], tuple[Change, ...]]
+Sides = tuple[Urn, LumosDataset | None, LumosDataset | None]
+
+
+class Fate(StrEnum):
+    """What happened to a dataset that differs."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+    UNOBSERVED = "unobserved"
+
+
+class DatasetDifference(NamedTuple):
+    """What happened to one dataset; without a fate it is as it was to those who use it."""
+
+    urn: Urn
+    fate: Fate | None = None
+    changes: tuple[Change, ...] = ()
+
+
+class ItemDifferences(NamedTuple):
+    """How many items of a section differ in some buckets."""
+
+    section: str
+    added: int = 0
+    removed: int = 0
+    changed: int = 0
+
+
+def diff_work(
+    diff_datasets: DiffDatasets, *, new_is_complete: bool
+) -> BucketWork[BucketPair, DatasetDifference | ItemDifferences]:
+    """Return the comparison of one pair of buckets, as every engine carries it out."""
+    kernel = partial(diff_pair, diff_datasets=diff_datasets, new_is_complete=new_is_complete)
+    return BucketWork(kernel, PAIRS, Codec(_encoded, _decoded))
+
+
+def diff_pair(
+    pair: BucketPair, *, diff_datasets: DiffDatasets, new_is_complete: bool
+) -> Iterator[DatasetDifference | ItemDifferences]:
+    """Compare the buckets of a pair; only what differs is parsed.
+
+    Raises:
+        CorruptSnapshotError: a part is damaged.
+    """
+    if pair.section != "datasets":
+        for old_lines, new_lines in pair.lines():
+            yield _diff_items(pair.section, old_lines, new_lines=new_lines)
+        return
+    held = pair.held()
+    sides = _held_sides(*held) if held else _stored_sides(pair, missing=new_is_complete)
+    for urn, old, new in sides:
+        if new is None and not new_is_complete:
+            yield DatasetDifference(urn, Fate.UNOBSERVED)
+            continue
+        if old and new and not new_is_complete:
+            new = _with_unobserved_lineage(old, new)  # noqa: PLW2901 - what is compared
+        yield _difference(urn, old, new=new, diff_datasets=diff_datasets)
+
+
+def _stored_sides(pair: BucketPair, *, missing: bool) -> Iterator[Sides]:
+    """Yield the datasets whose lines differ; those that only the old side has if `missing`."""
+    for old, new in pair.plain():
+        for old_line, new_line in differing_lines(old, new):
+            urn = Urn(urn_of(new_line or old_line or b"").decode())
+            if old_line is None or (new_line is None and not missing):
+                yield urn, None, dataset_of(new_line) if new_line else None
+                continue
+            document = item_of(dataset_json_of(old_line))
+            known = Known(document, LumosDataset.from_json(document))
+            after = built_beside(item_of(dataset_json_of(new_line)), known) if new_line else None
+            yield urn, known.dataset, after
+
+
+def _held_sides(old: Sequence[LumosDataset], new: Sequence[LumosDataset]) -> Iterator[Sides]:
+    """Yield the datasets that differ, of two sequences sorted by URN."""
+    left, right = iter(old), iter(new)
+    before, after = next(left, None), next(right, None)
+    while before is not None or after is not None:
+        if before is not None and (after is None or before.urn < after.urn):
+            yield before.urn, before, None
+            before = next(left, None)
+        elif after is not None and (before is None or after.urn < before.urn):
+            yield after.urn, None, after
+            after = next(right, None)
+        elif before is not None:
+            if before is not after and before != after:
+                yield before.urn, before, after
+            before, after = next(left, None), next(right, None)
+
+
+def _difference(
+    urn: Urn, old: LumosDataset | None, *, new: LumosDataset | None, diff_datasets: DiffDatasets
+) -> DatasetDifference:
+    changes = diff_datasets(old, new)
+    if old is None or new is None:
+        return DatasetDifference(urn, Fate.ADDED if old is None else Fate.REMOVED, changes)
+    # Without changes the stored hashes may only be of another formula; it costs to know.
+    differs = changes or old.contract_hash != new.contract_hash
+    return DatasetDifference(urn, Fate.CHANGED if differs else None, changes)
+
+
+def _with_unobserved_lineage(old: LumosDataset, new: LumosDataset) -> LumosDataset:
+    """Keep the neighbours that were not seen again: not to be seen is not to be gone."""
+    lineage = DatasetLineage(
+        upstream=(*old.lineage.upstream, *new.lineage.upstream),
+        downstream=(*old.lineage.downstream, *new.lineage.downstream),
+    )
+    return new if lineage == new.lineage else with_parts(new, lineage=lineage)
+
+
+def _diff_items(section: str, old_lines: list[bytes], *, new_lines: list[bytes]) -> ItemDifferences:
+    before, after = set(old_lines), set(new_lines)
+    gone = {key_of_line(section, line) for line in before - after}
+    come = {key_of_line(section, line) for line in after - before}
+    return ItemDifferences(section, len(come - gone), len(gone - come), len(gone & come))
+
+
+def _encoded(found: DatasetDifference | ItemDifferences) -> bytes:
+    if isinstance(found, ItemDifferences):
+        return b"i" + orjson.dumps(tuple(found))
+    changes = [change.model_dump(mode="json") for change in found.changes]
+    return b"d" + orjson.dumps((str(found.urn), found.fate, changes))
+
+
+def _decoded(content: bytes) -> DatasetDifference | ItemDifferences:
+    values = orjson.loads(content[1:])
+    if content[:1] == b"i":
+        return ItemDifferences(*values)
+    urn, fate, changes = values
+    found = tuple(Change.model_validate(change) for change in changes)
+    return DatasetDifference(Urn(urn), Fate(fate) if fate else None, found)
