@@ -350,3 +350,22 @@ def test_a_block_that_does_not_end_where_it_says_is_reported() -> None:
 
 def test_the_same_schema_is_built_once() -> None:
     assert facts_of(many(1)).schema is facts_of(many(2)).schema
+
+
+@pytest.mark.parametrize(
+    ("default", "told"),
+    [
+        (None, "null"),
+        ("DE", '"DE"'),
+        ("", '""'),
+        (0, "0"),
+        (2**70, str(2**70)),
+        ([], "[]"),
+        ({"b": 1, "a": "é"}, '{"a": "é", "b": 1}'),
+        ("\ud800", '"?"'),
+    ],
+)
+def test_a_default_is_told_as_the_schema_spells_it(default: object, told: str) -> None:
+    fields = [{"name": "c", "type": "string", "default": default}, {"name": "d", "type": "int"}]
+    schema, _, _ = canonical_avro_schema(record(*fields))
+    assert [field.default for field in schema.fields] == [told, None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Final
 
@@ -40,6 +41,7 @@ _LOGICAL: Final[dict[tuple[str, str], TypeParts]] = {
     ("fixed", "duration"): {"type": TypeName.DURATION},
     ("bytes", "big-decimal"): {"type": TypeName.DECIMAL},
 }
+_LONGEST_DEFAULT: Final = 10_000
 _SIZES: Final = {"uuid": 16, "duration": 12}
 """How long a fixed type must be for its logical type to hold."""
 
@@ -212,6 +214,7 @@ class _Mapping:
             name=name,
             nullable=nullable,
             description=_doc(member),
+            default=_default(member),
             properties=properties,
             **parts,
         )
@@ -269,6 +272,18 @@ def _fixed_parts(node: Mapping[str, object], full: str, path: str) -> TypeParts:
 
 def _full_name(name: str, namespace: str) -> str:
     return name if "." in name or not namespace else f"{namespace}.{name}"
+
+
+def _default(member: Mapping[str, object]) -> str | None:
+    """Return the value that readers take where none was written, as the schema spells it."""
+    if "default" not in member:
+        return None
+    try:
+        text = json.dumps(member["default"], ensure_ascii=False, sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return "…"  # that there is one decides whether old data can be read
+    # JSON can hold halves of characters, and text cannot.
+    return text[:_LONGEST_DEFAULT].encode("utf-8", "replace").decode()
 
 
 def _doc(node: Mapping[str, object]) -> str | None:
