@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -16,6 +17,8 @@ Json = dict[str, JsonValue]
 # What is empty is left out, so a snapshot without datasets is known by its version alone.
 _MARKS = frozenset({"datasets", "snapshot_schema_version"})
 _LARGEST_TOLD = 1_000_000
+DOCUMENT_CHECKSUM = "document_sha256"
+"""The last key of a document that Lumos wrote: the SHA-256 of all bytes before its value."""
 
 
 def load_snapshot(document: object) -> Snapshot:
@@ -30,6 +33,23 @@ def load_snapshot(document: object) -> Snapshot:
 
 def migrated(document: object) -> Json:
     """Return the document brought to the current schema version, step by step."""
+    version = require_readable(document)
+    current: Json = {**cast("Json", document)}
+    current.pop(DOCUMENT_CHECKSUM, None)  # checked where the bytes are known
+    for step in range(version, SNAPSHOT_SCHEMA_VERSION):
+        current = MIGRATIONS[step](current)
+    # Edges are the truth, but where a document written by hand lists none at all, nothing
+    # contradicts the neighbours that its datasets name.
+    return current if "lineage_edges" in current else _with_listed_lineage(current)
+
+
+def require_readable(document: object) -> int:
+    """Return the schema version of a document, of which the head is enough.
+
+    Raises:
+        InvalidModelError: the document is no snapshot.
+        UnsupportedSnapshotVersionError: a newer Lumos wrote it.
+    """
     if not isinstance(document, dict) or not _MARKS.intersection(document):
         raise InvalidModelError(
             "not a Lumos snapshot: there is no 'datasets' list",
@@ -45,11 +65,7 @@ def migrated(document: object) -> Json:
             f"{SNAPSHOT_SCHEMA_VERSION}",
             hint="upgrade Lumos: pip install --upgrade lumos",
         )
-    for step in range(version, SNAPSHOT_SCHEMA_VERSION):
-        document = MIGRATIONS[step](document)
-    # Edges are the truth, but where a document written by hand lists none at all, nothing
-    # contradicts the neighbours that its datasets name.
-    return document if "lineage_edges" in document else _with_listed_lineage(document)
+    return version
 
 
 def _from_0(document: Json) -> Json:
@@ -63,19 +79,19 @@ def _with_listed_lineage(document: Json) -> Json:
     if not isinstance(given, list):
         return document  # refused by the model
     known = {
-        _edge_key(edge.get("upstream_urn"), edge.get("downstream_urn")) for edge in _objects(given)
+        edge_key(edge.get("upstream_urn"), edge.get("downstream_urn")) for edge in _objects(given)
     }
     lifted: list[JsonValue] = []
     for dataset in _objects(document.get("datasets")):
-        for upstream, downstream in _listed_edges(dataset):
-            key = _edge_key(upstream, downstream)
+        for upstream, downstream in listed_edges(dataset):
+            key = edge_key(upstream, downstream)
             if key not in known:
                 known.add(key)
                 lifted.append({"upstream_urn": upstream, "downstream_urn": downstream})
     return {**document, "lineage_edges": [*given, *lifted]}
 
 
-def _edge_key(upstream: JsonValue, downstream: JsonValue) -> bytes:
+def edge_key(upstream: JsonValue, downstream: JsonValue) -> bytes:
     """Return what is equal for all spellings of one edge, and for none of two."""
     return canonical_json([_canonical(upstream), _canonical(downstream)])
 
@@ -87,7 +103,8 @@ def _canonical(urn: JsonValue) -> JsonValue:
         return urn
 
 
-def _listed_edges(dataset: Json) -> list[tuple[JsonValue, JsonValue]]:
+def listed_edges(dataset: Json) -> list[tuple[JsonValue, JsonValue]]:
+    """Return upstream and downstream of each edge that a dataset of an older version names."""
     lineage = dataset.get("lineage")
     if not isinstance(lineage, dict):
         return []

@@ -214,6 +214,20 @@ class StatisticsCounter:
         self._owners.update((owner.category, owner.name) for owner in dataset.ownership.owners)
         self._tags.update(dataset.tags)
 
+    def add_dataset_json(self, dataset: Mapping[str, JsonValue]) -> None:
+        """Count a dataset that is given as `to_json` writes it."""
+        self.add_item("datasets")
+        schema, ownership = dataset.get("schema"), dataset.get("ownership")
+        if isinstance(schema, dict) and isinstance(fields := schema.get("fields"), list):
+            self._fields += len(fields)
+        if isinstance(ownership, dict) and isinstance(owners := ownership.get("owners"), list):
+            for owner in owners:
+                if isinstance(owner, dict):
+                    category = "user" if owner.get("user") else "group"
+                    self._owners.add((category, str(owner.get(category))))
+        if isinstance(tags := dataset.get("tags"), list):
+            self._tags.update(str(tag) for tag in tags)
+
     def add_item(self, section: str, *, tag: str | None = None) -> None:
         self._counts[section] = self._counts.get(section, 0) + 1
         if tag is not None:

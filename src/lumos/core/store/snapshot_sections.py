@@ -18,7 +18,7 @@ from lumos.core.models import (
     Tag,
     User,
 )
-from lumos.core.models.base import canonical_json, sha256_of
+from lumos.core.models.base import CanonicalModel, canonical_json, sha256_of
 from lumos.core.models.dataset import contract_of
 from lumos.core.store.manifest import SnapshotHeader, StatisticsCounter
 from lumos.core.store.part_format import KEY_OF, SECTIONS, item_line
@@ -26,13 +26,25 @@ from lumos.core.store.part_format import KEY_OF, SECTIONS, item_line
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.models.base import CanonicalModel
 
 MAP_SECTIONS: Mapping[str, tuple[str, str]] = {
     "identity_map": ("urn", "ids"),
     "extensions": ("name", "value"),
 }
 """Sections that are objects in a document, and what their keys and values are called in lines."""
+
+
+MODEL_OF: Mapping[str, type[CanonicalModel]] = {
+    "datasets": LumosDataset,
+    "jobs": Job,
+    "lineage_edges": LineageEdge,
+    "glossary": GlossaryTerm,
+    "tags": Tag,
+    "domains": Domain,
+    "users": User,
+    "groups": Group,
+}
+"""The model of each section whose items are a list."""
 
 
 class SectionLine(NamedTuple):
@@ -133,13 +145,13 @@ def dataset_section_line(dataset: dict[str, JsonValue], spelt: bytes | None = No
         dataset: the dataset.
         spelt: its canonical JSON, where that is known.
     """
-    key = str(dataset["urn"]).encode()
-    line = b'{"urn":"%b","contract_hash":"%b","dataset":%b}' % (
-        key,
+    urn = canonical_json(dataset["urn"])
+    line = b'{"urn":%b,"contract_hash":"%b","dataset":%b}' % (
+        urn,
         sha256_of(contract_of(dataset)).encode(),
         canonical_json(dataset) if spelt is None else spelt,
     )
-    return SectionLine("datasets", key, line)
+    return SectionLine("datasets", urn[1:-1], line)
 
 
 def item_section_line(section: str, item: Mapping[str, JsonValue]) -> SectionLine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import struct
@@ -20,7 +21,9 @@ from lumos.core.store.line_sorter import MEMORY_BYTES, LineSorter
 from lumos.core.store.part_format import SECTIONS, dataset_json_of, item_of, key_of_line
 from lumos.core.store.snapshot_files import DurableFiles, storing, write_all, write_atomically
 from lumos.core.store.snapshot_parts import StoredPart
+from lumos.core.store.snapshot_sections import MAP_SECTIONS
 from lumos.feature.snapshot.bucket_work import LOCAL, BucketEngine, BucketWork, Codec
+from lumos.feature.snapshot.document_seal import COMPACT, PRETTY, Layout
 from lumos.feature.snapshot.key_order import KeyOrder
 from lumos.feature.snapshot.source import in_parts
 
@@ -33,7 +36,6 @@ _CHUNK = 1 << 20
 _ITEM = struct.Struct("<BI")
 # Without a list of edges a reader would take the neighbours that datasets name for edges.
 _ALWAYS_WRITTEN = frozenset({"datasets", "lineage_edges"})
-_MAPS = {"identity_map": ("urn", "ids"), "extensions": ("name", "value")}
 
 
 def export_document(
@@ -48,7 +50,8 @@ def export_document(
     """Write the document to a file, which is replaced only when the new one is whole.
 
     Equal content gives equal bytes, whatever form the source has. A pretty document has its keys
-    in the order of the models, names first; a compact one has them sorted.
+    in the order of the models, names first; a compact one has them sorted, and one item on each
+    line. The last entry is the checksum of all that comes before it.
 
     Raises:
         StorageFullError: the disk is full; an earlier file of that name is untouched.
@@ -82,7 +85,8 @@ def document_chunks(
     engine: BucketEngine = LOCAL,
 ) -> Iterator[bytes]:
     """Yield the document in pieces of about a megabyte; what must wait, waits in `spill_folder`."""
-    buffer = bytearray()
+    buffer, digest = bytearray(), hashlib.sha256()
+    layout = PRETTY if pretty else COMPACT
     sorting = _Sorting(spill_folder, files=files or DurableFiles(), memory_bytes=memory_bytes)
     with in_parts(source, engine) as readable:
         items = engine.run(render_work(pretty=pretty), export_tasks(readable))
@@ -91,41 +95,30 @@ def document_chunks(
             for number, group in groupby(items, key=lambda item: item.section)
             for name in (SECTIONS[number],)
         )
-        for piece in _pieces(source, sections, layout=_PRETTY if pretty else _COMPACT):
+        for piece in _pieces(source, sections, layout=layout):
             buffer += piece
             if len(buffer) >= _CHUNK:
+                digest.update(buffer)
                 yield bytes(buffer)
                 buffer.clear()
-        yield bytes(buffer)
+        digest.update(buffer)
+        yield bytes(buffer) + layout.seal(digest.hexdigest())
 
 
-class _Layout:
-    """How the document is set: indented for people, or without any space."""
-
-    def __init__(self, *, pretty: bool) -> None:
-        self._pretty = pretty
-        self.colon = b": " if pretty else b":"
-
-    def line(self, depth: int) -> bytes:
-        return b"\n" + b"  " * depth if self._pretty else b""
-
-    def value(self, value: JsonValue, depth: int) -> bytes:
-        if not self._pretty:
-            return canonical_json(value)
-        text = orjson.dumps(value, option=orjson.OPT_INDENT_2)
-        return text.replace(b"\n", self.line(depth))  # JSON strings hold no raw line ends
-
-    def item(self, section: str, document: bytes) -> bytes:
-        """Set an item that is canonical JSON already, in which free JSON is sorted."""
-        if not self._pretty:
-            return document
-        order = KeyOrder.of(Snapshot).under(section)
-        item = orjson.loads(document)
-        return self.value(order.ordered(item) if order else item, 2)
+def _set_value(value: JsonValue, layout: Layout, *, depth: int) -> bytes:
+    if layout is COMPACT:
+        return canonical_json(value)
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2)
+    return text.replace(b"\n", layout.line(depth))  # JSON strings hold no raw line ends
 
 
-_PRETTY = _Layout(pretty=True)
-_COMPACT = _Layout(pretty=False)
+def _set_item(section: str, document: bytes, layout: Layout) -> bytes:
+    """Set an item that is canonical JSON already, in which free JSON is sorted."""
+    if layout is COMPACT:
+        return document
+    order = KeyOrder.of(Snapshot).under(section)
+    item = orjson.loads(document)
+    return _set_value(order.ordered(item) if order else item, layout, depth=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +143,7 @@ def render_bucket(task: BucketToRender, *, pretty: bool) -> Iterator[RenderedIte
     Raises:
         CorruptSnapshotError: the part is damaged.
     """
-    section, layout = SECTIONS[task.section], _PRETTY if pretty else _COMPACT
+    section, layout = SECTIONS[task.section], PRETTY if pretty else COMPACT
     for line in task.bucket.lines():
         text = layout.line(2) + _item(section, line, layout=layout)
         yield RenderedItem(task.section, key_of_line(section, line), text)
@@ -213,18 +206,24 @@ class _Sorting:
 
 
 def _pieces(
-    source: SnapshotSource, texts: Iterator[tuple[str, Iterator[bytes]]], *, layout: _Layout
+    source: SnapshotSource, texts: Iterator[tuple[str, Iterator[bytes]]], *, layout: Layout
 ) -> Iterator[bytes]:
     yield b"{"
     for name, value in _head(source).items():
-        yield layout.line(1) + canonical_json(name) + layout.colon + layout.value(value, 1) + b","
+        yield (
+            layout.line(1)
+            + canonical_json(name)
+            + layout.colon
+            + _set_value(value, layout, depth=1)
+            + b","
+        )
     separator = b""
     section, items = next(texts, (None, iter(())))
     for name in SECTIONS:
         opened = name == section
         if not opened and name not in _ALWAYS_WRITTEN:
             continue
-        brackets = (b"{", b"}") if name in _MAPS else (b"[", b"]")
+        brackets = (b"{", b"}") if name in MAP_SECTIONS else (b"[", b"]")
         yield separator + layout.line(1) + canonical_json(name) + layout.colon + brackets[0]
         separator = b","
         if opened:
@@ -235,16 +234,16 @@ def _pieces(
             yield layout.line(1)
             section, items = next(texts, (None, iter(())))
         yield brackets[1]
-    yield layout.line(0) + b"}\n"
+    yield layout.before_seal()
 
 
-def _item(section: str, line: bytes, *, layout: _Layout) -> bytes:
+def _item(section: str, line: bytes, *, layout: Layout) -> bytes:
     if section == "datasets":
-        return layout.item(section, dataset_json_of(line))
-    if section not in _MAPS:
-        return layout.item(section, line)
-    key, value = (item_of(line)[name] for name in _MAPS[section])
-    return canonical_json(key) + layout.colon + layout.value(value, 2)
+        return _set_item(section, dataset_json_of(line), layout)
+    if section not in MAP_SECTIONS:
+        return _set_item(section, line, layout)
+    key, value = (item_of(line)[name] for name in MAP_SECTIONS[section])
+    return canonical_json(key) + layout.colon + _set_value(value, layout, depth=2)
 
 
 def _head(source: SnapshotSource) -> dict[str, JsonValue]:

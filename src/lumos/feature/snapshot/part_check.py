@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,16 +14,7 @@ import orjson
 from pydantic import JsonValue
 
 from lumos.core.errors import CorruptSnapshotError, InvalidModelError
-from lumos.core.models import (
-    Domain,
-    GlossaryTerm,
-    Group,
-    Job,
-    LineageEdge,
-    LumosDataset,
-    Tag,
-    User,
-)
+from lumos.core.models import LumosDataset, Tag
 from lumos.core.models.base import CanonicalModel, Count
 from lumos.core.store.manifest import ContentHasher, PartEntry, StatisticsCounter, StatisticsTally
 from lumos.core.store.part_format import (
@@ -37,7 +27,9 @@ from lumos.core.store.part_format import (
     part_name,
 )
 from lumos.core.store.snapshot_parts import StoredPart
+from lumos.core.store.snapshot_sections import MODEL_OF
 from lumos.feature.snapshot.bucket_work import BucketWork, Codec, Fact
+from lumos.feature.snapshot.document_spool import CHUNK_ITEMS, raw_line
 from lumos.feature.snapshot.exposed_secrets import exposed_secrets
 from lumos.feature.snapshot.references import facts_of
 from lumos.feature.snapshot.source import printable
@@ -45,18 +37,7 @@ from lumos.feature.snapshot.source import printable
 if TYPE_CHECKING:
     from lumos.core.store.stored_snapshot import StoredSnapshot
 
-MODEL_OF: dict[str, type[CanonicalModel]] = {
-    "datasets": LumosDataset,
-    "jobs": Job,
-    "lineage_edges": LineageEdge,
-    "glossary": GlossaryTerm,
-    "tags": Tag,
-    "domains": Domain,
-    "users": User,
-    "groups": Group,
-}
 DETAILS_KEPT = 20
-_ITEMS_PER_CHUNK = 1_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +46,7 @@ class HeldItems:
 
     section: str
     before: int
-    items: Sequence[JsonValue]
+    items: Iterable[JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +147,8 @@ def parts_to_check(stored: StoredSnapshot) -> list[PartToCheck]:
 
 def chunks_to_check(section: str, items: Sequence[JsonValue]) -> Iterator[HeldItems]:
     """Yield the items of a section in pieces of a part's size."""
-    for before in range(0, len(items), _ITEMS_PER_CHUNK):
-        yield HeldItems(section, before, items[before : before + _ITEMS_PER_CHUNK])
+    for before in range(0, len(items), CHUNK_ITEMS):
+        yield HeldItems(section, before, items[before : before + CHUNK_ITEMS])
 
 
 @contextmanager
@@ -179,7 +160,7 @@ def chunks_in_parts(chunks: Sequence[HeldItems], name: str) -> Iterator[list[Par
 
 
 def _written(chunk: HeldItems, number: int, *, folder: Path, name: str) -> PartToCheck:
-    encoded = encode_part(map(_raw_line, chunk.items))
+    encoded = encode_part(map(raw_line, chunk.items))
     file = part_name(chunk.section, number, sha256=encoded.sha256)
     (folder / file).write_bytes(encoded.content)
     entry = PartEntry(
@@ -192,14 +173,6 @@ def _written(chunk: HeldItems, number: int, *, folder: Path, name: str) -> PartT
         sha256=encoded.sha256,
     )
     return PartToCheck(chunk.before, StoredPart(name, folder, 1, entry), of_document=True)
-
-
-def _raw_line(item: JsonValue) -> bytes:
-    """Write an item as it is, its keys in their order, since problems are told in that order."""
-    try:
-        return orjson.dumps(item)
-    except TypeError:  # nested deeper than orjson writes, though not than it reads
-        return json.dumps(item, separators=(",", ":")).encode()
 
 
 class _ItemChecker:

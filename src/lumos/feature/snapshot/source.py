@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-import orjson
 from typing_extensions import override
 
-from lumos.core.errors import InputUnreadableError, InvalidModelError, SnapshotNotFoundError
-from lumos.core.models import Snapshot, SnapshotStatistics, load_snapshot
+from lumos.core.errors import InputUnreadableError, SnapshotNotFoundError
 from lumos.core.store.manifest import MANIFEST_NAME, SnapshotHeader, is_snapshot_id
 from lumos.core.store.part_format import (
     SECTIONS,
@@ -21,12 +19,16 @@ from lumos.core.store.part_format import (
     item_line,
     key_of_line,
 )
+from lumos.core.store.snapshot_sections import header_of
 from lumos.core.store.snapshot_store import LATEST, SnapshotStore
 from lumos.core.store.stored_snapshot import StoredSnapshot
+from lumos.feature.snapshot.document import stored_document, unreadable
+from lumos.feature.snapshot.scratch import Scratch
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.models import Snapshot, SnapshotStatistics
     from lumos.feature.snapshot.bucket_work import BucketEngine
 
 
@@ -143,6 +145,14 @@ class StoredSource(SnapshotSource):
         return self.stored.read()
 
 
+class DocumentSource(StoredSource):
+    """A one-document file, put into parts that last as long as this does."""
+
+    def __init__(self, stored: StoredSnapshot, name: str, *, scratch: Scratch) -> None:
+        super().__init__(stored, printable(name))
+        self._scratch = scratch
+
+
 class LoadedSource(SnapshotSource):
     """A snapshot in memory; every section is one bucket."""
 
@@ -158,13 +168,7 @@ class LoadedSource(SnapshotSource):
     @property
     @override
     def header(self) -> SnapshotHeader:
-        return SnapshotHeader(
-            snapshot_schema_version=self._snapshot.snapshot_schema_version,
-            lumos_version=self._snapshot.lumos_version,
-            export_timestamp=self._snapshot.export_timestamp,
-            source_platform=self._snapshot.source_platform,
-            complete=self._snapshot.complete,
-        )
+        return header_of(self._snapshot)
 
     @property
     @override
@@ -242,7 +246,8 @@ def open_source(reference: str, *, store: SnapshotStore) -> SnapshotSource:
     """
     if stored := opened_stored(reference, store=store):
         return StoredSource(stored)
-    return LoadedSource(load_snapshot(read_document(Path(reference))), reference)
+    scratch = Scratch()
+    return DocumentSource(stored_document(Path(reference), scratch), reference, scratch=scratch)
 
 
 def opened_stored(reference: str, *, store: SnapshotStore) -> StoredSnapshot | None:
@@ -261,42 +266,16 @@ def opened_stored(reference: str, *, store: SnapshotStore) -> StoredSnapshot | N
     return opened_folder(path) if is_folder(path) else None
 
 
-def read_document(path: Path) -> JsonValue:
-    """Parse a one-document snapshot file, without looking at its shape."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        raise InputUnreadableError(
-            f"there is no snapshot {path}",
-            hint="give a file, a snapshot folder, an id from lumos snapshot list, or latest",
-        ) from None
-    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
-        raise _unreadable(path, error) from error
-    try:
-        document: JsonValue = orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        raise InvalidModelError(
-            f"{path} is not JSON: line {error.lineno}, column {error.colno}",
-            hint="a snapshot is what lumos export --output FILE writes",
-        ) from None
-    return document
-
-
 def is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def printable(reference: str) -> str:
     """Return how a report spells what the user named, also a file name that is no Unicode."""
     return reference.encode("utf-8", "replace").decode()
-
-
-def _unreadable(path: Path, error: OSError | ValueError) -> InputUnreadableError:
-    reason = getattr(error, "strerror", None) or "it is no file name"
-    return InputUnreadableError(f"cannot read {path}: {reason}", hint="check that you may read it")
 
 
 def opened_folder(path: Path) -> StoredSnapshot:

@@ -15,9 +15,12 @@ from lumos.core.models import Snapshot, SnapshotStatistics
 from lumos.core.models.base import CanonicalModel, Count
 from lumos.core.models.migrations import migrated
 from lumos.core.store.manifest import ContentHasher, StatisticsCounter
+from lumos.core.store.snapshot_sections import MODEL_OF
 from lumos.feature.snapshot.bucket_work import LOCAL, BucketEngine, FactIndex
+from lumos.feature.snapshot.document import checked_seal, opened_file
+from lumos.feature.snapshot.document_spool import CHUNK_ITEMS, DocumentSpool
+from lumos.feature.snapshot.document_text import DocumentText
 from lumos.feature.snapshot.part_check import (
-    MODEL_OF,
     HeldItems,
     PartFindings,
     PartToCheck,
@@ -29,7 +32,7 @@ from lumos.feature.snapshot.part_check import (
     spelt_key,
 )
 from lumos.feature.snapshot.references import reference_count, unresolved
-from lumos.feature.snapshot.source import opened_stored, printable, read_document
+from lumos.feature.snapshot.source import opened_stored, printable
 
 if TYPE_CHECKING:
     from lumos.core.store.snapshot_store import SnapshotStore
@@ -117,7 +120,36 @@ def validate(
     except CorruptSnapshotError as error:
         failed = _failed("checksums", printable(error.message))
         return ValidationReport(name=printable(reference), checks=(failed,))
-    return validate_document(read_document(Path(reference)), printable(reference), engine=engine)
+    return validate_file(Path(reference), engine)
+
+
+def validate_file(path: Path, engine: BucketEngine = LOCAL) -> ValidationReport:
+    """Check a one-document snapshot, of which only a part is held at a time.
+
+    Raises:
+        InputUnreadableError: there is no such file, or it cannot be read.
+        InvalidModelError: the file is not JSON.
+    """
+    name = printable(str(path))
+    with opened_file(path) as stream:
+        try:
+            checked_seal(stream, name)
+        except CorruptSnapshotError as error:
+            return ValidationReport(name=name, checks=(_failed("checksums", error.message),))
+        text = DocumentText(stream, name)
+        try:
+            spool = DocumentSpool.of(text)
+        except InvalidModelError as error:
+            if text.is_json:
+                return ValidationReport(name=name, checks=(_failed("header", error.message),))
+            raise
+    with spool:
+        chunks = [
+            HeldItems(section, number * CHUNK_ITEMS, chunk)
+            for section in MODEL_OF
+            for number, chunk in enumerate(spool.chunks(section))
+        ]
+        return _document_report(spool.head, chunks, name=name, engine=engine)
 
 
 def validate_document(
@@ -128,21 +160,13 @@ def validate_document(
         current = migrated(document)
     except InvalidModelError as error:
         return ValidationReport(name=name, checks=(_failed("header", error.message),))
-    gathered = _Gathered()
-    gathered.check_header(current)
-    chunks: list[HeldItems] = []
-    for section in MODEL_OF:
-        items = current.get(section, [])
-        if isinstance(items, list):
-            chunks += chunks_to_check(section, items)
-        else:
-            gathered.add_problem(section, f"{section} is not a list")
-    if engine.reads_parts_only:
-        with chunks_in_parts(chunks, name) as parts:
-            facts = gathered.check(parts, engine)
-            return _document_report(gathered, facts, name=name, document=current)
-    facts = gathered.check(chunks, engine)
-    return _document_report(gathered, facts, name=name, document=current)
+    chunks = [
+        chunk
+        for section in MODEL_OF
+        if isinstance(items := current.get(section, []), list)
+        for chunk in chunks_to_check(section, items)
+    ]
+    return _document_report(current, chunks, name=name, engine=engine)
 
 
 def validate_stored(stored: StoredSnapshot, engine: BucketEngine = LOCAL) -> ValidationReport:
@@ -156,10 +180,20 @@ def validate_stored(stored: StoredSnapshot, engine: BucketEngine = LOCAL) -> Val
 
 
 def _document_report(
-    gathered: _Gathered, facts: FactIndex, *, name: str, document: Mapping[str, JsonValue]
+    head: Mapping[str, JsonValue], chunks: Sequence[HeldItems], *, name: str, engine: BucketEngine
 ) -> ValidationReport:
-    claimed = document.get("statistics")
-    return gathered.report(name, facts, claimed=claimed if isinstance(claimed, dict) else {})
+    gathered = _Gathered()
+    gathered.check_header(head)
+    for section in MODEL_OF:
+        if not isinstance(head.get(section, []), list):
+            gathered.add_problem(section, f"{section} is not a list")
+    stated = head.get("statistics")
+    claimed = stated if isinstance(stated, dict) else {}
+    if engine.reads_parts_only:
+        with chunks_in_parts(chunks, name) as parts:
+            facts = gathered.check(parts, engine)
+            return gathered.report(name, facts, claimed=claimed)
+    return gathered.report(name, gathered.check(chunks, engine), claimed=claimed)
 
 
 def _checksums(gathered: _Gathered, stored: StoredSnapshot) -> Check:

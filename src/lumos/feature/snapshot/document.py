@@ -1,0 +1,230 @@
+"""A one-document snapshot on its way into parts, so that its size does not decide on memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import orjson
+
+from lumos.core.errors import InputUnreadableError, InvalidModelError
+from lumos.core.models import SNAPSHOT_SCHEMA_VERSION, DatasetLineage, Snapshot
+from lumos.core.models.base import canonical_json
+from lumos.core.models.migrations import DOCUMENT_CHECKSUM, require_readable
+from lumos.core.store.manifest import SnapshotHeader, StatisticsCounter
+from lumos.core.store.part_format import SECTIONS
+from lumos.core.store.snapshot_sections import (
+    MAP_SECTIONS,
+    MODEL_OF,
+    SectionLine,
+    SnapshotContent,
+    dataset_section_line,
+    header_of,
+    item_section_line,
+)
+from lumos.feature.snapshot.document_seal import (
+    COMPACT,
+    Layout,
+    Seal,
+    SealedDocument,
+    damaged,
+    require_seal,
+    seal_of,
+)
+from lumos.feature.snapshot.document_spool import DocumentSpool
+from lumos.feature.snapshot.document_text import DocumentText
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.models.base import CanonicalModel
+    from lumos.core.store.line_sorter import LineSorter
+    from lumos.core.store.stored_snapshot import StoredSnapshot
+    from lumos.feature.snapshot.scratch import Scratch
+
+_UPSTREAM, _DOWNSTREAM, _DATASET = b"d", b"u", b"x"  # a dataset comes after its edges
+_NOTHING = {
+    "snapshot_schema_version": SNAPSHOT_SCHEMA_VERSION,
+    "lumos_version": "",
+    "export_timestamp": "2000-01-01T00:00:00Z",
+    "source_platform": "",
+}
+
+
+@contextmanager
+def opened_file(path: Path) -> Iterator[BinaryIO]:
+    """Open what the user named as a document.
+
+    Raises:
+        InputUnreadableError: there is no such file, or it cannot be read.
+    """
+    try:
+        stream = path.open("rb")
+    except FileNotFoundError:
+        raise InputUnreadableError(
+            f"there is no snapshot {path}",
+            hint="give a file, a snapshot folder, an id from lumos snapshot list, or latest",
+        ) from None
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        raise unreadable(path, error) from error
+    with stream:
+        try:
+            yield stream
+        except OSError as error:
+            raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: OSError | ValueError) -> InputUnreadableError:
+    """Say why what the user named cannot be read."""
+    reason = getattr(error, "strerror", None) or "it is no file name"
+    return InputUnreadableError(f"cannot read {path}: {reason}", hint="check that you may read it")
+
+
+def stored_document(path: Path, scratch: Scratch) -> StoredSnapshot:
+    """Read a document into parts; what Lumos sealed is checked by its seal, the rest by models.
+
+    Raises:
+        InputUnreadableError: there is no such file, or it cannot be read.
+        InvalidModelError: the file is no snapshot.
+        CorruptSnapshotError: the file is sealed, and is not what was written.
+        UnsupportedSnapshotVersionError: a newer Lumos wrote it.
+    """
+    with opened_file(path) as stream:
+        seal = checked_seal(stream, str(path))
+        if seal is not None:
+            document = SealedDocument(stream, seal, where=str(path))
+            if require_readable(document.head) == SNAPSHOT_SCHEMA_VERSION:
+                return scratch.store(sealed_content(document, seal.layout, where=str(path)))
+            stream.seek(0)
+        with DocumentSpool.of(DocumentText(stream, str(path))) as spool:
+            return scratch.store(spooled_content(spool))
+
+
+def checked_seal(stream: BinaryIO, where: str) -> Seal | None:
+    """Return the seal of a document once every byte has matched it, or None without one.
+
+    Raises:
+        CorruptSnapshotError: the document is not what was written.
+    """
+    if not stream.seekable():
+        return None
+    seal = seal_of(stream, where)
+    if seal is not None:
+        require_seal(stream, seal, where=where)
+    return seal
+
+
+def sealed_content(document: SealedDocument, layout: Layout, *, where: str) -> SnapshotContent:
+    """Return what a document holds whose bytes are known to be what Lumos wrote."""
+    counter = StatisticsCounter()
+    return SnapshotContent(
+        header=_header(document.head),
+        lines=_sealed_lines(document, layout, counter=counter, where=where),
+        statistics=counter.result,
+    )
+
+
+def spooled_content(spool: DocumentSpool) -> SnapshotContent:
+    """Return what a document holds, with every item checked and lineage taken from the edges."""
+    counter = StatisticsCounter()
+    header = _header(spool.head)
+    return SnapshotContent(
+        header=header, lines=_checked_lines(spool, counter), statistics=counter.result
+    )
+
+
+def _header(head: dict[str, JsonValue]) -> SnapshotHeader:
+    """Check all but the items, which are checked one by one."""
+    rest = {name: value for name, value in head.items() if not _is_section(name, value)}
+    rest.pop(DOCUMENT_CHECKSUM, None)
+    whole = {**rest, "snapshot_schema_version": SNAPSHOT_SCHEMA_VERSION}
+    return header_of(Snapshot.from_json(whole))
+
+
+def _is_section(name: str, value: JsonValue) -> bool:
+    return name in SECTIONS and isinstance(value, dict if name in MAP_SECTIONS else list)
+
+
+def _sealed_lines(
+    document: SealedDocument, layout: Layout, *, counter: StatisticsCounter, where: str
+) -> Iterator[SectionLine]:
+    for section, text in document.items():
+        try:
+            item = orjson.loads(text)
+            if section == "datasets":
+                counter.add_dataset_json(item)
+                yield dataset_section_line(item, text if layout is COMPACT else None)
+            elif section in MAP_SECTIONS:
+                name, value = next(iter(item.items()))
+                yield _entry_line(section, name, value=value)
+            else:
+                counter.add_item(section, tag=item["name"] if section == "tags" else None)
+                yield item_section_line(section, item)
+        except (KeyError, TypeError, ValueError, AttributeError, StopIteration):
+            raise damaged(where, f"an item of {section} is not what Lumos writes") from None
+
+
+def _checked_lines(spool: DocumentSpool, counter: StatisticsCounter) -> Iterator[SectionLine]:
+    with spool.sorter() as sorter:
+        for section, model in MODEL_OF.items():
+            for number, item in enumerate(spool.items(section), start=1):
+                document = _checked(section, number, item=item, model=model)
+                if section == "datasets":
+                    urn = str(document["urn"]).encode()
+                    sorter.add(0, urn, line=_DATASET + canonical_json(document))
+                    continue
+                if section == "lineage_edges":
+                    ends = str(document["upstream_urn"]), str(document["downstream_urn"])
+                    upstream, downstream = (end.encode() for end in ends)
+                    sorter.add(0, downstream, line=_UPSTREAM + upstream)
+                    sorter.add(0, upstream, line=_DOWNSTREAM + downstream)
+                counter.add_item(section, tag=str(document["name"]) if section == "tags" else None)
+                yield item_section_line(section, document)
+        for section in MAP_SECTIONS:
+            for name, value in spool.entries(section):
+                yield _checked_entry(section, name, value=value)
+        yield from _with_lineage(sorter, counter)
+
+
+def _checked(
+    section: str, number: int, *, item: JsonValue, model: type[CanonicalModel]
+) -> dict[str, JsonValue]:
+    try:
+        return model.from_json(item).to_json()
+    except InvalidModelError as error:
+        raise InvalidModelError(f"{section}, item {number}: {error.message}") from None
+
+
+def _checked_entry(section: str, name: str, *, value: JsonValue) -> SectionLine:
+    """Check an entry of a map by a snapshot that has nothing else."""
+    alone = Snapshot.from_json({**_NOTHING, section: {name: value}})
+    entries = alone.identity_map if section == "identity_map" else alone.extensions
+    ((key, checked),) = entries.items()
+    return _entry_line(section, str(key), value=orjson.loads(canonical_json(checked)))
+
+
+def _entry_line(section: str, name: str, *, value: JsonValue) -> SectionLine:
+    key, content = MAP_SECTIONS[section]
+    return item_section_line(section, {key: name, content: value})
+
+
+def _with_lineage(sorter: LineSorter, counter: StatisticsCounter) -> Iterator[SectionLine]:
+    """Yield the datasets with their neighbours as the edges, which are the truth, have them."""
+    for _, group in groupby(sorter, key=lambda item: item.key):
+        found: dict[bytes, list[str]] = {_UPSTREAM: [], _DOWNSTREAM: []}
+        for _, _, line in group:
+            kind, content = line[:1], line[1:]
+            if kind != _DATASET:
+                found[kind].append(content.decode())
+                continue
+            lineage = DatasetLineage.from_json(
+                {"upstream": found[_UPSTREAM], "downstream": found[_DOWNSTREAM]}
+            ).to_json()
+            dataset = {**orjson.loads(content), "lineage": lineage}
+            if not lineage:
+                del dataset["lineage"]
+            counter.add_dataset_json(dataset)
+            yield dataset_section_line(dataset)
