@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import get_args
+from operator import itemgetter
+from typing import NamedTuple, get_args
 
 from pydantic import JsonValue
 
 from lumos.core.models.base import CanonicalModel
+
+_SHAPES_KEPT = 1_000
+
+
+class _Shape(NamedTuple):
+    """How objects of the same keys are ordered, and what of them is ordered in turn."""
+
+    keys: tuple[str, ...]
+    values: Callable[[dict[str, JsonValue]], Iterable[JsonValue]]
+    nested: tuple[tuple[str, KeyOrder], ...]
 
 
 class KeyOrder:
@@ -15,6 +27,7 @@ class KeyOrder:
 
     def __init__(self) -> None:
         self._inner: dict[str, KeyOrder | None] = {}
+        self._shapes: dict[tuple[str, ...], _Shape] = {}
 
     @classmethod
     @cache
@@ -32,14 +45,38 @@ class KeyOrder:
     def ordered(self, value: JsonValue) -> JsonValue:
         """Return the value with its keys in order; free JSON within it is left as it is."""
         if isinstance(value, list):
-            return [self.ordered(item) for item in value]
-        if not isinstance(value, dict):
-            return value
-        found: dict[str, JsonValue] = {}
-        for name, inner in self._inner.items():
-            if name in value:
-                found[name] = inner.ordered(value[name]) if inner else value[name]
-        return found | {name: rest for name, rest in value.items() if name not in found}
+            return self._ordered_items(value)
+        return self._ordered_items([value])[0]
+
+    def _ordered_items(self, items: list[JsonValue]) -> list[JsonValue]:
+        ordered: list[JsonValue] = []
+        for item in items:
+            if not isinstance(item, dict):
+                ordered.append(self.ordered(item) if isinstance(item, list) else item)
+                continue
+            keys = tuple(item)
+            shape = self._shapes.get(keys) or self._shape_of(keys)
+            found: dict[str, JsonValue] = dict(zip(shape.keys, shape.values(item), strict=False))
+            for name, inner in shape.nested:
+                found[name] = inner.ordered(found[name])
+            ordered.append(found)
+        return ordered
+
+    def _shape_of(self, keys: tuple[str, ...]) -> _Shape:
+        """Say once how objects with these keys are ordered: most objects of a model have few."""
+        known = [name for name in self._inner if name in keys]
+        ordered = (*known, *(name for name in keys if name not in self._inner))
+        nested = tuple((name, inner) for name in known if (inner := self._inner[name]))
+        shape = _Shape(ordered, _values_of(ordered), nested)
+        if len(self._shapes) < _SHAPES_KEPT:
+            self._shapes[keys] = shape
+        return shape
+
+
+def _values_of(keys: tuple[str, ...]) -> Callable[[dict[str, JsonValue]], Iterable[JsonValue]]:
+    if len(keys) > 1:
+        return itemgetter(*keys)
+    return lambda value: value.values()
 
 
 def _order_of(model: type[CanonicalModel], known: dict[type, KeyOrder]) -> KeyOrder:
