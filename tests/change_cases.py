@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import cast
 
 from pydantic import JsonValue
 from ruamel.yaml import YAML
 
-from lumos.core.models import Change, LumosDataset
+from lumos.core.changes import (
+    PROFILES,
+    declared_version_changes,
+    diff_datasets,
+    diff_edges,
+    diff_observations,
+)
+from lumos.core.models import Change, LineageEdge, LumosDataset
 
-FOLDER = Path(__file__).parent / "golden" / "changes"
+FOLDER = Path(__file__).parent / "golden" / "rules"
 PLAIN: dict[str, JsonValue] = {
     "urn": "lumos://postgres/shop/orders",
     "name": "orders",
     "platform": "postgres",
+}
+PLAIN_EDGE: dict[str, JsonValue] = {
+    "upstream_urn": "lumos://postgres/shop/customers",
+    "downstream_urn": PLAIN["urn"],
 }
 
 Json = dict[str, JsonValue]
@@ -29,10 +41,38 @@ class Case:
     before: Json | None
     after: Json | None
     findings: tuple[Json, ...]
+    compares: str
+    at: date | None
+    observed: bool
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether two contracts are all that the case is made of."""
+        return self.compares == "datasets" and self.at is None and self.observed
 
     @property
     def touched(self) -> set[str]:
         return {*(self.before or {}), *(self.after or {})}
+
+    def changes(self, *, profile: str = "lumos") -> tuple[Change, ...]:
+        """Return what the change engine finds."""
+        if self.compares == "edges":
+            before, after = self.before or {}, self.after or {}
+            return diff_edges(
+                LineageEdge.from_json({**PLAIN_EDGE, **before}),
+                LineageEdge.from_json({**PLAIN_EDGE, **after}),
+                profile=profile,
+            )
+        old, new = self.datasets()
+        if self.compares == "observations":
+            assert old is not None
+            assert new is not None
+            return diff_observations(old, new, profile=profile)
+        at = datetime.combine(self.at, time(), UTC) if self.at else None
+        changes = diff_datasets(old, new, profile=profile, at=at, observed=self.observed)
+        if self.compares == "versions":
+            return (*changes, *declared_version_changes(old, new, changes=changes, profile=profile))
+        return changes
 
     def datasets(self, base: Json = PLAIN) -> tuple[LumosDataset | None, LumosDataset | None]:
         """Return both states as they look on top of a dataset that is otherwise the same."""
@@ -86,22 +126,50 @@ def _fields(document: Json) -> list[Json]:
 
 
 def load_cases() -> tuple[Case, ...]:
-    """Read every golden case, in the order of the files and their text."""
+    """Read every golden case, by the name of its rule."""
     yaml = YAML(typ="safe", pure=True)
-    return tuple(
-        Case(rule, case["before"], case["after"], tuple(case["findings"]))
-        for path in sorted(FOLDER.glob("*.yaml"))
-        for rule, case in yaml.load(path).items()
-    )
+    cases = []
+    for path in sorted(FOLDER.glob("*.yaml")):
+        case = yaml.load(path)
+        cases.append(
+            Case(
+                path.stem,
+                case["before"],
+                case["after"],
+                findings=tuple(case.get("findings", ())),
+                compares=case.get("compares", "datasets"),
+                at=case.get("at"),
+                observed=case.get("observed", True),
+            )
+        )
+    return tuple(cases)
 
 
 def as_finding(change: Change) -> Json:
-    """Return a change as the golden cases write it."""
-    finding: Json = {
+    """Return a change as the golden cases write it, without its levels."""
+    flags: Json = {"widening": True} if change.widening else {}
+    return {
         "rule": change.rule,
         "path": change.path,
-        "level": change.level.value,
-        "bump": change.bump.value,
+        "direction": change.direction.value,
+        **flags,
+        "message": change.message,
     }
-    flags: Json = {name: True for name in ("caution", "widening") if getattr(change, name)}
-    return {**finding, **flags, "message": change.message}
+
+
+def found(case: Case) -> list[Json]:
+    """Return what is found, with the level and the bump under every profile."""
+    told: dict[str, Json] = {}
+    levels: dict[str, Json] = {}
+    for profile in PROFILES:
+        for change in case.changes(profile=profile):
+            key = f"{change.rule} {change.path} {change.fingerprint}"
+            if profile == "lumos":
+                told[key] = as_finding(change)
+            levels.setdefault(key, {})[profile] = verdict_of(change)
+    return [{**finding, "levels": levels[key]} for key, finding in told.items()]
+
+
+def verdict_of(change: Change) -> str:
+    """Write a level, its caution and its bump: `NON_BREAKING! MINOR`."""
+    return f"{change.level}{'!' if change.caution else ''} {change.bump}"

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from lumos.core.models import (
+    Access,
     AssertionResult,
     AssertionStatus,
+    Check,
     ColumnMapping,
     ColumnProfile,
     CostRecord,
@@ -42,6 +44,7 @@ from lumos.core.models import (
     Schema,
     Severity,
     Snapshot,
+    Stability,
     Tag,
     TimeUnit,
     TransformationType,
@@ -91,6 +94,14 @@ def urns() -> st.SearchStrategy[Urn]:
     return st.builds(lambda platform, path: Urn.of(platform, *path), platforms, parts)
 
 
+deprecations = st.builds(
+    Deprecation,
+    note=maybe(texts),
+    since=maybe(st.dates()),
+    sunset=maybe(st.dates()),
+    replacement=maybe(texts),
+)
+
 NODE: dict[str, st.SearchStrategy[object]] = {
     "nullable": st.booleans(),
     "description": maybe(texts),
@@ -103,6 +114,7 @@ FIELD: dict[str, st.SearchStrategy[object]] = {
     "glossary_terms": name_sets,
     "default": maybe(texts),
     "properties": properties,
+    "deprecation": maybe(deprecations),
 }
 
 Parameters = dict[str, object]
@@ -183,6 +195,20 @@ def fields(*, min_size: int = 0, max_size: int = 4) -> st.SearchStrategy[tuple[F
     return _members(type_parameters, min_size=min_size, max_size=max_size)
 
 
+def checks() -> st.SearchStrategy[Check]:
+    return st.builds(
+        Check,
+        name=maybe(st.sampled_from(["positive", "format"])),
+        column=maybe(names),
+        minimum=maybe(st.one_of(st.integers(-5, 5), st.floats(-5, 5))),
+        maximum=maybe(st.integers(-5, 5)),
+        min_length=maybe(st.integers(0, 5)),
+        max_length=maybe(st.integers(0, 5)),
+        pattern=maybe(texts),
+        expression=maybe(texts),
+    )
+
+
 def schemas() -> st.SearchStrategy[Schema]:
     keys = st.lists(names, max_size=2).map(tuple)
     foreign_key = st.builds(
@@ -197,6 +223,7 @@ def schemas() -> st.SearchStrategy[Schema]:
         primary_key=keys,
         unique_keys=st.lists(keys, max_size=2).map(tuple),
         foreign_keys=st.lists(foreign_key, max_size=2).map(tuple),
+        checks=st.lists(checks(), max_size=2).map(tuple),
         positional=st.booleans(),
     )
 
@@ -236,6 +263,7 @@ CONTRACT: dict[str, st.SearchStrategy[object]] = {
             prefix=maybe(texts),
             partitioning=maybe(texts),
             partition_keys=name_sets,
+            sort_keys=name_sets,
         )
     ),
     "schema": schemas(),
@@ -250,15 +278,10 @@ CONTRACT: dict[str, st.SearchStrategy[object]] = {
         Governance,
         domains=name_sets,
         glossary_terms=name_sets,
-        deprecation=maybe(
-            st.builds(
-                Deprecation,
-                note=maybe(texts),
-                since=maybe(st.dates()),
-                sunset=maybe(st.dates()),
-                replacement=maybe(texts),
-            )
-        ),
+        deprecation=maybe(deprecations),
+        stability=maybe(st.sampled_from(Stability)),
+        access=maybe(st.sampled_from(Access)),
+        retention_days=maybe(st.integers(0, 5000)),
     ),
     "documentation": st.builds(
         Documentation,
@@ -370,6 +393,7 @@ _UNORDERED = frozenset(
         "downstream",
         "unique_keys",
         "foreign_keys",
+        "checks",
         "assertions",
         "links",
     }

@@ -2,19 +2,46 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 from string import Formatter
 
 import pytest
 
 from change_cases import load_cases
-from lumos.core.changes import RULES, RULES_BY_ID, Rule
-from lumos.core.models import Bump, ChangeLevel, ChangeScope
+from lumos.core.changes import (
+    PROFILES,
+    RULES,
+    RULES_BY_ID,
+    Profile,
+    Rule,
+    diff_datasets,
+    resolve_profile,
+)
+from lumos.core.changes.profiles import BASES
+from lumos.core.errors import UnknownNameError
+from lumos.core.models import Bump, ChangeLevel, ChangeScope, Direction
 
-WITHOUT_MIRROR = {
-    "owner.none_left": "an extra warning beside owner.removed, whose mirror is owner.added",
+TYPED_BY_PEOPLE = (
+    "default.",
+    "props.",
+    "doc.",
+    "sla.",
+    "assertion.",
+    "check.",
+    "transform.",
+    "dataset.deprecation.",
+    "field.deprecation.",
+)
+COMING_AND_GOING = ("dataset.added", "dataset.removed.after_sunset")
+HARDER_THAN_ITS_DIRECTION = {
+    "type.narrowed": "values that exist may not fit, and a reader that casts them fails",
+    "decimal.precision.down": "as type.narrowed",
+    "decimal.precision_and_scale.down": "as type.narrowed",
+    "varchar.length.down": "as type.narrowed",
+    "timestamp.unit.coarser": "as type.narrowed; numbers change their meaning",
+    "pk.added": "readers take rows as one for each key, and duplicates are merged",
+    "access.tightened": "it is readers who are let in no more",
 }
-TYPED_BY_PEOPLE = ("default.", "props.", "doc.", "sla.", "assertion.", "dataset.deprecation.")
 
 
 def test_every_rule_has_its_own_id() -> None:
@@ -42,22 +69,54 @@ def test_no_message_tells_a_value_that_people_typed_in(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_every_rule_has_a_mirror_or_a_reason_why_not(rule: Rule) -> None:
-    assert bool(rule.mirrors) != (rule.id in WITHOUT_MIRROR)
+    assert bool(rule.mirrors) != bool(rule.unmirrored)
     for mirror in rule.mirrors:
         assert rule.id in RULES_BY_ID[mirror].mirrors
+        assert RULES_BY_ID[mirror].direction is rule.direction.mirrored
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_bumps_follow_the_version_algebra(rule: Rule) -> None:
-    if rule.level is ChangeLevel.BREAKING:
+    if rule.id.startswith(("obs.", "version.")) or rule.id == "dataset.unobserved":
+        expected = Bump.NONE
+    elif rule.level is ChangeLevel.BREAKING:
         expected = Bump.MAJOR
     elif rule.level is ChangeLevel.NON_BREAKING and (
-        rule.scope is ChangeScope.SCHEMA or rule.id == "dataset.added"
+        rule.scope is ChangeScope.SCHEMA or rule.id in COMING_AND_GOING
     ):
         expected = Bump.MINOR
     else:
         expected = Bump.PATCH
     assert rule.bump is expected
+    assert rule.bump_in("lumos") is expected
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_only_what_breaks_is_major_under_every_profile(rule: Rule, profile: str) -> None:
+    bump = rule.bump_in(profile)
+    if rule.bump is Bump.NONE:
+        assert bump is Bump.NONE
+    else:
+        assert (bump is Bump.MAJOR) == (rule.level_in(profile) is ChangeLevel.BREAKING)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_every_profile_has_its_level_and_full_follows_from_two(rule: Rule) -> None:
+    assert set(rule.levels) == set(PROFILES) - {"full", *BASES}
+    ranks = {name: rule.level_in(name).rank for name in PROFILES}
+    assert ranks["full"] == max(ranks["readers"], ranks["writers"])
+    assert set(rule.by_case) <= set(PROFILES)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_tightening_spares_readers_and_loosening_spares_writers(rule: Rule) -> None:
+    if rule.id in HARDER_THAN_ITS_DIRECTION:
+        return
+    if rule.direction is Direction.TIGHTENS:
+        assert rule.level_in("readers") is not ChangeLevel.BREAKING
+    if rule.direction is Direction.LOOSENS:
+        assert rule.level_in("writers") is not ChangeLevel.BREAKING
 
 
 @pytest.mark.parametrize(
@@ -103,15 +162,41 @@ def test_every_rule_has_a_golden_case_and_every_case_a_rule() -> None:
 
 def test_rules_cannot_be_changed_at_run_time() -> None:
     with pytest.raises(FrozenInstanceError):
-        RULES[0].level = ChangeLevel.BREAKING  # type: ignore[misc]
+        RULES[0].title = ""  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        RULES[0].levels["lumos"] = RULES[0].levels["readers"]  # type: ignore[index]
 
 
 def test_a_profile_changes_levels_by_data_alone() -> None:
-    lenient = {"lenient": ChangeLevel.NON_BREAKING, "strict": ChangeLevel.BREAKING}
-    removed = replace(RULES_BY_ID["field.removed"], profiles=lenient)
-    assert (removed.level_in("lenient"), removed.bump_in("lenient")) == ("NON_BREAKING", "MINOR")
+    removed = RULES_BY_ID["field.removed"]
     assert (removed.level_in("lumos"), removed.bump_in("lumos")) == ("BREAKING", "MAJOR")
-    tag = replace(RULES_BY_ID["tag.removed"], profiles=lenient)
-    assert (tag.bump_in("lumos"), tag.bump_in("strict")) == ("PATCH", "MAJOR")
-    sunset = replace(RULES_BY_ID["dataset.sunset.earlier"], profiles=lenient)
-    assert sunset.bump_in("lenient") == "PATCH"
+    assert (removed.level_in("writers"), removed.bump_in("writers")) == ("NON_BREAKING", "MINOR")
+    assert removed.verdict_in("writers").caution
+    sunset = RULES_BY_ID["dataset.sunset.earlier"]
+    assert (sunset.level_in("writers"), sunset.bump_in("writers")) == ("INFORMATIONAL", "PATCH")
+    spec = RULES_BY_ID["dataset.partition_spec.changed"]
+    assert (spec.bump_in("lumos"), spec.bump_in("iceberg")) == ("MINOR", "PATCH")
+    assert spec.level_in("iceberg_v3") is spec.level_in("iceberg")
+
+
+@pytest.mark.parametrize(
+    ("name", "profile"),
+    [
+        ("lumos", Profile("lumos")),
+        ("BACKWARD", Profile("writers")),
+        ("FORWARD_TRANSITIVE", Profile("readers", transitive=True)),
+        ("full-transitive", Profile("full", transitive=True)),
+        (" Avro ", Profile("avro")),
+    ],
+)
+def test_a_profile_is_found_by_name_or_alias(name: str, profile: Profile) -> None:
+    assert resolve_profile(name) == profile
+    assert resolve_profile(str(profile)) == profile
+
+
+def test_a_profile_that_does_not_exist_is_refused_with_the_nearest_name() -> None:
+    with pytest.raises(UnknownNameError) as refused:
+        resolve_profile("reader")
+    assert refused.value.hint == "did you mean readers?"
+    with pytest.raises(UnknownNameError):
+        diff_datasets(None, None, profile="nobody")

@@ -1,6 +1,12 @@
 """The change engine: a pure diff, rules as data, a type lattice and version algebra."""
 
-from lumos.core.changes.diff import diff_datasets, severity_order
+from lumos.core.changes.declared import declared_version_changes
+from lumos.core.changes.diff import (
+    diff_datasets,
+    diff_edges,
+    diff_observations,
+    severity_order,
+)
 from lumos.core.changes.policy import ChangePolicy, DeprecationWindow, PolicyException
 from lumos.core.changes.profiles import DEFAULT_PROFILE, PROFILES, Profile, resolve_profile
 from lumos.core.changes.rules import RULES, RULES_BY_ID, Rule
@@ -32,7 +38,10 @@ __all__ = [
     "change_details_of",
     "change_type_of",
     "change_type_of_rule",
+    "declared_version_changes",
     "diff_datasets",
+    "diff_edges",
+    "diff_observations",
     "is_backward_compatible",
     "next_cloud_version",
     "next_version",

@@ -13,6 +13,7 @@ from lumos.core.models.change import (
     PolicyEffect,
     SchemaChange,
 )
+from lumos.core.models.constraints import Check
 from lumos.core.models.cost import CostRecord, CostReport
 from lumos.core.models.dataset import (
     DatasetKind,
@@ -22,12 +23,14 @@ from lumos.core.models.dataset import (
     with_parts,
 )
 from lumos.core.models.governance import (
+    Access,
     Deprecation,
     Documentation,
     Domain,
     GlossaryTerm,
     Governance,
     Link,
+    Stability,
     Tag,
 )
 from lumos.core.models.lineage import (
@@ -67,6 +70,7 @@ from lumos.core.models.version import (
 __all__ = [
     "FIRST_VERSION",
     "SNAPSHOT_SCHEMA_VERSION",
+    "Access",
     "AlertState",
     "AssertionResult",
     "AssertionStatus",
@@ -74,6 +78,7 @@ __all__ = [
     "Change",
     "ChangeLevel",
     "ChangeScope",
+    "Check",
     "ColumnFacts",
     "ColumnMapping",
     "ColumnProfile",
@@ -122,6 +127,7 @@ __all__ = [
     "Severity",
     "Snapshot",
     "SnapshotStatistics",
+    "Stability",
     "Tag",
     "TimeUnit",
     "TransformationType",

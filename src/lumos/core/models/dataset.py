@@ -55,6 +55,9 @@ class Location(CanonicalModel):
         default=None, description="The template of its partitions: `year={yyyy}/month={mm}`."
     )
     partition_keys: tuple[Name, ...] = ()
+    sort_keys: tuple[Name, ...] = ModelField(
+        default=(), description="What the rows of a file are sorted or clustered by."
+    )
 
 
 class OperationalMetadata(CanonicalModel):
@@ -153,7 +156,7 @@ def with_parts(dataset: LumosDataset, **parts: object) -> LumosDataset:
 def _contract_of_schema(schema: Json) -> Json:
     positional = bool(schema.get("positional"))
     contract = {**schema, "fields": _contract_of_fields(schema.get("fields"), positional)}
-    return _with_sorted(contract, "unique_keys", "foreign_keys")
+    return _with_sorted(contract, "unique_keys", "foreign_keys", "checks")
 
 
 def _with_sorted(document: Json, *names: str) -> Json:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import date
+from enum import StrEnum
 
 from pydantic import Field
 
-from lumos.core.models.base import CanonicalModel, Name, NameSet
+from lumos.core.models.base import CanonicalModel, Count, Name, NameSet
 
 
 class Tag(CanonicalModel):
@@ -43,12 +44,36 @@ class Deprecation(CanonicalModel):
     replacement: str | None = None
 
 
+class Stability(StrEnum):
+    """How far a dataset can be relied on, the least first."""
+
+    DRAFT = "DRAFT"
+    ALPHA = "ALPHA"
+    BETA = "BETA"
+    STABLE = "STABLE"
+
+
+class Access(StrEnum):
+    """Who may build on a dataset, the fewest first."""
+
+    PRIVATE = "PRIVATE"
+    PROTECTED = "PROTECTED"
+    PUBLIC = "PUBLIC"
+
+
 class Governance(CanonicalModel):
     """The governance of a dataset beyond its tags, which stand on the dataset itself."""
 
     domains: NameSet = ()
     glossary_terms: NameSet = ()
     deprecation: Deprecation | None = None
+    stability: Stability | None = None
+    access: Access | None = Field(
+        default=None, description="PRIVATE: its own team; PROTECTED: some; PUBLIC: everyone."
+    )
+    retention_days: Count | None = Field(
+        default=None, description="How long rows are kept; without a number, for ever."
+    )
 
 
 class Link(CanonicalModel):

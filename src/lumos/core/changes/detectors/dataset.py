@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lumos.core.changes.finding import Finding
-from lumos.core.models import Location, LumosDataset
+from lumos.core.models import DatasetKind, Location, LumosDataset
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -26,7 +26,12 @@ def dataset_findings(old: LumosDataset, new: LumosDataset) -> Iterator[Finding]:
     for attribute, rule in _ATTRIBUTES:
         before, after = getattr(old, attribute), getattr(new, attribute)
         if before != after:
-            yield Finding(rule, old=_text(before), new=_text(after))
+            yield Finding(
+                rule,
+                old=_text(before),
+                new=_text(after),
+                breaks_in=_breaks_in(old) if rule == "dataset.format.changed" else (),
+            )
     yield from _place_findings(old, new)
     yield from _partition_findings(old.location or Location(), new.location or Location())
 
@@ -44,7 +49,13 @@ def _place_findings(old: LumosDataset, new: LumosDataset) -> Iterator[Finding]:
             old={name: before[name] for name in moved},
             new={name: after[name] for name in moved},
             subject=", ".join(moved),
+            breaks_in=_breaks_in(old),
         )
+
+
+def _breaks_in(dataset: LumosDataset) -> tuple[str, ...]:
+    """Whoever reads plain files knows them by path and format."""
+    return ("readers",) if dataset.kind is DatasetKind.FILES else ()
 
 
 def _place(dataset: LumosDataset) -> dict[str, JsonValue]:
@@ -66,4 +77,8 @@ def _partition_findings(old: Location, new: Location) -> Iterator[Finding]:
             "dataset.partition_key.changed",
             old=list(old.partition_keys),
             new=list(new.partition_keys),
+        )
+    if old.sort_keys != new.sort_keys:
+        yield Finding(
+            "dataset.sort_or_cluster.changed", old=list(old.sort_keys), new=list(new.sort_keys)
         )

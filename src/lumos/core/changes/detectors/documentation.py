@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from lumos.core.changes.detectors.promises import promise_verb
 from lumos.core.changes.detectors.sets import only_in_one
 from lumos.core.changes.finding import Finding
 from lumos.core.models.base import canonical_json
@@ -24,19 +27,28 @@ def documentation_findings(old: LumosDataset, new: LumosDataset) -> Iterator[Fin
         after.business_context,
         subject="the business context",
         key="business_context",
+        payload={"part": "business_context"},
     )
     yield from _service_level_findings(before.sla, after.sla)
     yield from _link_findings(before.links, after.links)
 
 
 def text_findings(
-    old: str | None, new: str | None, *, subject: str, path: str = "", key: str = ""
+    old: str | None,
+    new: str | None,
+    *,
+    subject: str,
+    path: str = "",
+    key: str = "",
+    payload: JsonValue = None,
 ) -> Iterator[Finding]:
     """Yield whether a text was added, edited or removed; `key` tells it from its neighbours."""
     if old == new:
         return
     rule = f"doc.{_verb(old, new, edited='edited')}"
-    yield Finding(rule, path, old=_under(key, old), new=_under(key, new), subject=subject)
+    yield Finding(
+        rule, path, old=_under(key, old), new=_under(key, new), subject=subject, payload=payload
+    )
 
 
 def _verb(old: str | None, new: str | None, *, edited: str) -> str:
@@ -53,25 +65,39 @@ def _under(key: str, text: str | None) -> JsonValue:
 
 def _service_level_findings(old: str | None, new: str | None) -> Iterator[Finding]:
     if old != new:
-        yield Finding(f"sla.{_verb(old, new, edited='changed')}", old=old, new=new)
+        edited = promise_verb(old, new)
+        yield Finding(f"sla.{_verb(old, new, edited=edited)}", old=old, new=new)
 
 
 def _link_findings(old: Sequence[Link], new: Sequence[Link]) -> Iterator[Finding]:
+    """Yield links that came, went or are described otherwise; a page may be linked twice."""
     lost, won = only_in_one(_keyed(old), _keyed(new))
-    before, after = ({link.url: link for link in links} for links in (lost, won))
-    for url in sorted(before.keys() & after.keys()):
+    before, after = _by_url(lost), _by_url(won)
+    for url in sorted(before.keys() | after.keys()):
+        for one, other in zip_longest(before[url], after[url]):
+            yield from _changed_link_findings(one, other)
+
+
+def _changed_link_findings(old: Link | None, new: Link | None) -> Iterator[Finding]:
+    if old is None and new is not None:
+        yield Finding("doc.link.added", new=new.to_json())
+    elif new is None and old is not None:
+        yield Finding("doc.link.removed", old=old.to_json())
+    elif old is not None and new is not None:
         yield from text_findings(
-            before[url].description,
-            after[url].description,
+            old.description,
+            new.description,
             subject="the description of a link",
-            key=url,
+            key=old.url,
+            payload={"part": "links", "old": old.to_json(), "new": new.to_json()},
         )
-    for link in lost:
-        if link.url not in after:
-            yield Finding("doc.link.removed", old=link.to_json())
-    for link in won:
-        if link.url not in before:
-            yield Finding("doc.link.added", new=link.to_json())
+
+
+def _by_url(links: Sequence[Link]) -> defaultdict[str, list[Link]]:
+    grouped: defaultdict[str, list[Link]] = defaultdict(list)
+    for link in links:
+        grouped[link.url].append(link)
+    return grouped
 
 
 def _keyed(links: Sequence[Link]) -> list[tuple[bytes, Link]]:

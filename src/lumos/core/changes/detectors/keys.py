@@ -1,10 +1,11 @@
-"""Differences in primary, unique and foreign keys."""
+"""Differences in primary, unique and foreign keys, and in the checks beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from lumos.core.changes.detectors.checks import check_findings
 from lumos.core.changes.detectors.sets import only_in_one
 from lumos.core.changes.finding import Finding
 from lumos.core.changes.text import listed
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 
 
 def key_findings(old: LumosDataset, new: LumosDataset) -> Iterator[Finding]:
-    """Yield changes of keys, whatever order they are listed in."""
+    """Yield changes of keys and checks, whatever order they are listed in."""
     yield from _primary_key_findings(old.schema.primary_key, new.schema.primary_key)
     yield from _unique_key_findings(old.schema.unique_keys, new.schema.unique_keys)
     yield from _foreign_key_findings(old.schema.foreign_keys, new.schema.foreign_keys)
+    yield from check_findings(old.schema.checks, new.schema.checks)
 
 
 def _primary_key_findings(old: Sequence[str], new: Sequence[str]) -> Iterator[Finding]:

@@ -1,18 +1,56 @@
-"""Differences in what a dataset is made from."""
+"""Differences in what a dataset is made from, down to its columns."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lumos.core.changes.detectors.sets import name_findings
+from lumos.core.changes.finding import Finding
 
 if TYPE_CHECKING:
-    from lumos.core.changes.finding import Finding
-    from lumos.core.models import LumosDataset
+    from pydantic import JsonValue
+
+    from lumos.core.models import ColumnMapping, LineageEdge, LumosDataset
+
+_Mappings = defaultdict[str, list["ColumnMapping"]]
 
 
 def lineage_findings(old: LumosDataset, new: LumosDataset) -> Iterator[Finding]:
     """Yield upstream datasets that came or went; a new consumer is no change of its source."""
     upstream = ((str(urn) for urn in dataset.lineage.upstream) for dataset in (old, new))
     yield from name_findings(*upstream, rule="lineage.edge")
+
+
+def edge_findings(old: LineageEdge, new: LineageEdge) -> Iterator[Finding]:
+    """Yield columns that are made from others or otherwise, within one step of lineage."""
+    if old.lineage_type is not new.lineage_type:
+        yield Finding(
+            "transform.logic.changed",
+            old=old.lineage_type.value,
+            new=new.lineage_type.value,
+            subject="the dataset",
+        )
+    before, after = _by_column(old), _by_column(new)
+    for column in sorted(before.keys() | after.keys()):
+        was, is_now = before[column], after[column]
+        if _sources(was) != _sources(is_now):
+            yield Finding("lineage.column.changed", column, old=_sources(was), new=_sources(is_now))
+        elif was != is_now:
+            yield Finding("transform.logic.changed", column, old=_json(was), new=_json(is_now))
+
+
+def _by_column(edge: LineageEdge) -> _Mappings:
+    grouped: _Mappings = defaultdict(list)
+    for mapping in edge.column_mappings:
+        grouped[mapping.downstream_column].append(mapping)
+    return grouped
+
+
+def _sources(mappings: list[ColumnMapping]) -> list[JsonValue]:
+    return [*sorted({mapping.upstream_column for mapping in mappings})]
+
+
+def _json(mappings: list[ColumnMapping]) -> list[JsonValue]:
+    return [mapping.to_json() for mapping in mappings]

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from lumos.core.changes.detectors.documentation import text_findings
+from lumos.core.changes.detectors.promises import threshold_verb
 from lumos.core.changes.detectors.sets import only_in_one, same_json
 from lumos.core.changes.finding import Finding
 from lumos.core.changes.text import member_path, quoted
 from lumos.core.models import DQAssertion, LumosDataset, Severity
 from lumos.core.models.base import canonical_json
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 _BESIDE_THE_CHECK = frozenset({"severity", "description"})
 
@@ -50,13 +55,22 @@ def _path(check: DQAssertion) -> str:
 
 
 def _changed_check_findings(old: DQAssertion, new: DQAssertion) -> Iterator[Finding]:
+    """Yield what changed of one check; the first finding carries it whole, before and after."""
+    payload: JsonValue = {"part": "assertions", "old": old.to_json(), "new": new.to_json()}
+    for finding in _parts_of_changed_check(old, new):
+        yield finding._replace(payload=payload)
+        payload = None
+
+
+def _parts_of_changed_check(old: DQAssertion, new: DQAssertion) -> Iterator[Finding]:
     path, subject = _path(old), quoted(old.name)
     before, after = old.to_json(), new.to_json()
     for document in (before, after):
         for part in _BESIDE_THE_CHECK:
             document.pop(part, None)
     if not same_json(before, after):
-        yield Finding("assertion.changed", path, old=before, new=after, subject=subject)
+        rule = f"assertion.{threshold_verb(old, new)}"
+        yield Finding(rule, path, old=before, new=after, subject=subject)
     if old.severity is not new.severity:
         raised = new.severity is Severity.ERROR
         yield Finding(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -15,6 +16,25 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+SENSITIVE_WORDS = frozenset(
+    {
+        "confidential",
+        "gdpr",
+        "hipaa",
+        "pci",
+        "personal",
+        "phi",
+        "pii",
+        "restricted",
+        "secret",
+        "sensitive",
+    }
+)
+"""Words in a tag that say that data must be protected."""
+
+_DENIALS = frozenset({"no", "non", "not"})
+_WORDS = re.compile(r"[\W_]+")
+
 
 def name_findings(
     old: Iterable[str], new: Iterable[str], *, rule: str, path: str = ""
@@ -22,9 +42,19 @@ def name_findings(
     """Yield `<rule>.added` and `<rule>.removed` for names that only one side has."""
     before, after = set(old), set(new)
     for name in before - after:
-        yield Finding(f"{rule}.removed", path, old=name, subject=quoted(name))
+        yield Finding(f"{_kind(rule, name)}.removed", path, old=name, subject=quoted(name))
     for name in after - before:
-        yield Finding(f"{rule}.added", path, new=name, subject=quoted(name))
+        yield Finding(f"{_kind(rule, name)}.added", path, new=name, subject=quoted(name))
+
+
+def is_sensitive(tag: str) -> bool:
+    """Tell whether a tag names data that must be protected, such as `pii.email` or `GDPR`."""
+    words = {word for word in _WORDS.split(tag.casefold()) if word}
+    return not words.isdisjoint(SENSITIVE_WORDS) and words.isdisjoint(_DENIALS)
+
+
+def _kind(rule: str, name: str) -> str:
+    return "tag.sensitive" if rule == "tag" and is_sensitive(name) else rule
 
 
 def same_json(old: JsonValue, new: JsonValue) -> bool:

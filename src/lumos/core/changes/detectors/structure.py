@@ -3,33 +3,65 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+from lumos.core.changes.avro_resolution import resolves_type
 from lumos.core.changes.detectors.documentation import text_findings
+from lumos.core.changes.detectors.governance import deprecation_findings
 from lumos.core.changes.detectors.properties import property_findings
 from lumos.core.changes.detectors.sets import name_findings, only_in_one
-from lumos.core.changes.detectors.types import leaf_findings, type_text
+from lumos.core.changes.detectors.types import contract_json, leaf_findings, type_text
 from lumos.core.changes.finding import Finding
 from lumos.core.changes.rules import RULES_BY_ID
 from lumos.core.changes.text import listed, member_path
 from lumos.core.models import ChangeScope, Field, FieldType, LumosDataset, Schema, TypeName
 from lumos.core.models.base import canonical_json
-from lumos.core.models.dataset import contract_of_type
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 
 def schema_findings(old: LumosDataset, new: LumosDataset) -> Iterator[Finding]:
     """Yield changes of columns and of how columns are found."""
     if new.schema.positional and not old.schema.positional:
-        yield Finding("schema.positional.gained", old=False, new=True)
+        order: list[JsonValue] = [field.name for field in new.schema.fields]
+        yield Finding("schema.positional.gained", old=False, new=True, payload=order)
     if old.schema.positional and not new.schema.positional:
         yield Finding("schema.positional.lost", old=True, new=False)
     if old.schema.positional and new.schema.positional:
         yield from _order_findings(old.schema, new.schema)
-    yield from fields_findings(old.schema.fields, new.schema.fields, parent="")
+    fixed = _fixed_dates(old)
+    positional = new.schema.positional
+    for finding in fields_findings(
+        old.schema.fields, new.schema.fields, parent="", positional=positional
+    ):
+        yield _without_promotion(finding) if finding.path in fixed else finding
+
+
+def _fixed_dates(dataset: LumosDataset) -> frozenset[str]:
+    """Return the paths of dates that partitions are made from.
+
+    Iceberg promotes a date to a timestamp only where no partition would get another value; of a
+    partition key it is not known here, so it does not count as promoted.
+    """
+    keys = set(dataset.location.partition_keys) if dataset.location else set()
+    fields = dataset.schema.fields if keys else ()
+    return frozenset(
+        member_path("", field.name)
+        for field in fields
+        if field.name in keys and field.type is TypeName.DATE
+    )
+
+
+def _without_promotion(finding: Finding) -> Finding:
+    return finding._replace(
+        passes_in=tuple(name for name in finding.passes_in if name != "iceberg_v3")
+    )
 
 
 def fields_findings(
-    old: Sequence[Field], new: Sequence[Field], *, parent: str
+    old: Sequence[Field], new: Sequence[Field], *, parent: str, positional: bool = False
 ) -> Iterator[Finding]:
     """Yield changes among the members of one struct, or the columns of a dataset."""
     before = {field.name: field for field in old}
@@ -39,10 +71,22 @@ def fields_findings(
         if name in after:
             yield from _field_findings(field, after[name], path)
         else:
-            yield Finding("field.removed", path, old=type_text(field))
-    for name, field in after.items():
+            sunset = field.deprecation.sunset if field.deprecation else None
+            yield Finding("field.removed", path, old=type_text(field), sunset=sunset)
+    for index, (name, field) in enumerate(after.items()):
         if name not in before:
-            yield Finding(_rule_of_added(field), member_path(parent, name), new=type_text(field))
+            yield _added(field, member_path(parent, name), index if positional else None)
+
+
+def _added(field: Field, path: str, index: int | None) -> Finding:
+    payload: dict[str, JsonValue] = {"field": contract_json(field)}
+    if index is not None:
+        payload["index"] = index
+    # In Avro a field that may be null has no value in old data, unless null is its default.
+    breaks_in = ("avro",) if field.default is None else ()
+    return Finding(
+        _rule_of_added(field), path, new=type_text(field), breaks_in=breaks_in, payload=payload
+    )
 
 
 def _rule_of_added(field: Field) -> str:
@@ -70,10 +114,13 @@ def _order_findings(old: Schema, new: Schema) -> Iterator[Finding]:
 
 
 def _field_findings(old: Field, new: Field, path: str) -> Iterator[Finding]:
+    if old is new:  # a state that was built beside the other shares what is equal
+        return
     yield from _node_findings(old, new, path)
     yield from _default_findings(old, new, path)
     if old.pii != new.pii:
         yield Finding(f"field.pii.{'set' if new.pii else 'cleared'}", path)
+    yield from deprecation_findings(old.deprecation, new.deprecation, of="field", path=path)
     yield from name_findings(old.tags, new.tags, rule="tag", path=path)
     yield from name_findings(old.glossary_terms, new.glossary_terms, rule="glossary", path=path)
     yield from property_findings(old.properties, new.properties, path=path)
@@ -109,7 +156,7 @@ def _node_findings(old: FieldType, new: FieldType, path: str) -> Iterator[Findin
             yield from _key_findings(old.key, new.key, f"{path}{{key}}")
             yield from _node_findings(old.value, new.value, f"{path}{{value}}")
         case TypeName.UNION:
-            yield from _branch_findings(old.branches, new.branches, path)
+            yield from _union_findings(old, new, path)
         case _:
             yield from leaf_findings(old, new, path)
 
@@ -123,26 +170,66 @@ def _key_findings(old: FieldType, new: FieldType, path: str) -> Iterator[Finding
         else:
             yield finding
     if structural:
-        yield Finding("map.key.changed", path, old=_with_null(old), new=_with_null(new))
+        yield Finding(
+            "map.key.changed",
+            path,
+            old=_with_null(old),
+            new=_with_null(new),
+            payload=contract_json(new),
+        )
 
 
 def _with_null(node: FieldType) -> str:
     return type_text(node) + ("" if node.nullable else " NOT NULL")
 
 
+def _union_findings(old: FieldType, new: FieldType, path: str) -> Iterator[Finding]:
+    """Yield changes of branches; Avro takes all of them when it can resolve the whole union."""
+    findings = [*_branch_findings(old.branches, new.branches, path)]
+    resolved = bool(findings) and resolves_type(old, new)
+    for finding in findings:
+        yield (
+            finding._replace(passes_in=(*finding.passes_in, "avro"), breaks_in=())
+            if resolved
+            else finding
+        )
+
+
 def _branch_findings(
     old: Sequence[FieldType], new: Sequence[FieldType], path: str
 ) -> Iterator[Finding]:
     """Pair branches that are equal, then those of one type text, then the only ones of a type."""
+    marks = branch_marks(old)
     before, after = only_in_one(_keyed(old), _keyed(new))
     same_text, before, after = _paired_by_text(before, after)
     same_type, before, after = _paired_by_type(before, after)
     for one, other in (*same_text, *same_type):
-        yield from _node_findings(one, other, f"{path}<{one.type.value}>")
+        yield from _node_findings(one, other, path + marks[id(one)].pop())
     for branch in before:
-        yield Finding("union.branch.removed", path, old=_with_null(branch))
+        yield Finding(
+            "union.branch.removed", path, old=_with_null(branch), payload=contract_json(branch)
+        )
     for branch in after:
-        yield Finding("union.branch.added", path, new=_with_null(branch))
+        yield Finding(
+            "union.branch.added", path, new=_with_null(branch), payload=contract_json(branch)
+        )
+
+
+def branch_marks(branches: Sequence[FieldType]) -> Mapping[int, list[str]]:
+    """Return what a path says of each branch, by its identity: `<STRING>`, or `<STRUCT:2>`.
+
+    One and the same branch may stand there more than once. Branches of one type are numbered in
+    the order of their contracts, which does not depend on how they are listed.
+    """
+    ordered = sorted(_keyed(branches), key=lambda pair: pair[0])
+    count = Counter(branch.type for branch in branches)
+    seen: Counter[TypeName] = Counter()
+    marks: defaultdict[int, list[str]] = defaultdict(list)
+    for _, branch in ordered:
+        seen[branch.type] += 1
+        number = f":{seen[branch.type]}" if count[branch.type] > 1 else ""
+        marks[id(branch)].append(f"<{branch.type.value}{number}>")
+    return marks
 
 
 _Branches = list[FieldType]
@@ -150,7 +237,7 @@ _Paired = tuple[list[tuple[FieldType, FieldType]], _Branches, _Branches]
 
 
 def _keyed(branches: Sequence[FieldType]) -> list[tuple[bytes, FieldType]]:
-    return [(canonical_json(contract_of_type(branch.to_json())), branch) for branch in branches]
+    return [(canonical_json(contract_json(branch)), branch) for branch in branches]
 
 
 def _paired_by_text(old: _Branches, new: _Branches) -> _Paired:

@@ -5,12 +5,58 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 from lumos.core.changes.profiles import BASES, DEFAULT_PROFILE
-from lumos.core.models import Bump, ChangeLevel, ChangeScope
+from lumos.core.models import Bump, ChangeLevel, ChangeScope, Direction
 
-_NO_OVERRIDES: Mapping[str, ChangeLevel] = MappingProxyType({})
-_STRUCTURAL = frozenset({ChangeScope.SCHEMA, ChangeScope.DATASET})
+Mark = Literal["B", "N", "N!", "I"]
+"""A verdict in short: breaking, non-breaking, non-breaking with caution, informational."""
+
+_STRUCTURAL = frozenset({Bump.MAJOR, Bump.MINOR})
+
+
+class Verdict(NamedTuple):
+    """How much a change matters, and whether it is worth a second look although it passes."""
+
+    level: ChangeLevel
+    caution: bool = False
+
+
+_VERDICTS: Mapping[Mark, Verdict] = MappingProxyType(
+    {
+        "B": Verdict(ChangeLevel.BREAKING),
+        "N": Verdict(ChangeLevel.NON_BREAKING),
+        "N!": Verdict(ChangeLevel.NON_BREAKING, caution=True),
+        "I": Verdict(ChangeLevel.INFORMATIONAL),
+    }
+)
+Levels = Mapping[str, Verdict]
+
+
+def worse(one: Verdict, other: Verdict) -> Verdict:
+    """Return the verdict that matters more."""
+    return max(one, other, key=lambda each: (each.level.rank, each.caution))
+
+
+def judged(
+    lumos: Mark, *, readers: Mark, writers: Mark, iceberg: Mark, delta: Mark, avro: Mark
+) -> Levels:
+    """Return the verdicts of a rule by profile; `full` follows from readers and writers."""
+    marks = {
+        "lumos": lumos,
+        "readers": readers,
+        "writers": writers,
+        "iceberg": iceberg,
+        "delta": delta,
+        "avro": avro,
+    }
+    return MappingProxyType({name: _VERDICTS[mark] for name, mark in marks.items()})
+
+
+def everywhere(mark: Mark) -> Levels:
+    """Return the verdicts of a rule on which all profiles agree."""
+    return judged(mark, readers=mark, writers=mark, iceberg=mark, delta=mark, avro=mark)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +70,8 @@ class Rule:
 
     id: str
     scope: ChangeScope
-    level: ChangeLevel
+    direction: Direction
+    levels: Levels
     bump: Bump
     change_type: str = field(metadata={"doc": "The name of the change in a version history."})
     mirrors: tuple[str, ...] = field(metadata={"doc": "What the change may be in reverse."})
@@ -32,25 +79,47 @@ class Rule:
     message: str
     rationale: str
     example: str
-    caution: bool = False
     widening: bool = False
-    profiles: Mapping[str, ChangeLevel] = field(default_factory=lambda: _NO_OVERRIDES)
+    unmirrored: str | None = field(
+        default=None, metadata={"doc": "Why the change has no mirror, where it has none."}
+    )
+    by_case: tuple[str, ...] = field(
+        default=(), metadata={"doc": "Profiles whose level depends on more, such as the types."}
+    )
+
+    @property
+    def level(self) -> ChangeLevel:
+        """The level under the default profile."""
+        return self.level_in(DEFAULT_PROFILE)
+
+    @property
+    def caution(self) -> bool:
+        """Whether the change is worth a second look under the default profile."""
+        return self.verdict_in(DEFAULT_PROFILE).caution
+
+    def verdict_in(self, profile: str) -> Verdict:
+        """Return the verdict under a profile; `full` is the worse of readers and writers."""
+        if profile == "full":
+            return worse(self.levels["readers"], self.levels["writers"])
+        known = self.levels.get(profile)
+        return self.levels[BASES.get(profile, DEFAULT_PROFILE)] if known is None else known
 
     def level_in(self, profile: str) -> ChangeLevel:
-        """Return the level under a profile; a profile that says nothing agrees with its base."""
-        base = BASES.get(profile, DEFAULT_PROFILE)
-        if profile in self.profiles or base == profile:
-            return self.profiles.get(profile, self.level)
-        return self.level_in(base)
+        """Return the level under a profile."""
+        return self.verdict_in(profile).level
 
     def bump_in(self, profile: str) -> Bump:
         """Return the bump under a profile."""
         return self.bump_at(self.level_in(profile))
 
     def bump_at(self, level: ChangeLevel) -> Bump:
-        """Return the bump of a level: breaking is major, and nothing else is."""
+        """Return the bump of a level: breaking is major, and what is only observed is none."""
+        if self.bump is Bump.NONE:
+            return Bump.NONE
         if level is ChangeLevel.BREAKING:
             return Bump.MAJOR
-        if self.bump is not Bump.MAJOR:
-            return self.bump
-        return Bump.MINOR if self.scope in _STRUCTURAL else Bump.PATCH
+        if level is ChangeLevel.INFORMATIONAL:
+            return Bump.PATCH
+        if self.scope is ChangeScope.DATASET:
+            return Bump.MINOR if self.bump in _STRUCTURAL else Bump.PATCH
+        return Bump.MINOR if self.scope is ChangeScope.SCHEMA else Bump.PATCH

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from lumos.core.changes.rules.rule import Rule
-from lumos.core.models import Bump, ChangeLevel, ChangeScope
+from lumos.core.changes.rules.rule import Rule, everywhere, judged
+from lumos.core.models import Bump, ChangeScope, Direction
+
+FORMATS = ("iceberg", "iceberg_v3", "delta", "avro")
+"""The profiles that judge a pair of types by what the format promotes without rewriting data."""
 
 TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="type.changed",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.BOTH,
+        levels=everywhere("B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("type.changed",),
@@ -17,27 +21,31 @@ TYPE_RULES: tuple[Rule, ...] = (
         message="the type of {at} changed from {old} to {new}",
         rationale="Neither type holds all values of the other: readers and writers both fail.",
         example="user_id STRING becomes user_id INT64",
+        by_case=FORMATS,
     ),
     Rule(
         id="type.widened",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.LOOSENS,
+        levels=judged("B", readers="B", writers="N", iceberg="B", delta="B", avro="B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("type.narrowed",),
         title="A type was widened",
-        message="the type of {at} was widened from {old} to {new}{subject}",
+        message="the type of {at} was widened from {old} to {new}",
         rationale=(
             "A reader that expects the narrower type may overflow or refuse. It is marked as "
             "widening, since table formats accept many of these."
         ),
         example="quantity INT32 becomes quantity INT64",
         widening=True,
+        by_case=FORMATS,
     ),
     Rule(
         id="type.narrowed",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.TIGHTENS,
+        levels=everywhere("B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("type.widened",),
@@ -49,7 +57,8 @@ TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="shape.changed",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.BOTH,
+        levels=everywhere("B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("shape.changed",),
@@ -61,7 +70,8 @@ TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="map.key.changed",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.BOTH,
+        levels=everywhere("B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("map.key.changed",),
@@ -73,7 +83,8 @@ TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="union.branch.added",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.NON_BREAKING,
+        direction=Direction.LOOSENS,
+        levels=judged("N!", readers="B", writers="N", iceberg="B", delta="B", avro="N"),
         bump=Bump.MINOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("union.branch.removed",),
@@ -81,12 +92,12 @@ TYPE_RULES: tuple[Rule, ...] = (
         message="{at} may now also be {new}",
         rationale="What was written before stays valid; readers meet a type that they do not know.",
         example="UNION<INT64, STRING> becomes UNION<INT64, STRING, BOOLEAN>",
-        caution=True,
     ),
     Rule(
         id="union.branch.removed",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.TIGHTENS,
+        levels=judged("B", readers="N", writers="B", iceberg="B", delta="B", avro="B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("union.branch.added",),
@@ -98,7 +109,8 @@ TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="decimal.precision.up",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.LOOSENS,
+        levels=judged("B", readers="B", writers="N", iceberg="B", delta="B", avro="B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("decimal.precision.down",),
@@ -107,11 +119,13 @@ TYPE_RULES: tuple[Rule, ...] = (
         rationale="A reader with the smaller precision may overflow.",
         example="DECIMAL(10,2) becomes DECIMAL(12,2)",
         widening=True,
+        by_case=FORMATS,
     ),
     Rule(
         id="decimal.precision.down",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.TIGHTENS,
+        levels=everywhere("B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("decimal.precision.up",),
@@ -123,7 +137,8 @@ TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="decimal.precision_and_scale.up",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.LOOSENS,
+        levels=judged("B", readers="B", writers="N", iceberg="B", delta="B", avro="B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("decimal.precision_and_scale.down",),
@@ -132,11 +147,13 @@ TYPE_RULES: tuple[Rule, ...] = (
         rationale="A reader with the smaller scale may round.",
         example="DECIMAL(10,2) becomes DECIMAL(12,4)",
         widening=True,
+        by_case=FORMATS,
     ),
     Rule(
         id="decimal.precision_and_scale.down",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.TIGHTENS,
+        levels=everywhere("B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("decimal.precision_and_scale.up",),
@@ -148,7 +165,8 @@ TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="decimal.parameters.changed",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.BOTH,
+        levels=everywhere("B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("decimal.parameters.changed",),
@@ -160,7 +178,8 @@ TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="varchar.length.up",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.LOOSENS,
+        levels=judged("B", readers="B", writers="N", iceberg="B", delta="B", avro="B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("varchar.length.down",),
@@ -169,11 +188,13 @@ TYPE_RULES: tuple[Rule, ...] = (
         rationale="A reader with a fixed buffer may cut values off.",
         example="STRING(50) becomes STRING(100)",
         widening=True,
+        by_case=FORMATS,
     ),
     Rule(
         id="varchar.length.down",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.TIGHTENS,
+        levels=everywhere("B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("varchar.length.up",),
@@ -185,7 +206,8 @@ TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="timestamp.tz.changed",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.BOTH,
+        levels=everywhere("B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("timestamp.tz.changed",),
@@ -199,7 +221,8 @@ TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="timestamp.unit.finer",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.LOOSENS,
+        levels=judged("B", readers="B", writers="N", iceberg="B", delta="B", avro="B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("timestamp.unit.coarser",),
@@ -208,11 +231,13 @@ TYPE_RULES: tuple[Rule, ...] = (
         rationale="A reader that counts in the coarser unit is off by a factor.",
         example="TIMESTAMP(ms) becomes TIMESTAMP(us)",
         widening=True,
+        by_case=FORMATS,
     ),
     Rule(
         id="timestamp.unit.coarser",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.TIGHTENS,
+        levels=everywhere("B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("timestamp.unit.finer",),
@@ -224,7 +249,8 @@ TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="timestamp.unit.changed",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.BOTH,
+        levels=everywhere("B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("timestamp.unit.changed",),
@@ -236,7 +262,8 @@ TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="enum.symbol.added",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.NON_BREAKING,
+        direction=Direction.LOOSENS,
+        levels=judged("N!", readers="B", writers="N", iceberg="N!", delta="N!", avro="N"),
         bump=Bump.MINOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("enum.symbol.removed",),
@@ -246,12 +273,12 @@ TYPE_RULES: tuple[Rule, ...] = (
             "What was written before stays valid; readers meet a value that they do not know."
         ),
         example="ENUM(new, paid) becomes ENUM(new, paid, refunded)",
-        caution=True,
     ),
     Rule(
         id="enum.symbol.removed",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.TIGHTENS,
+        levels=judged("B", readers="N", writers="B", iceberg="B", delta="B", avro="B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("enum.symbol.added",),
@@ -263,7 +290,8 @@ TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="enum.reordered",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.INFORMATIONAL,
+        direction=Direction.NEITHER,
+        levels=everywhere("I"),
         bump=Bump.PATCH,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("enum.reordered",),
@@ -275,7 +303,8 @@ TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="enum.introduced",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.TIGHTENS,
+        levels=judged("B", readers="N", writers="B", iceberg="B", delta="B", avro="B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("enum.dropped",),
@@ -287,7 +316,8 @@ TYPE_RULES: tuple[Rule, ...] = (
     Rule(
         id="enum.dropped",
         scope=ChangeScope.SCHEMA,
-        level=ChangeLevel.BREAKING,
+        direction=Direction.LOOSENS,
+        levels=judged("B", readers="B", writers="N", iceberg="B", delta="B", avro="B"),
         bump=Bump.MAJOR,
         change_type="COLUMN_TYPE_CHANGED",
         mirrors=("enum.introduced",),
@@ -296,5 +326,6 @@ TYPE_RULES: tuple[Rule, ...] = (
         rationale="The type changed, and readers may meet any value.",
         example="ENUM(new, paid) becomes STRING",
         widening=True,
+        by_case=FORMATS,
     ),
 )
