@@ -130,7 +130,7 @@ class Project:
 
     def diff(self, engine: Engine) -> str:
         with self._application() as application:
-            return str(application.snapshots.diff(self.old, self.new, engine=engine).as_json())
+            return str(application.diffs.diff(self.old, self.new, engine=engine).as_json())
 
     def validate(self, engine: Engine) -> str:
         with self._application() as application:

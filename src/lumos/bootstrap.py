@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.catalog_controller import CatalogController
     from lumos.core.controllers.chain_controller import ChainController
     from lumos.core.controllers.demo_controller import DemoController
+    from lumos.core.controllers.diff_controller import DiffController
     from lumos.core.controllers.engine_controller import EngineController
     from lumos.core.controllers.import_controller import ImportController, ImportTarget
     from lumos.core.controllers.ingestion_controller import IngestionController, OpenSession
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.report_controller import ReportController
     from lumos.core.controllers.run_timestamp import RunTimestampController
     from lumos.core.controllers.snapshot_controller import SnapshotController
+    from lumos.core.controllers.snapshot_opening import SnapshotOpener
     from lumos.core.controllers.system_controller import SystemController
     from lumos.core.controllers.watch_controller import WatchController
     from lumos.core.models import LumosDataset
@@ -132,6 +134,30 @@ class Application:
             platform_of=self._platform,
             platform_names=PlatformFactory.names(),
             engines=self._engines,
+            clock=self._clock,
+        )
+
+    @cached_property
+    def diffs(self) -> DiffController:
+        from lumos.core.changes.policy_settings import policy_of
+        from lumos.core.controllers.diff_controller import DiffController
+
+        return DiffController(
+            self._opener.opened,
+            engines=self._engines,
+            clock=self._clock,
+            policy=policy_of(self.settings),
+        )
+
+    @cached_property
+    def _opener(self) -> SnapshotOpener:
+        from lumos.core.controllers.snapshot_opening import SnapshotOpener
+        from lumos.core.platform.factory import PlatformFactory
+
+        return SnapshotOpener(
+            self._snapshot_store,
+            platform_of=self._platform,
+            platform_names=PlatformFactory.names(),
             clock=self._clock,
         )
 

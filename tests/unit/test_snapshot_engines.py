@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from lumos.bootstrap import Application
-from lumos.core.controllers import snapshot_controller
+from lumos.core.controllers import diff_controller, snapshot_controller
 from lumos.core.errors import CorruptSnapshotError, DatasetNotFoundError, LumosError
 from lumos.core.store.snapshot_parts import StoredPart, UnseenFolderError
 from lumos.core.store.snapshot_store import SnapshotStore
@@ -100,9 +100,10 @@ def test_the_size_of_what_is_read_decides(
     with Application(state_dir=tmp_path, environment={}) as application:
         for least in (1, sizes[operation] + 1):
             limits = {**SPARK_FROM_BYTES, operation: least}
-            monkeypatch.setattr(snapshot_controller, "SPARK_FROM_BYTES", limits)
+            for module in (diff_controller, snapshot_controller):
+                monkeypatch.setattr(module, "SPARK_FROM_BYTES", limits)
             if operation == "diff":
-                application.snapshots.diff(old.id, new.id)
+                application.diffs.diff(old.id, new.id)
             else:
                 application.snapshots.validate(new.id)
 

@@ -125,8 +125,8 @@ class Lumos:
         return answer(Comparison, result)
 
     def diff(self, source: str | Path, target: str | Path, *, engine: Engine = Engine.AUTO) -> Diff:
-        """Compare two snapshots, each a file, a folder, an id, `latest` or a catalog's name."""
-        result = self._application.snapshots.diff(str(source), str(target), engine=engine)
+        """Compare two snapshots by any name, as `lumos diff` takes them."""
+        result = self._application.diffs.diff(str(source), str(target), engine=engine)
         return answer(Diff, result)
 
     def snapshot(self) -> StoredSnapshot:

@@ -1,4 +1,4 @@
-"""Snapshots: made, listed, verified, exported, validated, compared."""
+"""Snapshots: made, listed, verified, exported, validated."""
 
 from __future__ import annotations
 
@@ -7,24 +7,19 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lumos.core.changes import diff_datasets
 from lumos.core.controllers.results import (
-    DiffResult,
     ExportResult,
     SnapshotListing,
     ValidationResult,
     Verification,
 )
+from lumos.core.controllers.snapshot_opening import PlatformOf, SnapshotOpener, located
 from lumos.core.errors import LumosError
-from lumos.core.platform.interface import MetadataPlatformInterface
-from lumos.feature.snapshot.diff import diff_snapshots, diff_tasks
 from lumos.feature.snapshot.engine_choice import SPARK_FROM_BYTES, Engine
 from lumos.feature.snapshot.export import document_chunks, export_document
 from lumos.feature.snapshot.source import (
-    LoadedSource,
     SnapshotSource,
     StoredSource,
-    open_source,
     opened_stored,
 )
 from lumos.feature.snapshot.validation import validate
@@ -37,7 +32,6 @@ if TYPE_CHECKING:
     from lumos.feature.snapshot.engines import Engines
 
 Tell = Callable[[str], None]
-PlatformOf = Callable[[str | None], MetadataPlatformInterface]
 
 
 def _tell_nobody(_text: str) -> None:
@@ -45,7 +39,7 @@ def _tell_nobody(_text: str) -> None:
 
 
 class SnapshotController:
-    """What `snapshot`, `export`, `validate` and `diff` do."""
+    """What `snapshot`, `export` and `validate` do."""
 
     def __init__(
         self,
@@ -60,8 +54,10 @@ class SnapshotController:
         self._store = store
         self._engines = engines
         self._platform_of = platform_of
-        self._platform_names = platform_names
         self._clock = clock
+        self._opener = SnapshotOpener(
+            store, platform_of=platform_of, platform_names=platform_names, clock=clock
+        )
 
     def create(self, platform: str | None = None, *, reuse_identical: bool = False) -> SnapshotInfo:
         """Store what a catalog holds now, after clearing away what dead writers left.
@@ -122,37 +118,19 @@ class SnapshotController:
         self, reference: str, *, engine: Engine = Engine.AUTO, tell: Tell = _tell_nobody
     ) -> ValidationResult:
         """Check a snapshot in any form."""
-        size = self._stored_bytes(reference)
-        with self._engine("validate", engine, size=size, tell=tell) as worker:
-            report = validate(reference, store=self._store, engine=worker)
-        return ValidationResult.model_validate(report.as_json())
-
-    def diff(
-        self,
-        source: str,
-        target: str,
-        *,
-        engine: Engine = Engine.AUTO,
-        tell: Tell = _tell_nobody,
-    ) -> DiffResult:
-        """Compare two snapshots, each a file, a folder, an id, `latest` or a catalog's name."""
-        old, new = self.opened(source), self.opened(target)
-        size = sum(pair.plain_bytes() for pair in diff_tasks(old, new))
-        with self._engine("diff", engine, size=size, tell=tell) as worker:
-            found = diff_snapshots(old, new, diff_datasets=diff_datasets, engine=worker)
-        return DiffResult.model_validate(found.as_json())
+        with located(reference) as place:
+            size = self._stored_bytes(place)
+            with self._engine("validate", engine, size=size, tell=tell) as worker:
+                report = validate(place, store=self._store, engine=worker)
+        named = {"name": reference} if place != reference else {}
+        return ValidationResult.model_validate({**report.as_json(), **named})
 
     def opened(self, reference: str) -> SnapshotSource:
         """Open a snapshot by any name that a user may give it."""
-        if reference in self._platform_names and not Path(reference).exists():
-            return self._exported(reference, None)
-        return open_source(reference, store=self._store)
+        return self._opener.opened(reference)
 
     def _exported(self, platform: str | None, snapshot: str | None) -> SnapshotSource:
-        if snapshot is not None:
-            return open_source(snapshot, store=self._store)
-        adapter = self._platform_of(platform)
-        return LoadedSource(adapter.export_all(at=self._clock()), adapter.name)
+        return self._opener.exported(platform) if snapshot is None else self.opened(snapshot)
 
     def _engine(
         self, operation: str, engine: Engine, *, size: int, tell: Tell

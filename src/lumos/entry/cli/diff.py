@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import ExitStack
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lumos.bootstrap import Application
 from lumos.core.errors import EXIT_GATE_FAILED
-from lumos.entry.cli.output import (
-    AsJson,
-    counted,
-    print_changes,
-    print_json,
-    print_line,
-)
+from lumos.entry.cli.output import AsJson
 from lumos.entry.cli.snapshot_options import EngineOption, told
 from lumos.feature.snapshot.engine_choice import Engine
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.results import DiffResult
+    from pydantic import JsonValue
 
-_CHANGES_OF_A_SECTION = ("added", "removed", "changed")
+    from lumos.feature.snapshot.diff import DiffTotals
+
+_LEVELS = ("informational", "non_breaking", "breaking")
 
 
 class FailOn(StrEnum):
@@ -35,60 +32,90 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
+class Level(StrEnum):
+    """The mildest change that is shown."""
+
+    BREAKING = "breaking"
+    NON_BREAKING = "non_breaking"
+    INFORMATIONAL = "informational"
+
+
 def diff(
     context: typer.Context,
     source: Annotated[
-        str, typer.Option(help="The older side: a file, folder, id, `latest` or a catalog.")
+        str,
+        typer.Option(
+            help="The older side: a file, folder, id, `latest`, a catalog or git:REVISION:PATH."
+        ),
     ],
     target: Annotated[str, typer.Option(help="The newer side, named likewise.")],
     fail_on: Annotated[
         FailOn, typer.Option(help="End with 1 if there is such a change.")
     ] = FailOn.NEVER,
+    profile: Annotated[
+        str | None,
+        typer.Option(help="Whom the rules protect; else as the settings say.", show_default=False),
+    ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(help="Show changes of these rules only: field.*", show_default=False),
+    ] = None,
+    level: Annotated[
+        Level, typer.Option(help="Show changes of this level or worse.")
+    ] = Level.INFORMATIONAL,
+    details: Annotated[
+        bool, typer.Option("--details", help="Show path, values, direction and fingerprint.")
+    ] = False,
     engine: EngineOption = Engine.AUTO,
     as_json: AsJson = False,
 ) -> None:
     """Compare two snapshots or catalogs and classify every change.
 
+    --rule and --level choose what is shown; the totals and --fail-on are of every change.
+
     Example: lumos diff --source january.json --target february.json --fail-on breaking
+
+    Example in a git repository: lumos diff --source git:main:metadata.json --target metadata.json
 
     Example on Spark: lumos diff --source snapshots/january --target latest --engine spark
     """
+    from lumos.entry.cli.diff_text import print_diff, print_diff_json
+
     application: Application = context.obj
-    with told("diff") as tell:
-        result = application.snapshots.diff(source, target, engine=engine, tell=tell)
-    if as_json:
-        print_json(result.as_json())
-    else:
-        print_changes(result.changes)
-        for line in _section_lines(result):
-            print_line(line)
-        levels = ", ".join(
-            f"{count:,} {name.lower().replace('_', '-')}"
-            for name, count in result.summary.levels.items()
+    least = _LEVELS.index(level)
+
+    def keep(change: dict[str, JsonValue]) -> bool:
+        name = str(change["rule"])
+        return _LEVELS.index(str(change["level"]).lower()) >= least and (
+            not rule or any(fnmatchcase(name, pattern) for pattern in rule)
         )
-        print_line(f"{counted(result.summary.changes, 'change')}: {levels}")
-        if unobserved := len(result.unobserved):
-            verb = "was" if unobserved == 1 else "were"
-            print_line(f"{counted(unobserved, 'dataset')} {verb} not observed, so not removed")
-    if _fails(result, fail_on):
-        raise typer.Exit(EXIT_GATE_FAILED)
+
+    with ExitStack() as stack:
+        with told("diff") as tell:
+            found = stack.enter_context(
+                application.diffs.streamed(
+                    source, target, profile=profile, engine=engine, tell=tell
+                )
+            )
+        if as_json:
+            print_diff_json(found, keep)
+        else:
+            print_diff(found, keep, details=details)
+        if _fails(found.totals, fail_on):
+            raise typer.Exit(EXIT_GATE_FAILED)
 
 
-def _section_lines(result: DiffResult) -> Iterator[str]:
-    """Say how the sections beside the datasets differ, where they do."""
-    for name, counts in result.summary.sections.items():
-        found = [f"{counts[kind]:,} {kind}" for kind in _CHANGES_OF_A_SECTION if counts[kind]]
-        if found:
-            yield f"{name.replace('_', ' ')}: {', '.join(found)}"
-
-
-def _fails(result: DiffResult, fail_on: FailOn) -> bool:
+def _fails(totals: DiffTotals, fail_on: FailOn) -> bool:
+    breaking = totals.worst_level == "BREAKING"
     match fail_on:
         case FailOn.NEVER:
             return False
         case FailOn.ANY:
-            return bool(result.changes) or any(_section_lines(result))
+            others = totals.other_sections.values()
+            return totals.changes > totals.ignored or any(
+                section.added or section.removed or section.changed for section in others
+            )
         case FailOn.CAUTION:
-            return any(change.caution or change.level == "BREAKING" for change in result.changes)
+            return breaking or totals.cautions > 0
         case FailOn.BREAKING:
-            return any(change.level == "BREAKING" for change in result.changes)
+            return breaking

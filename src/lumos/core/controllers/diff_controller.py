@@ -1,0 +1,108 @@
+"""What changed from one snapshot to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from lumos.core.changes.policy import ChangePolicy
+from lumos.core.changes.profiles import resolve_profile
+from lumos.feature.snapshot.diff import (
+    StreamedDiff,
+    diff_snapshots,
+    diff_tasks,
+    streamed_diff,
+)
+from lumos.feature.snapshot.engine_choice import SPARK_FROM_BYTES, Engine
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.publishing import Clock
+    from lumos.core.controllers.results import DiffResult
+    from lumos.feature.snapshot.bucket_work import BucketEngine
+    from lumos.feature.snapshot.engines import Engines
+    from lumos.feature.snapshot.pair_diff import DiffDatasets
+    from lumos.feature.snapshot.source import SnapshotSource
+
+Tell = Callable[[str], None]
+
+
+def _tell_nobody(_text: str) -> None:
+    pass
+
+
+class DiffController:
+    """What `diff` does."""
+
+    def __init__(
+        self,
+        open_snapshot: Callable[[str], SnapshotSource],
+        *,
+        engines: Engines,
+        clock: Clock,
+        policy: ChangePolicy | None = None,
+    ) -> None:
+        """Take a way to snapshots by any name, and the policy that judges changes."""
+        self._open_snapshot = open_snapshot
+        self._engines = engines
+        self._clock = clock
+        self._policy = policy or ChangePolicy()
+
+    @contextmanager
+    def streamed(
+        self,
+        source: str,
+        target: str,
+        *,
+        profile: str | None = None,
+        engine: Engine = Engine.AUTO,
+        tell: Tell = _tell_nobody,
+    ) -> Iterator[StreamedDiff]:
+        """Compare two snapshots by any name; what changed is not held in memory.
+
+        Each is a file, a folder, an id, `latest`, a catalog's name or `git:REVISION:PATH`.
+
+        Raises:
+            UnknownNameError: there is no such profile.
+        """
+        judge = self._judge(profile)
+        with (
+            self._opened(source, target, engine=engine, tell=tell) as (old, new, worker),
+            streamed_diff(old, new, diff_datasets=judge, engine=worker) as found,
+        ):
+            yield found
+
+    def diff(
+        self,
+        source: str,
+        target: str,
+        *,
+        profile: str | None = None,
+        engine: Engine = Engine.AUTO,
+        tell: Tell = _tell_nobody,
+    ) -> DiffResult:
+        """Compare two snapshots as `streamed` does, and hold all that changed."""
+        from lumos.core.controllers.results import DiffResult
+
+        judge = self._judge(profile)
+        with self._opened(source, target, engine=engine, tell=tell) as (old, new, worker):
+            found = diff_snapshots(old, new, diff_datasets=judge, engine=worker)
+        return DiffResult.model_validate(found.as_json())
+
+    def _judge(self, profile: str | None) -> DiffDatasets:
+        policy = self._policy
+        if profile is not None:
+            policy = replace(policy, profile=str(resolve_profile(profile)))
+        return partial(policy.judge, at=self._clock())
+
+    @contextmanager
+    def _opened(
+        self, source: str, target: str, *, engine: Engine, tell: Tell
+    ) -> Iterator[tuple[SnapshotSource, SnapshotSource, BucketEngine]]:
+        old, new = self._open_snapshot(source), self._open_snapshot(target)
+        size = sum(pair.plain_bytes() for pair in diff_tasks(old, new))
+        worth_spark = size >= SPARK_FROM_BYTES["diff"]
+        with self._engines.opened(engine, worth_spark=worth_spark, tell=tell) as worker:
+            yield old, new, worker

@@ -1,0 +1,91 @@
+"""Opening a snapshot by any name that a user may give it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lumos.core.errors import LumosError
+from lumos.core.store.stored_snapshot import StoredSnapshot
+from lumos.feature.snapshot.document import stored_document
+from lumos.feature.snapshot.git_revision import GitReference
+from lumos.feature.snapshot.scratch import Scratch, scratch_folder
+from lumos.feature.snapshot.source import (
+    DocumentSource,
+    LoadedSource,
+    SnapshotSource,
+    open_source,
+)
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.publishing import Clock
+    from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.store.snapshot_store import SnapshotStore
+
+PlatformOf = Callable[[str | None], "MetadataPlatformInterface"]
+
+
+class SnapshotOpener:
+    """Finds what a name means: a catalog, a stored snapshot, a folder, a file, a git revision."""
+
+    def __init__(
+        self,
+        store: SnapshotStore,
+        *,
+        platform_of: PlatformOf,
+        platform_names: tuple[str, ...],
+        clock: Clock,
+    ) -> None:
+        """Take the store and a way to the catalogs, the default one under the name None."""
+        self._store = store
+        self._platform_of = platform_of
+        self._platform_names = platform_names
+        self._clock = clock
+
+    def opened(self, reference: str) -> SnapshotSource:
+        """Open a catalog by its name, or a snapshot.
+
+        Raises:
+            SnapshotNotFoundError: the store has no such snapshot.
+            InputUnreadableError: there is no such file or revision, or it cannot be read.
+            InvalidModelError: the file is no snapshot.
+            CorruptSnapshotError: a checksum does not match.
+        """
+        if reference in self._platform_names and not Path(reference).exists():
+            return self.exported(reference)
+        if (in_git := GitReference.parse(reference)) is not None:
+            return _opened_in_git(in_git)
+        return open_source(reference, store=self._store)
+
+    def exported(self, platform: str | None) -> SnapshotSource:
+        """Read all that a catalog holds."""
+        adapter = self._platform_of(platform)
+        return LoadedSource(adapter.export_all(at=self._clock()), adapter.name)
+
+
+def _opened_in_git(reference: GitReference) -> SnapshotSource:
+    scratch = Scratch()
+    place = reference.extract(scratch.folder)
+    try:
+        stored = StoredSnapshot.open(place) if place.is_dir() else stored_document(place, scratch)
+    except LumosError as error:
+        error.message = error.message.replace(str(place), str(reference))
+        raise
+    return DocumentSource(stored, str(reference), scratch=scratch)
+
+
+@contextmanager
+def located(reference: str) -> Iterator[str]:
+    """Yield a name of the same snapshot that means no git revision, for as long as it is needed.
+
+    Raises:
+        InputUnreadableError: there is no such revision or path.
+    """
+    in_git = GitReference.parse(reference)
+    if in_git is None:
+        yield reference
+        return
+    with scratch_folder() as folder:
+        yield str(in_git.extract(folder))

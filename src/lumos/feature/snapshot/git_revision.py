@@ -1,0 +1,218 @@
+"""Snapshots as a git repository has them at some revision: `git:REVISION:PATH`.
+
+The git program is asked; it gets no shell, no prompt, and nothing that looks like an option.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple, Self
+
+from typing_extensions import override
+
+from lumos.core.errors import InputUnreadableError, UsageError
+from lumos.core.store.manifest import MANIFEST_NAME
+from lumos.core.store.part_format import is_part_name
+from lumos.core.store.snapshot_files import storing
+
+PREFIX = "git:"
+FORM = "git:REVISION:PATH, such as git:main:metadata/snapshot.json"
+_CHUNK = 1 << 20
+_LARGE_FILE_POINTER = b"version https://git-lfs.github.com/spec/"
+_SETTINGS = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+
+
+class GitReference(NamedTuple):
+    """A file or folder of a git repository at a revision; the path is seen from this folder."""
+
+    revision: str
+    path: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self | None:
+        """Read `git:REVISION:PATH`; None for what names something else.
+
+        Raises:
+            UsageError: the revision or the path is missing, or looks like an option.
+        """
+        if not text.startswith(PREFIX):
+            return None
+        revision, colon, path = text.removeprefix(PREFIX).partition(":")
+        if not colon or not revision or not path or "\0" in text:
+            raise UsageError("a snapshot in git needs a revision and a path", hint=f"give {FORM}")
+        if revision.startswith("-"):
+            raise UsageError(
+                f"{revision} is an option and no revision", hint="give a branch, a tag or a commit"
+            )
+        return cls(revision, path)
+
+    @override
+    def __str__(self) -> str:
+        return f"{PREFIX}{self.revision}:{self.path}"
+
+    def extract(self, folder: Path) -> Path:
+        """Write the file, or the snapshot folder, below `folder` and return where it is.
+
+        Raises:
+            InputUnreadableError: there is no git, repository, revision or path of that name, or
+                it cannot be read.
+            StorageFullError: the disk is full.
+        """
+        git = _Git.found()
+        commit = self._commit(git)
+        kind, content = self._found(git, commit)
+        target = folder / "snapshot.json" if kind == "blob" else folder / "snapshot"
+        with storing(target):
+            if kind == "blob":
+                git.copy({target: content})
+                self._refuse_pointer(target)
+            else:
+                target.mkdir()
+                git.copy({target / name: part for name, part in self._parts(git, content)})
+        return target
+
+    def _commit(self, git: _Git) -> str:
+        if git.ask("rev-parse", "--git-dir") is None:
+            raise InputUnreadableError(
+                f"cannot read {self}: this folder is in no git repository that git trusts",
+                hint="run lumos in the checkout; git status says what git thinks of it",
+            )
+        commit = git.ask(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{self.revision}^{{commit}}"
+        )
+        if commit is None:
+            raise InputUnreadableError(
+                f"this git repository has no revision {self.revision}",
+                hint="a checkout in CI may lack it: git fetch origin, or fetch the whole history",
+            )
+        return commit
+
+    def _found(self, git: _Git, commit: str) -> tuple[str, str]:
+        relative = Path(os.path.relpath(self.path)).as_posix()
+        content = git.ask(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}:./{relative}"
+        )
+        kind = git.ask("cat-file", "-t", content) if content else None
+        if content is None or kind not in {"blob", "tree"}:
+            raise InputUnreadableError(
+                f"{self.revision} has no {self.path}",
+                hint=f"the path is seen from this folder; see: git ls-tree {self.revision}",
+            )
+        return kind, content
+
+    def _parts(self, git: _Git, tree: str) -> Iterator[tuple[str, str]]:
+        """Yield the names and contents of the files of a snapshot folder; others are left out."""
+        found = {}
+        for entry in (git.ask("ls-tree", "-z", tree) or "").split("\0"):
+            facts, _, name = entry.partition("\t")
+            if " blob " in facts and (name == MANIFEST_NAME or is_part_name(name)):
+                found[name] = facts.rpartition(" ")[2]
+        if MANIFEST_NAME not in found:
+            raise InputUnreadableError(
+                f"{self} is a folder without a {MANIFEST_NAME}: no snapshot",
+                hint="give a snapshot's own folder, or a file that lumos export wrote",
+            )
+        yield from found.items()
+
+    def _refuse_pointer(self, file: Path) -> None:
+        with file.open("rb") as stream:
+            if stream.read(len(_LARGE_FILE_POINTER)) == _LARGE_FILE_POINTER:
+                raise InputUnreadableError(
+                    f"{self} is kept in Git LFS: the repository has only a pointer to it",
+                    hint="check the revision out with git lfs and give the file",
+                )
+
+
+class _Git:
+    """The git program, asked from the current folder."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    @classmethod
+    def found(cls) -> _Git:
+        program = shutil.which("git")
+        if program is None:
+            raise InputUnreadableError(
+                "a snapshot in git needs the program git, which is not here",
+                hint="install git, or check the revision out and give the file",
+            )
+        return cls(program)
+
+    def ask(self, *arguments: str) -> str | None:
+        """Return what git answers, or None where it refuses."""
+        try:
+            done = subprocess.run(
+                [self._program, *arguments],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                env=_environment(),
+            )
+        except OSError as error:
+            raise _unusable(error) from error
+        return os.fsdecode(done.stdout).rstrip("\n") if done.returncode == 0 else None
+
+    def copy(self, contents: Mapping[Path, str]) -> None:
+        """Write each content, named by its hash, to a file; none is held in memory."""
+        with self._batch() as (questions, answers):
+            for target, content in contents.items():
+                questions.write(content.encode() + b"\n")
+                questions.flush()
+                size = answers.readline().rpartition(b" ")[2]
+                if not size.strip().isdigit():
+                    raise _unusable(None)
+                with target.open("xb") as file:
+                    _copy(answers, file, size=int(size))
+                answers.read(1)
+
+    @contextmanager
+    def _batch(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+        try:
+            process = subprocess.Popen(
+                [self._program, "cat-file", "--batch"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=_environment(),
+            )
+        except OSError as error:
+            raise _unusable(error) from error
+        with process:
+            if process.stdin is None or process.stdout is None:
+                raise _unusable(None)
+            try:
+                yield process.stdin, process.stdout
+            except BrokenPipeError:
+                raise _unusable(None) from None
+            finally:
+                process.terminate()
+
+
+def _copy(source: IO[bytes], target: IO[bytes], *, size: int) -> None:
+    while size:
+        chunk = source.read(min(size, _CHUNK))
+        if not chunk:
+            raise _unusable(None)
+        target.write(chunk)
+        size -= len(chunk)
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, **_SETTINGS}
+
+
+def _unusable(error: OSError | None) -> InputUnreadableError:
+    reason = (error.strerror if error else None) or "it ended early"
+    return InputUnreadableError(
+        f"git cannot be asked: {reason}", hint="check that git works here: git status"
+    )
