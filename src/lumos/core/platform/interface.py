@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from enum import StrEnum
 from types import TracebackType
@@ -289,8 +290,7 @@ class MetadataPlatformInterface(ABC):
 
     def export_all(self, *, at: datetime) -> Snapshot:
         """Return everything that the catalog holds, as a snapshot of the time given."""
-        if Capability.EXPORT not in self.capabilities:
-            raise self._cannot(Capability.EXPORT)
+        self.require(Capability.EXPORT)
         parts: dict[str, object] = {"datasets": tuple(self.list())}
         if Capability.LINEAGE in self.capabilities:
             parts["lineage_edges"] = tuple(self.list_edges())
@@ -311,6 +311,19 @@ class MetadataPlatformInterface(ABC):
             }
         )
         return snapshot.model_copy(update={"statistics": snapshot.counted()})
+
+    def reading_at_once(self) -> AbstractContextManager[None]:
+        """Let all reads of the block see the catalog as of one moment, where the catalog can."""
+        return nullcontext()
+
+    def require(self, capability: Capability) -> None:
+        """Refuse before anything is begun.
+
+        Raises:
+            CapabilityError: the catalog cannot do this.
+        """
+        if capability not in self.capabilities:
+            raise self._cannot(capability)
 
     def close(self) -> None:  # noqa: B027 - an adapter that holds nothing open has nothing to do
         """Let go of connections; the adapter is of no use afterwards."""

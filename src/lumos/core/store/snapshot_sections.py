@@ -21,7 +21,7 @@ from lumos.core.models import (
 from lumos.core.models.base import CanonicalModel, canonical_json, sha256_of
 from lumos.core.models.dataset import contract_of
 from lumos.core.store.manifest import SnapshotHeader, StatisticsCounter
-from lumos.core.store.part_format import KEY_OF, SECTIONS, item_line
+from lumos.core.store.part_format import KEY_OF, item_line
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -97,9 +97,10 @@ class SnapshotSections:
     def content(self, header: SnapshotHeader) -> SnapshotContent:
         """Return what is stored of the sections; they are read when its lines are."""
         counter = StatisticsCounter()
-        return SnapshotContent(header=header, lines=self._lines(counter), statistics=counter.result)
+        return SnapshotContent(header=header, lines=self.lines(counter), statistics=counter.result)
 
-    def _lines(self, counter: StatisticsCounter) -> Iterator[SectionLine]:
+    def lines(self, counter: StatisticsCounter) -> Iterator[SectionLine]:
+        """Yield the lines of all sections, counting what they hold: edges before jobs."""
         for dataset in self.datasets:
             counter.add_dataset(dataset)
             yield dataset_section_line(dataset.to_json())
@@ -107,24 +108,20 @@ class SnapshotSections:
             yield item_section_line("identity_map", {"urn": urn, "ids": dict(ids)})
         for name, value in self.extensions:
             yield item_section_line("extensions", {"name": name, "value": value})
-        for section in SECTIONS:
-            if section != "datasets" and section not in MAP_SECTIONS:
-                for model in self._models(section):
-                    tag = model.name if isinstance(model, Tag) else None
-                    counter.add_item(section, tag=tag)
-                    yield item_section_line(section, model.to_json())
-
-    def _models(self, section: str) -> Iterable[CanonicalModel]:
         streams: dict[str, Iterable[CanonicalModel]] = {
-            "jobs": self.jobs,
             "lineage_edges": self.lineage_edges,
+            "jobs": self.jobs,
             "glossary": self.glossary,
             "tags": self.tags,
             "domains": self.domains,
             "users": self.users,
             "groups": self.groups,
         }
-        return streams[section]
+        for section, models in streams.items():
+            for model in models:
+                tag = model.name if isinstance(model, Tag) else None
+                counter.add_item(section, tag=tag)
+                yield item_section_line(section, model.to_json())
 
 
 def header_of(snapshot: Snapshot) -> SnapshotHeader:

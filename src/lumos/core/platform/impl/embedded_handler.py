@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self, cast
 
@@ -223,8 +224,12 @@ class EmbeddedHandler(MetadataPlatformInterface):
 
     @override
     def export_all(self, *, at: datetime) -> Snapshot:
-        with self._database.consistent_read():
+        with self.reading_at_once():
             return super().export_all(at=at)
+
+    @override
+    def reading_at_once(self) -> AbstractContextManager[None]:
+        return self._database.consistent_read()
 
     @override
     def close(self) -> None:

@@ -1,0 +1,94 @@
+"""What a snapshot is made of, taken from a catalog or from a snapshot in any form, as streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import lumos
+from lumos.core.models import (
+    SNAPSHOT_SCHEMA_VERSION,
+    Domain,
+    GlossaryTerm,
+    Group,
+    Job,
+    Tag,
+    User,
+)
+from lumos.core.platform.interface import Capability
+from lumos.core.store.manifest import SnapshotHeader, StatisticsCounter
+from lumos.core.store.part_format import SECTIONS, key_of_line
+from lumos.core.store.snapshot_sections import SectionLine, SnapshotContent, SnapshotSections
+from lumos.feature.snapshot.source import section_lines
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import TypeVar
+
+    from lumos.core.platform.interface import Entity, EntityKind, MetadataPlatformInterface
+    from lumos.feature.snapshot.source import SnapshotSource
+
+    EntityT = TypeVar("EntityT", bound=Entity)
+
+# A selection knows which jobs are referred to once it has seen the edges.
+_ORDER = ("datasets", "lineage_edges", *SECTIONS)
+
+
+def catalog_content(platform: MetadataPlatformInterface, *, at: datetime) -> SnapshotContent:
+    """Return all that a catalog holds; it is read when the lines are, as of one moment if it can.
+
+    Raises:
+        CapabilityError: the catalog cannot be exported.
+    """
+    platform.require(Capability.EXPORT)
+    header = SnapshotHeader(
+        snapshot_schema_version=SNAPSHOT_SCHEMA_VERSION,
+        lumos_version=lumos.__version__,
+        export_timestamp=at,
+        source_platform=platform.name,
+    )
+    counter = StatisticsCounter()
+
+    def lines() -> Iterator[SectionLine]:
+        with platform.reading_at_once():
+            yield from _sections(platform).lines(counter)
+
+    return SnapshotContent(header=header, lines=lines(), statistics=counter.result)
+
+
+def source_content(source: SnapshotSource) -> SnapshotContent:
+    """Return all that a snapshot holds, line by line as it is."""
+    known = {name: getattr(source.header, name) for name in SnapshotHeader.model_fields}
+    return SnapshotContent(
+        header=SnapshotHeader.model_validate(known),
+        lines=_lines_of(source),
+        statistics=lambda: source.statistics,
+    )
+
+
+def _lines_of(source: SnapshotSource) -> Iterator[SectionLine]:
+    for section in dict.fromkeys(_ORDER):
+        for line in section_lines(source, section):
+            yield SectionLine(section, key_of_line(section, line), line)
+
+
+def _sections(platform: MetadataPlatformInterface) -> SnapshotSections:
+    can = platform.capabilities
+    entities = Capability.ENTITIES in can
+
+    def listed(kind: EntityKind, model: type[EntityT]) -> Iterator[EntityT]:
+        found = platform.list_entities(kind) if entities else ()
+        return (entity for entity in found if isinstance(entity, model))
+
+    return SnapshotSections(
+        datasets=platform.list(),
+        lineage_edges=platform.list_edges() if Capability.LINEAGE in can else (),
+        jobs=listed("job", Job),
+        glossary=listed("glossary_term", GlossaryTerm),
+        tags=listed("tag", Tag),
+        domains=listed("domain", Domain),
+        users=listed("user", User),
+        groups=listed("group", Group),
+        identity_map=platform.identity_map().items() if Capability.IDENTITY_MAP in can else (),
+        extensions=platform.extensions().items() if Capability.EXTENSIONS in can else (),
+    )
