@@ -1,0 +1,152 @@
+"""Alerts as people and runs ask for them: what waits, send it, try a channel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from lumos.core.controllers.result_base import Result
+from lumos.core.errors import MissingExtraError, UnknownNameError
+from lumos.core.models.alert import Alert
+from lumos.core.settings.problems import KeyPath, nearest
+from lumos.feature.alerting.channels import deliver
+from lumos.feature.alerting.messages import trial_message
+from lumos.feature.alerting.sending import AlertSender, ChannelOutcome
+
+if TYPE_CHECKING:
+    from lumos.core.models import AlertState
+    from lumos.core.settings import AlertSettings, LumosSettings
+    from lumos.core.store.alerts import AlertRepository
+
+
+class AlertListResult(Result):
+    """Alerts, newest first."""
+
+    total: int
+    alerts: tuple[Alert, ...]
+
+
+class ChannelSending(Result):
+    """What became of the alerts of one channel in this sending."""
+
+    channel: str
+    sent: int
+    failed: int
+    error: str | None
+
+
+class AlertSendResult(Result):
+    """What a sending did, and what is left."""
+
+    sent: int
+    failed: int
+    channels: tuple[ChannelSending, ...]
+    waiting: int
+    given_up: int
+
+
+class AlertTestResult(Result):
+    """A channel that took a test message."""
+
+    channel: str
+    type: str
+
+
+def alert_problems(alerts: AlertSettings) -> Iterable[tuple[KeyPath, str]]:
+    """Yield what the sections of alerts say that does not fit together."""
+    names = [channel.name for channel in alerts.channels]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            yield ("alerts", "channels", number, "name"), "is the name of an earlier channel"
+    for number, route in enumerate(alerts.routes):
+        for place, channel in enumerate(route.channels):
+            if channel not in names:
+                near = nearest(channel, names)
+                told = f"did you mean '{near}'?" if near else f"known: {', '.join(names) or 'none'}"
+                yield ("alerts", "routes", number, "channels", place), f"is no channel; {told}"
+
+
+class AlertController:
+    """What `lumos alerts` does, and what runs do when they are done."""
+
+    def __init__(
+        self,
+        settings: Callable[[], LumosSettings],
+        *,
+        reader: Callable[[], AlertRepository],
+        writer: Callable[[], AlertRepository],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._settings = settings
+        self._reader = reader
+        self._writer = writer
+        self._clock = clock
+
+    def list(
+        self, *, state: AlertState | None = None, urn: str | None = None, limit: int = 100
+    ) -> AlertListResult:
+        """Return alerts, newest first."""
+        total, alerts = self._reader().list(state=state, urn=urn, limit=limit)
+        return AlertListResult(total=total, alerts=alerts)
+
+    def send(self, *, everything: bool = False) -> AlertSendResult:
+        """Send what is due; with `everything`, all that was not sent.
+
+        Raises:
+            MissingExtraError: the library that sends is not installed.
+        """
+        alerts = self._settings().alerts
+        outbox = self._writer()
+        sender = AlertSender(
+            outbox,
+            {channel.name: channel for channel in alerts.channels},
+            max_attempts=alerts.max_attempts,
+            clock=self._clock,
+        )
+        outcomes = sender.send_due(everything=everything)
+        waiting, given_up = outbox.unsent().values()
+        return AlertSendResult(
+            sent=sum(outcome.sent for outcome in outcomes),
+            failed=sum(outcome.failed for outcome in outcomes),
+            channels=tuple(_sending(outcome) for outcome in outcomes),
+            waiting=waiting,
+            given_up=given_up,
+        )
+
+    def send_after_run(self, tell: Callable[[str], None]) -> None:
+        """Send what is due at the end of a run; a channel that fails does not fail the run."""
+        try:
+            result = self.send()
+        except MissingExtraError as error:
+            tell(f"{error.message}; {error.hint}")
+            return
+        for channel in result.channels:
+            if channel.error:
+                tell(f"alerts wait for a retry: {channel.error}")
+            if channel.sent:
+                tell(f"alerts sent to {channel.channel}: {channel.sent:,}")
+
+    def test(self, name: str) -> AlertTestResult:
+        """Send a test message through a channel.
+
+        Raises:
+            UnknownNameError: the settings have no such channel.
+            DeliveryError: the channel did not take it.
+        """
+        channels = {channel.name: channel for channel in self._settings().alerts.channels}
+        channel = channels.get(name)
+        if channel is None:
+            near = nearest(name, channels)
+            raise UnknownNameError(
+                "the settings have no alert channel of that name",
+                hint=f"did you mean {near}?" if near else f"known: {', '.join(channels) or 'none'}",
+            )
+        deliver(channel, trial_message(name))
+        return AlertTestResult(channel=channel.name, type=channel.type)
+
+
+def _sending(outcome: ChannelOutcome) -> ChannelSending:
+    return ChannelSending(
+        channel=outcome.channel, sent=outcome.sent, failed=outcome.failed, error=outcome.error
+    )
