@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import lru_cache
 
 from lumos.core.changes.diff import diff_datasets, severity_order
 from lumos.core.changes.rules import DEFAULT_PROFILE
+from lumos.core.changes.text import member_path
 from lumos.core.models import (
     Bump,
     Change,
     ChangeLevel,
     ChangeScope,
     Deprecation,
+    Field,
+    FieldType,
     LumosDataset,
     PolicyEffect,
     Urn,
 )
 from lumos.core.models.frozen import FrozenDict
 
-REMOVALS = frozenset({"dataset.removed", "field.removed"})
-"""What a deprecation window can let pass."""
+REMOVALS = frozenset({"dataset.removed.after_sunset", "field.removed.after_sunset"})
+"""What a deprecation window may refuse; a removal before its sunset is breaking anyway."""
 
 PREFIX = "change_policy."
 """Where a policy stands in the settings."""
@@ -65,21 +68,17 @@ class PolicyException:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeprecationWindow:
-    """How long something must have been deprecated before its removal breaks nobody."""
+    """How long something must have been deprecated before it may go, besides its sunset."""
 
     days: int
     pattern: str = "*"
 
-    def missing(self, deprecation: Deprecation, at: datetime | None) -> str | None:
-        """Tell what a deprecation still lacks; nothing when the window has passed."""
-        if deprecation.sunset is None:
-            return "the deprecation names no sunset"
-        if at is None or at.date() <= deprecation.sunset:
-            return f"the sunset is {deprecation.sunset}"
+    def missing(self, deprecation: Deprecation | None, at: datetime) -> str | None:
+        """Tell what a deprecation lacked; nothing when it was long enough."""
         if self.days == 0:
             return None
-        if deprecation.since is None:
-            return "the deprecation does not say since when"
+        if deprecation is None or deprecation.since is None:
+            return f"{self.days} days are asked for, and the deprecation does not say since when"
         lasted = (at.date() - deprecation.since).days
         return f"deprecated for {lasted} of {self.days} days" if lasted < self.days else None
 
@@ -88,9 +87,9 @@ class DeprecationWindow:
 class ChangePolicy:
     """How changes are judged: a pure value that travels to workers.
 
-    A level comes from the profile; an override of the rule replaces it, then a deprecation window
-    may lower it, and the first exception that covers the change and has not expired has the last
-    word.
+    A level comes from the profile; an override of the rule replaces it, else a deprecation window
+    may refuse a removal, and the first exception that covers the change and has not expired has
+    the last word.
     """
 
     profile: str = DEFAULT_PROFILE
@@ -104,12 +103,15 @@ class ChangePolicy:
         new: LumosDataset | None,
         *,
         at: datetime | None = None,
+        observed: bool = True,
     ) -> tuple[Change, ...]:
         """Return what changed as this policy sees it, most severe first.
 
-        Without a time no exception expires and no deprecation window has passed.
+        Without a time no exception expires and no sunset has passed. Where the new state was not
+        `observed`, a dataset that is not there is not taken to be gone.
         """
-        return self.adjusted(diff_datasets(old, new, profile=self.profile), old=old, at=at)
+        changes = diff_datasets(old, new, profile=self.profile, at=at, observed=observed)
+        return self.adjusted(changes, old=old, at=at)
 
     def adjusted(
         self, changes: Iterable[Change], *, old: LumosDataset | None, at: datetime | None
@@ -128,24 +130,18 @@ class ChangePolicy:
         judged = change
         if (level := self.rules.get(change.rule)) is not None:
             judged = _with_level(change, level, source=f"rules.{change.rule}")
-        if change.rule in REMOVALS and judged.level is ChangeLevel.BREAKING:
-            judged = self._after_window(judged, old=old, at=at)
+        elif change.rule in REMOVALS and at is not None:
+            judged = self._after_window(change, old=old, at=at)
         return self._after_exceptions(judged, at=at)
 
-    def _after_window(
-        self, change: Change, *, old: LumosDataset | None, at: datetime | None
-    ) -> Change:
+    def _after_window(self, change: Change, *, old: LumosDataset | None, at: datetime) -> Change:
         for number, window in enumerate(self.deprecation_windows):
-            if not matches_dataset(window.pattern, change.dataset):
-                continue
-            deprecation = old.governance.deprecation if old else None
-            if deprecation is None:
-                return change
-            source = f"deprecation_windows[{number}]"
-            missing = window.missing(deprecation, at)
-            if missing:
-                return _told(change, f"{PREFIX}{source} does not apply: {missing}")
-            return _with_level(change, ChangeLevel.NON_BREAKING, source=source)
+            if matches_dataset(window.pattern, change.dataset):
+                missing = window.missing(_deprecation(old, change.path), at)
+                if missing is None:
+                    return change
+                source = f"deprecation_windows[{number}]"
+                return _with_level(change, ChangeLevel.BREAKING, source=source, reason=missing)
         return change
 
     def _after_exceptions(self, change: Change, *, at: datetime | None) -> Change:
@@ -155,15 +151,42 @@ class ChangePolicy:
                 continue
             if not exception.has_expired(at):
                 level = exception.level or ChangeLevel.INFORMATIONAL
-                return _with_level(
-                    change, level, source=f"exceptions[{number}]", exception=exception
-                )
+                source = f"exceptions[{number}]"
+                return _with_level(change, level, source=source, exception=exception)
             lapsed = lapsed or (number, exception)
         return _with_lapsed(change, *lapsed) if lapsed else change
 
 
+def _deprecation(old: LumosDataset | None, path: str) -> Deprecation | None:
+    if old is None:
+        return None
+    if not path:
+        return old.governance.deprecation
+    found = dict(_fields_below("", old.schema.fields)).get(path)
+    return found.deprecation if found else None
+
+
+def _fields_below(parent: str, fields: Iterable[Field]) -> Iterator[tuple[str, Field]]:
+    for each in fields:
+        path = member_path(parent, each.name)
+        yield path, each
+        yield from _fields_within(path, each)
+
+
+def _fields_within(path: str, node: FieldType) -> Iterator[tuple[str, Field]]:
+    yield from _fields_below(path, node.fields)
+    for suffix, inner in (("[]", node.items), ("{key}", node.key), ("{value}", node.value)):
+        if inner is not None:
+            yield from _fields_within(path + suffix, inner)
+
+
 def _with_level(
-    change: Change, level: ChangeLevel, *, source: str, exception: PolicyException | None = None
+    change: Change,
+    level: ChangeLevel,
+    *,
+    source: str,
+    reason: str | None = None,
+    exception: PolicyException | None = None,
 ) -> Change:
     ignored = exception is not None and exception.level is None
     if level is change.level and not ignored:
@@ -172,13 +195,13 @@ def _with_level(
     effect = PolicyEffect(
         source=PREFIX + source,
         original_level=earlier,
-        reason=exception.reason if exception else None,
+        reason=exception.reason if exception else reason,
         owner=exception.owner if exception else None,
         expires=exception.expires if exception else None,
         ignored=ignored,
     )
     told = f"{'ignored, ' if ignored else ''}{earlier} without {effect.source}"
-    reason = f": {effect.reason}" if effect.reason else ""
+    why = f": {effect.reason}" if effect.reason else ""
     changed = change.model_copy(
         update={
             "level": level,
@@ -187,7 +210,7 @@ def _with_level(
             "policy": effect,
         }
     )
-    return _told(changed, told + reason)
+    return _told(changed, told + why)
 
 
 def _with_lapsed(change: Change, number: int, exception: PolicyException) -> Change:

@@ -49,14 +49,14 @@ class ChangeException(SettingsModel):
 
 
 class DeprecationWindowSettings(SettingsModel):
-    """How long something must have been deprecated before its removal breaks nobody."""
+    """How long something must have been deprecated before it may go."""
 
     pattern: Pattern = "*"
     days: int = Field(
         ge=0,
         le=3650,
-        description="Days from `deprecation.since` to the removal, which must also come after "
-        "`deprecation.sunset`.",
+        description="Days from `deprecation.since` to the removal; sooner it is breaking, also "
+        "after its `sunset`.",
     )
 
 
@@ -75,7 +75,7 @@ class ChangePolicySettings(SettingsModel):
     )
     deprecation_windows: tuple[DeprecationWindowSettings, ...] = Field(
         default=(),
-        description="When a removal is non-breaking; the first whose pattern fits decides.",
+        description="How long a deprecation must last; the first whose pattern fits decides.",
     )
     fail_on: Literal["breaking", "non_breaking", "any", "never"] = Field(
         default="breaking", description="The mildest change that fails the gate."
