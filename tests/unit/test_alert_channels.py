@@ -36,7 +36,7 @@ def mail(port: int, **more: object) -> EmailChannel:
         "host": "127.0.0.1",
         "port": port,
         "security": "none",
-        "from": "lumos@example.com",
+        "sender": "lumos@example.com",
         "to": ["a@example.com", "b@example.com"],
         "timeout_seconds": 5,
         **more,
@@ -204,13 +204,44 @@ def test_a_test_message_has_no_findings() -> None:
             "name": "a",
             "type": "email",
             "host": "h",
-            "from": "a@b.example",
+            "sender": "a@b.example",
             "to": ["a@b.example, c@d.example"],
         },
-        {"name": "a", "type": "email", "host": "h h", "from": "a@b.example", "to": ["c@d.example"]},
+        {
+            "name": "a",
+            "type": "email",
+            "host": "h h",
+            "sender": "a@b.example",
+            "to": ["c@d.example"],
+        },
     ],
 )
 def test_only_known_kinds_of_addresses_are_settings(channel: dict[str, JsonValue]) -> None:
     with pytest.raises(InvalidSettingsError) as refused:
         settings_from_mapping({"alerts": {"channels": [channel]}}, {})
     assert "passwd" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("alerts", "said"),
+    [
+        (
+            {"channels": [], "routes": [{"channels": ["a"]}]},
+            "alerts.routes[0].channels[0] is no channel; known: none",
+        ),
+        (
+            {
+                "channels": [{"name": "team-chat", "type": "slack", "url": "https://h/x"}],
+                "routes": [{"channels": ["teamchat"]}],
+            },
+            "alerts.routes[0].channels[0] is no channel; did you mean 'team-chat'?",
+        ),
+        (
+            {"channels": [{"name": "a", "type": "slack", "url": "https://h/x"}] * 2},
+            "alerts.channels[1].name is the name of an earlier channel",
+        ),
+    ],
+)
+def test_channels_and_routes_must_fit_together(alerts: JsonValue, said: str) -> None:
+    settings = settings_from_mapping({"alerts": alerts}, {})
+    assert str(settings.refused([*settings.alerts.problems()])) == said

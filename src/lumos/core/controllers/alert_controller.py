@@ -2,69 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from lumos.core.controllers.result_base import Result
+from lumos.core.controllers.alert_results import (
+    AlertListResult,
+    AlertSendResult,
+    AlertTestResult,
+    ChannelSending,
+)
 from lumos.core.errors import MissingExtraError, UnknownNameError
-from lumos.core.models.alert import Alert
-from lumos.core.settings.problems import KeyPath, nearest
+from lumos.core.settings.problems import nearest
 from lumos.feature.alerting.channels import deliver
 from lumos.feature.alerting.messages import trial_message
 from lumos.feature.alerting.sending import AlertSender, ChannelOutcome
 
 if TYPE_CHECKING:
     from lumos.core.models import AlertState
-    from lumos.core.settings import AlertSettings, LumosSettings
+    from lumos.core.settings import LumosSettings
     from lumos.core.store.alerts import AlertRepository
-
-
-class AlertListResult(Result):
-    """Alerts, newest first."""
-
-    total: int
-    alerts: tuple[Alert, ...]
-
-
-class ChannelSending(Result):
-    """What became of the alerts of one channel in this sending."""
-
-    channel: str
-    sent: int
-    failed: int
-    error: str | None
-
-
-class AlertSendResult(Result):
-    """What a sending did, and what is left."""
-
-    sent: int
-    failed: int
-    channels: tuple[ChannelSending, ...]
-    waiting: int
-    given_up: int
-
-
-class AlertTestResult(Result):
-    """A channel that took a test message."""
-
-    channel: str
-    type: str
-
-
-def alert_problems(alerts: AlertSettings) -> Iterable[tuple[KeyPath, str]]:
-    """Yield what the sections of alerts say that does not fit together."""
-    names = [channel.name for channel in alerts.channels]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            yield ("alerts", "channels", number, "name"), "is the name of an earlier channel"
-    for number, route in enumerate(alerts.routes):
-        for place, channel in enumerate(route.channels):
-            if channel not in names:
-                near = nearest(channel, names)
-                told = f"did you mean '{near}'?" if near else f"known: {', '.join(names) or 'none'}"
-                yield ("alerts", "routes", number, "channels", place), f"is no channel; {told}"
 
 
 class AlertController:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, SecretStr
 
 from lumos.core.settings.base import Name, SettingsModel
 from lumos.core.settings.change_policy import Level, Pattern
+from lumos.core.settings.problems import KeyPath, nearest
 
 _ADDRESS = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
 _HEADER = re.compile(r"[A-Za-z0-9-]+")
@@ -97,7 +98,7 @@ class EmailChannel(_Channel):
     )
     user: Name | None = Field(default=None, description="Who logs in.")
     password: SecretStr | None = Field(default=None, description="The password of the user.")
-    sender: Address = Field(alias="from", description="Whom the mail comes from.")
+    sender: Address = Field(description="Whom the mail comes from.")
     to: tuple[Address, ...] = Field(min_length=1, description="Who gets it.")
 
 
@@ -129,3 +130,17 @@ class AlertSettings(SettingsModel):
     max_attempts: int = Field(
         default=10, ge=1, le=100, description="After so many failures a message is given up."
     )
+
+    def problems(self) -> Iterator[tuple[KeyPath, str]]:
+        """Yield what does not fit together: where, and what is wrong with it."""
+        names = [channel.name for channel in self.channels]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                yield ("alerts", "channels", number, "name"), "is the name of an earlier channel"
+        for number, route in enumerate(self.routes):
+            for place, channel in enumerate(route.channels):
+                if channel not in names:
+                    near = nearest(channel, names)
+                    known = f"known: {', '.join(names) or 'none'}"
+                    told = f"did you mean '{near}'?" if near else known
+                    yield ("alerts", "routes", number, "channels", place), f"is no channel; {told}"
