@@ -19,7 +19,8 @@ from pydantic_core import PydanticUndefined
 
 import lumos
 from lumos.core import errors
-from lumos.core.changes import RULES
+from lumos.core.changes import PROFILES, RULES, Rule
+from lumos.core.changes.profiles import BASES, CONFLUENT_ALIASES
 from lumos.core.controllers.results import JSON_OUTPUTS
 from lumos.core.models import ChangeScope, Snapshot
 from lumos.core.settings import LumosSettings, SourceEntry, settings_json_schema
@@ -33,11 +34,17 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "src" / "lumos" / "schemas"
 REFERENCE = ROOT / "docs" / "reference"
+GOLDEN_RULES = ROOT / "tests" / "golden" / "rules"
 NOT_IMPORTED = ("lumos.__main__", "lumos.testing", "lumos.core.store.migrations")
 ACTED_ON = (
     "platform",
     "platform_config",
     "features.schema_tracking",
+    "alerts",
+    "change_policy.profile",
+    "change_policy.rules",
+    "change_policy.exceptions",
+    "change_policy.deprecation_windows",
     "cloud_version_prefix",
     "database_url",
     "state_dir",
@@ -71,6 +78,10 @@ def generated() -> dict[Path, str]:
         **files,
         REFERENCE / "errors.md": errors_page(),
         REFERENCE / "rules.md": rules_page(),
+        **{
+            REFERENCE / "rules" / f"{scope.lower()}.md": rules_of_scope_page(scope)
+            for scope in ChangeScope
+        },
         REFERENCE / "settings.md": settings_page(),
     }
 
@@ -105,28 +116,101 @@ def rules_page() -> str:
         "",
         f"Each difference between two states of a dataset is judged by one of {len(RULES)} rules.",
         "The worst change of a run decides the next version: `MAJOR`, `MINOR` or `PATCH`.",
+        "`lumos rules` lists them, `lumos rules RULE` explains one.",
         "",
-        "- `BREAKING`: someone who reads or writes the dataset may fail.",
-        "- `NON_BREAKING`: everyone can go on as before.",
-        "- `INFORMATIONAL`: worth a line in the report and no more.",
+        "| mark | level | meaning |",
+        "|---|---|---|",
+        "| B | `BREAKING` | someone who reads or writes the dataset may fail |",
+        "| N | `NON_BREAKING` | everyone can go on as before |",
+        "| N! | `NON_BREAKING`, *caution* | allowed, but worth a second look; "
+        "`lumos diff --fail-on caution` stops at it |",
+        "| I | `INFORMATIONAL` | worth a line in the report and no more |",
         "",
-        "*caution* marks a change that is allowed but worth a second look;",
-        "`lumos diff --fail-on caution` stops at it.",
-        "*widening* marks a type that still holds every old value.",
+        "A star marks a level that depends on more than the rule, such as on the pair of types.",
+        "*widening* marks a type that still holds every old value: a change is breaking under",
+        "`lumos` all the same, and says under which profiles it would pass.",
+        "What is only observed or declared never raises a version.",
+        "",
+        "## Profiles",
+        "",
+        "| profile | protects | known to Confluent as |",
+        "|---|---|---|",
+    ]
+    aliases = {profile: alias.upper() for alias, profile in CONFLUENT_ALIASES.items()}
+    lines += [
+        f"| `{name}` | {protects} | {f'`{aliases[name]}`' if name in aliases else ''} |"
+        for name, protects in PROFILES.items()
+    ]
+    lines += [
+        "",
+        "`readers_transitive`, `FULL_TRANSITIVE` and so on judge against every version that is",
+        "kept, not only against the last one.",
     ]
     for scope in ChangeScope:
-        lines += ["", f"## {scope.capitalize()}", ""]
+        lines += ["", f"## {scope.capitalize()}", "", *_rule_table(scope)]
+    lines += ["", "```{toctree}", ":hidden:", ""]
+    lines += [f"rules/{scope.lower()}" for scope in ChangeScope]
+    return "\n".join([*lines, "```"]) + "\n"
+
+
+def _rule_table(scope: ChangeScope) -> list[str]:
+    names = [name for name in PROFILES if name not in BASES]
+    lines = [
+        f"| rule | {' | '.join(names)} | version | change |",
+        f"|---|{'---|' * len(names)}---|---|",
+    ]
+    for rule in _rules_of(scope):
+        marks = " | ".join(_mark(rule, name) for name in names)
+        widening = " *widening*" if rule.widening else ""
+        link = f"[`{rule.id}`](rules/{scope.lower()}.md#{_anchor(rule)})"
+        lines.append(f"| {link} | {marks} | `{rule.bump}` | {rule.title}{widening} |")
+    return lines
+
+
+def rules_of_scope_page(scope: ChangeScope) -> str:
+    """Return the page that explains every rule of a scope, each with its golden case."""
+    lines = [
+        f"# Change rules: {scope.lower()}",
+        "",
+        "Each case below is a file of `tests/golden/rules`: a dataset before and after, of which",
+        "only what matters is written down, and what is found, with its level under each profile.",
+    ]
+    for rule in _rules_of(scope):
+        case = (GOLDEN_RULES / f"{rule.id}.yaml").read_text("utf-8")
+        back = ", ".join(f"`{mirror}`" for mirror in rule.mirrors) or f"none: {rule.unmirrored}"
         lines += [
-            "| rule | level | version | change and reason | example |",
-            "|---|---|---|---|---|",
+            "",
+            f"({_anchor(rule)})=",
+            f"## `{rule.id}`",
+            "",
+            f"**{rule.title}.** {_as_text(rule.rationale)}",
+            "",
+            f"- Example: {_as_text(rule.example)}",
+            f"- Direction: `{rule.direction}`; on the way back: {back}",
+            f"- In a version history: `{rule.change_type}`",
         ]
-        for rule in (rule for rule in RULES if rule.scope is scope):
-            marks = [name for name in ("caution", "widening") if getattr(rule, name)]
-            level = ", ".join([f"`{rule.level}`", *(f"*{mark}*" for mark in marks)])
-            told = f"**{rule.title}.** {_as_text(rule.rationale)}"
-            example = _as_text(rule.example)
-            lines.append(f"| `{rule.id}` | {level} | `{rule.bump}` | {told} | {example} |")
+        if rule.by_case:
+            named = ", ".join(f"`{name}`" for name in rule.by_case)
+            lines.append(f"- Depends on the case under {named}")
+        lines += ["", "```yaml", case.rstrip(), "```"]
     return "\n".join(lines) + "\n"
+
+
+def _rules_of(scope: ChangeScope) -> list[Rule]:
+    return [rule for rule in RULES if rule.scope is scope]
+
+
+def _anchor(rule: Rule) -> str:
+    return f"rule-{rule.id.replace('.', '-').replace('_', '-')}"
+
+
+def _mark(rule: Rule, profile: str) -> str:
+    verdict = rule.verdict_in(profile)
+    return (
+        verdict.level[0]
+        + ("!" if verdict.caution else "")
+        + ("\\*" if profile in rule.by_case else "")
+    )
 
 
 def settings_page() -> str:

@@ -19,6 +19,7 @@ READS = (
     ("snapshot", "list"),
     ("diff", "--source", JANUARY, "--target", FEBRUARY),
     ("validate", JANUARY),
+    ("rules",),
     ("export", "--output", "out.json"),
     ("import", FEBRUARY, "--dry-run"),
     ("import", FEBRUARY),

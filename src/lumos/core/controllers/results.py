@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, Field, JsonValue
 
 from lumos.core.controllers.result_base import Result as _Result
+from lumos.core.controllers.rules_controller import RuleListing
 from lumos.core.controllers.version_results import BlameResult
 from lumos.core.models import (
     Change,
@@ -399,6 +400,7 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "profile": ProfileResult,
     "watch": WatchRefresh,
     "report": CatalogReport,
+    "rules": RuleListing,
     "run-report": RunReport,
     "run": ChainResult,
     "error": ErrorResult,

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from typing_extensions import override
+
 from lumos.core.changes.profiles import BASES, DEFAULT_PROFILE
 from lumos.core.models import Bump, ChangeLevel, ChangeScope, Direction
 
@@ -21,6 +23,10 @@ class Verdict(NamedTuple):
 
     level: ChangeLevel
     caution: bool = False
+
+    @override
+    def __str__(self) -> str:
+        return self.level.value + ("!" if self.caution else "")
 
 
 _VERDICTS: Mapping[Mark, Verdict] = MappingProxyType(
