@@ -139,12 +139,16 @@ class Lumos:
         *,
         platform: str | None = None,
         snapshot: str | None = None,
+        folder: bool = False,
         engine: Engine = Engine.AUTO,
     ) -> Export:
-        """Write the catalog, or a stored snapshot, as one portable file."""
-        result = self._application.snapshots.export(
-            Path(path), platform=platform, snapshot=snapshot, engine=engine
-        )
+        """Write the catalog, or a snapshot in any form, as one portable file or folder."""
+        from lumos.feature.snapshot.forms import SnapshotForm
+        from lumos.feature.snapshot.selection import ExportedPart
+
+        what = ExportedPart(platform=platform, snapshot=snapshot)
+        form = SnapshotForm.FOLDER if folder else SnapshotForm.DOCUMENT
+        result = self._application.snapshots.export(Path(path), what, form=form, engine=engine)
         return answer(Export, result)
 
     def import_(

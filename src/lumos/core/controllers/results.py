@@ -7,9 +7,19 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, JsonValue
 
+from lumos.core.controllers.alert_results import (
+    AlertListResult,
+    AlertSendResult,
+    AlertTestResult,
+)
 from lumos.core.controllers.result_base import Result as _Result
 from lumos.core.controllers.rules_controller import RuleListing
-from lumos.core.controllers.version_results import BlameResult
+from lumos.core.controllers.version_results import (
+    BlameResult,
+    VersionApplyResult,
+    VersionScanResult,
+    VersionsResult,
+)
 from lumos.core.models import (
     Change,
     DatasetVersion,
@@ -121,6 +131,8 @@ class ExportResult(_Result):
 
     output: str
     source: str
+    form: Literal["document", "folder"] = "document"
+    content_hash: str = Field(description="Equal for equal content, in whatever form.")
     statistics: SnapshotStatistics
 
 
@@ -389,6 +401,12 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "history": SchemaHistory,
     "history-blame": BlameResult,
     "compare": ComparisonResult,
+    "version-show": VersionsResult,
+    "version-compute": VersionScanResult,
+    "version-apply": VersionApplyResult,
+    "alerts-list": AlertListResult,
+    "alerts-send": AlertSendResult,
+    "alerts-test": AlertTestResult,
     "snapshot-create": SnapshotInfo,
     "snapshot-list": SnapshotListing,
     "snapshot-verify": Verification,

@@ -15,9 +15,14 @@ from lumos.core.controllers.results import (
 )
 from lumos.core.controllers.snapshot_opening import PlatformOf, SnapshotOpener, located
 from lumos.core.errors import LumosError
+from lumos.feature.snapshot.contents import catalog_content, source_content
 from lumos.feature.snapshot.engine_choice import SPARK_FROM_BYTES, Engine
 from lumos.feature.snapshot.export import document_chunks, export_document
+from lumos.feature.snapshot.forms import SnapshotForm
+from lumos.feature.snapshot.scratch import Scratch
+from lumos.feature.snapshot.selection import ExportedPart, selected
 from lumos.feature.snapshot.source import (
+    DocumentSource,
     SnapshotSource,
     StoredSource,
     opened_stored,
@@ -32,6 +37,9 @@ if TYPE_CHECKING:
     from lumos.feature.snapshot.engines import Engines
 
 Tell = Callable[[str], None]
+
+
+_EVERYTHING = ExportedPart()
 
 
 def _tell_nobody(_text: str) -> None:
@@ -65,9 +73,9 @@ class SnapshotController:
         With `reuse_identical` the newest snapshot is returned where nothing changed since.
         """
         now = self._clock()
-        snapshot = self._platform_of(platform).export_all(at=now)
+        content = catalog_content(self._platform_of(platform), at=now)
         self._store.collect_orphans()
-        return self._store.write(snapshot, at=now, reuse_identical=reuse_identical)
+        return self._store.write_content(content, at=now, reuse_identical=reuse_identical)
 
     def newest(self) -> str | None:
         """Return the id of the newest stored snapshot, if there is one."""
@@ -86,31 +94,39 @@ class SnapshotController:
     def export(
         self,
         output: Path,
+        what: ExportedPart = _EVERYTHING,
         *,
-        platform: str | None = None,
-        snapshot: str | None = None,
+        form: SnapshotForm = SnapshotForm.DOCUMENT,
         pretty: bool = True,
         engine: Engine = Engine.AUTO,
         tell: Tell = _tell_nobody,
     ) -> ExportResult:
-        """Write a catalog, or a stored snapshot, as one document."""
-        source = self._exported(platform, snapshot)
-        with self._engine("export", engine, size=_plain_bytes(source), tell=tell) as worker:
-            export_document(source, output, pretty=pretty, engine=worker)
-        return ExportResult(output=str(output), source=source.name, statistics=source.statistics)
+        """Write a catalog, or a snapshot in any form, as one document or as a folder."""
+        source = self._exported(what)
+        if form is SnapshotForm.FOLDER:
+            self._store.write_folder(source_content(source), output, at=source.stored_at)
+        else:
+            with self._engine("export", engine, size=_plain_bytes(source), tell=tell) as worker:
+                export_document(source, output, pretty=pretty, engine=worker)
+        return ExportResult(
+            output=str(output),
+            source=source.name,
+            form=form.value,
+            content_hash=source.content_hash,
+            statistics=source.statistics,
+        )
 
     def export_chunks(
         self,
         spill_folder: Path,
+        what: ExportedPart = _EVERYTHING,
         *,
-        platform: str | None = None,
-        snapshot: str | None = None,
         pretty: bool = True,
         engine: Engine = Engine.AUTO,
         tell: Tell = _tell_nobody,
     ) -> Iterator[bytes]:
         """Yield the document of a catalog or snapshot in pieces."""
-        source = self._exported(platform, snapshot)
+        source = self._exported(what)
         with self._engine("export", engine, size=_plain_bytes(source), tell=tell) as worker:
             yield from document_chunks(source, spill_folder, pretty=pretty, engine=worker)
 
@@ -129,8 +145,15 @@ class SnapshotController:
         """Open a snapshot by any name that a user may give it."""
         return self._opener.opened(reference)
 
-    def _exported(self, platform: str | None, snapshot: str | None) -> SnapshotSource:
-        return self._opener.exported(platform) if snapshot is None else self.opened(snapshot)
+    def _exported(self, what: ExportedPart) -> StoredSource:
+        if what.snapshot is None:
+            return self._opener.exported(what.platform, what.selection)
+        source = self.opened(what.snapshot)
+        if isinstance(source, StoredSource) and not what.selection:
+            return source
+        scratch = Scratch()
+        content = selected(source_content(source), what.selection)
+        return DocumentSource(scratch.store(content), source.name, scratch=scratch)
 
     def _engine(
         self, operation: str, engine: Engine, *, size: int, tell: Tell
@@ -148,5 +171,5 @@ class SnapshotController:
         return stored.info.plain_bytes if stored else 0
 
 
-def _plain_bytes(source: SnapshotSource) -> int:
-    return source.stored.info.plain_bytes if isinstance(source, StoredSource) else 0
+def _plain_bytes(source: StoredSource) -> int:
+    return source.stored.info.plain_bytes

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from lumos.core.errors import LumosError
 from lumos.core.store.stored_snapshot import StoredSnapshot
+from lumos.feature.snapshot.contents import catalog_content
 from lumos.feature.snapshot.document import stored_document
 from lumos.feature.snapshot.git_revision import GitReference
 from lumos.feature.snapshot.scratch import Scratch, scratch_folder
+from lumos.feature.snapshot.selection import EVERYTHING, Selection, selected
 from lumos.feature.snapshot.source import (
     DocumentSource,
-    LoadedSource,
     SnapshotSource,
     open_source,
 )
@@ -59,10 +60,12 @@ class SnapshotOpener:
             return _opened_in_git(in_git)
         return open_source(reference, store=self._store)
 
-    def exported(self, platform: str | None) -> SnapshotSource:
-        """Read all that a catalog holds."""
+    def exported(self, platform: str | None, selection: Selection = EVERYTHING) -> DocumentSource:
+        """Read what a catalog holds into parts that last as long as what is returned."""
         adapter = self._platform_of(platform)
-        return LoadedSource(adapter.export_all(at=self._clock()), adapter.name)
+        scratch = Scratch()
+        content = selected(catalog_content(adapter, at=self._clock()), selection)
+        return DocumentSource(scratch.store(content), adapter.name, scratch=scratch)
 
 
 def _opened_in_git(reference: GitReference) -> SnapshotSource:

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,6 +25,10 @@ from lumos.entry.cli.output import (
 )
 from lumos.entry.cli.snapshot_options import EngineOption, told
 from lumos.feature.snapshot.engine_choice import Engine
+from lumos.feature.snapshot.forms import SnapshotForm
+
+if TYPE_CHECKING:
+    from lumos.feature.snapshot.selection import ExportedPart
 
 _STANDARD_STREAM = "-"
 _LARGEST_BATCH = 100_000
@@ -43,46 +47,70 @@ SnapshotOption = Annotated[
 
 def export(
     context: typer.Context,
-    output: Annotated[str, typer.Option("--output", "-o", help="The file to write; - for stdout.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The file or folder to write; - for stdout.")
+    ],
     platform: Annotated[
         str | None, typer.Option(help="The catalog to export; else that of the settings.")
     ] = None,
     snapshot: Annotated[
-        str | None, typer.Option(help="A stored snapshot instead: an id or `latest`.")
+        str | None,
+        typer.Option(help="A snapshot instead: an id, `latest`, a file or a folder."),
     ] = None,
-    compact: Annotated[bool, typer.Option(help="Without line breaks.")] = False,
+    form: Annotated[
+        SnapshotForm | None,
+        typer.Option(help="One document, or a folder; else a folder where --output ends with /."),
+    ] = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(help="Only datasets of this URN or name; * stands for anything."),
+    ] = None,
+    dataset_platform: Annotated[
+        list[str] | None, typer.Option(help="Only datasets of this platform, such as s3.")
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only datasets with this tag.")] = None,
+    owner: Annotated[
+        list[str] | None, typer.Option(help="Only datasets of this user or group.")
+    ] = None,
+    compact: Annotated[bool, typer.Option("--compact", help="One item on each line.")] = False,
     engine: EngineOption = Engine.AUTO,
     as_json: AsJson = False,
 ) -> None:
-    """Write a catalog or a stored snapshot as one portable file.
+    """Write a catalog or a snapshot as one portable file or folder, or turn one into the other.
+
+    Options that choose datasets can be given more than once; several kinds narrow each other.
 
     Example: lumos export --output backup.json
 
+    Example of a part: lumos export --output orders.json --dataset "lumos://*/orders*" --tag pii
+
+    Example of turning a file into a folder: lumos export --snapshot backup.json --output backup/
+
     Example on Spark: lumos export --snapshot latest --output backup.json --engine spark
     """
+    from lumos.feature.snapshot.selection import ExportedPart, Selection
+
     application: Application = context.obj
     if platform and snapshot:
         raise UsageError("give either --platform or --snapshot, not both")
+    what = ExportedPart(
+        platform=platform,
+        snapshot=snapshot,
+        selection=Selection(
+            patterns=tuple(dataset or ()),
+            platforms=tuple(dataset_platform or ()),
+            tags=tuple(tag or ()),
+            owners=tuple(owner or ()),
+        ),
+    )
     if output == _STANDARD_STREAM:
-        with tempfile.TemporaryDirectory() as folder, told("export") as tell:
-            for chunk in application.snapshots.export_chunks(
-                Path(folder),
-                platform=platform,
-                snapshot=snapshot,
-                pretty=not compact,
-                engine=engine,
-                tell=tell,
-            ):
-                with writing_output():
-                    sys.stdout.buffer.write(chunk)
-        with writing_output():
-            sys.stdout.buffer.flush()
+        _export_to_stdout(application, what, pretty=not compact, engine=engine, form=form)
         return
     with told("export") as tell:
         result = application.snapshots.export(
             Path(output),
-            platform=platform,
-            snapshot=snapshot,
+            what,
+            form=form or _form_of(output),
             pretty=not compact,
             engine=engine,
             tell=tell,
@@ -95,6 +123,31 @@ def export(
             f"wrote {counted(counts.datasets, 'dataset')} and "
             f"{counted(counts.lineage_edges, 'lineage edge')} to {result.output}"
         )
+
+
+def _form_of(output: str) -> SnapshotForm:
+    is_folder = output.endswith("/") or Path(output).is_dir()
+    return SnapshotForm.FOLDER if is_folder else SnapshotForm.DOCUMENT
+
+
+def _export_to_stdout(
+    application: Application,
+    what: ExportedPart,
+    *,
+    pretty: bool,
+    engine: Engine,
+    form: SnapshotForm | None,
+) -> None:
+    if form is SnapshotForm.FOLDER:
+        raise UsageError("a folder cannot go to standard output", hint="give --output FOLDER/")
+    with tempfile.TemporaryDirectory() as folder, told("export") as tell:
+        for chunk in application.snapshots.export_chunks(
+            Path(folder), what, pretty=pretty, engine=engine, tell=tell
+        ):
+            with writing_output():
+                sys.stdout.buffer.write(chunk)
+    with writing_output():
+        sys.stdout.buffer.flush()
 
 
 def validate(

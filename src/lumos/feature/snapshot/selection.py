@@ -50,6 +50,18 @@ class Selection:
         return not self.owners or bool(owners.intersection(self.owners))
 
 
+EVERYTHING = Selection()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedPart:
+    """What is exported: a catalog, or a snapshot where one is named, or datasets of either."""
+
+    platform: str | None = None
+    snapshot: str | None = None
+    selection: Selection = EVERYTHING
+
+
 def selected(content: SnapshotContent, selection: Selection) -> SnapshotContent:
     """Return the wanted part of a snapshot, which is no longer a complete one.
 

@@ -26,6 +26,8 @@ from lumos.feature.snapshot.document import stored_document, unreadable
 from lumos.feature.snapshot.scratch import Scratch
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pydantic import JsonValue
 
     from lumos.core.models import Snapshot, SnapshotStatistics
@@ -113,6 +115,15 @@ class StoredSource(SnapshotSource):
     def statistics(self) -> SnapshotStatistics:
         return self.stored.manifest.statistics
 
+    @property
+    def content_hash(self) -> str:
+        """What is equal for snapshots of equal content, in whatever form."""
+        return self.stored.manifest.content_hash
+
+    @property
+    def stored_at(self) -> datetime:
+        return self.stored.manifest.stored_at
+
     @override
     def section_count(self, section: str) -> int:
         return sum(part.count for part in self.stored.manifest.parts_of(section).values())
@@ -146,7 +157,7 @@ class StoredSource(SnapshotSource):
 
 
 class DocumentSource(StoredSource):
-    """A one-document file, put into parts that last as long as this does."""
+    """A document or a catalog, put into parts that last as long as this does."""
 
     def __init__(self, stored: StoredSnapshot, name: str, *, scratch: Scratch) -> None:
         super().__init__(stored, printable(name))
