@@ -232,6 +232,8 @@ def _told(change: Change, note: str) -> Change:
 
 
 def _bump(change: Change, level: ChangeLevel) -> Bump:
+    if change.bump is Bump.NONE:  # what is only observed or declared raises no version
+        return Bump.NONE
     if level is ChangeLevel.BREAKING:
         return Bump.MAJOR
     if level is ChangeLevel.INFORMATIONAL:
