@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from typing_extensions import override
 
-from lumos.core.errors import LumosError, MissingExtraError
+from lumos.core.errors import EXIT_UNREADABLE, LumosError, MissingExtraError
 from lumos.core.settings import EmailChannel, SlackChannel, WebhookChannel
 from lumos.feature.alerting.messages import Message, in_slack
 
@@ -35,6 +35,7 @@ class DeliveryError(LumosError):
     """A channel did not take a message."""
 
     code = "LUM-600"
+    exit_code = EXIT_UNREADABLE
     retryable = True
 
 
