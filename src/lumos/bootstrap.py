@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.changes import ChangePolicy
+    from lumos.core.controllers.alert_controller import AlertController
     from lumos.core.controllers.catalog_controller import CatalogController
     from lumos.core.controllers.chain_controller import ChainController
     from lumos.core.controllers.demo_controller import DemoController
@@ -29,13 +31,16 @@ if TYPE_CHECKING:
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.controllers.snapshot_opening import SnapshotOpener
     from lumos.core.controllers.system_controller import SystemController
+    from lumos.core.controllers.version_controller import VersionController
+    from lumos.core.controllers.version_sources import CatalogSource
     from lumos.core.controllers.watch_controller import WatchController
-    from lumos.core.models import LumosDataset
+    from lumos.core.models import LumosDataset, Urn
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.run_report import RunReport
     from lumos.core.settings import LumosSettings, SourceEntry
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.snapshot_store import SnapshotStore
+    from lumos.feature.alerting.outbox_history import AlertingHistory
     from lumos.feature.snapshot.engines import Engines
     from lumos.feature.versioning.version_service import VersionManager
     from lumos.spark.handles import SparkSession
@@ -89,9 +94,22 @@ class Application:
 
     @cached_property
     def settings(self) -> LumosSettings:
-        from lumos.core.settings import load_settings
+        from lumos.core.settings import ChangePolicySettings, load_settings
 
-        return load_settings(self._config, self._environment)
+        settings = load_settings(self._config, self._environment)
+        if problems := [*settings.alerts.problems()]:
+            raise settings.refused(problems)
+        if settings.change_policy != ChangePolicySettings():
+            from lumos.core.changes.policy_settings import policy_of
+
+            policy_of(settings)  # told with the other problems of the file, not halfway through
+        return settings
+
+    @cached_property
+    def _policy(self) -> ChangePolicy:
+        from lumos.core.changes.policy_settings import policy_of
+
+        return policy_of(self.settings)
 
     @property
     def state_dir(self) -> Path:
@@ -125,6 +143,48 @@ class Application:
         return CatalogController(self._platform(None), self._versions(self._reader))
 
     @cached_property
+    def versions(self) -> VersionController:
+        from lumos.core.controllers.version_controller import VersionController, VersionParts
+        from lumos.core.platform.factory import EMBEDDED
+        from lumos.feature.versioning.planning import VersionPlanner
+
+        embedded = self.settings.platform == EMBEDDED
+
+        def tell(dataset: LumosDataset) -> None:
+            self._platform(None, writing=True).emit_dataset(dataset)
+
+        return VersionController(
+            VersionParts(
+                versions=lambda: self._versions(self._reader),
+                history=lambda: self._history(self._reader),
+                writer=lambda: (self._history(self._writer), self._writer),
+                catalog=self._catalog_source,
+                tell_catalog=None if embedded else tell,  # the embedded one reads the history
+                open_snapshot=self.snapshots.opened,
+                urn_of=self._urn_of,
+                planner=VersionPlanner(
+                    policy=self._policy, prefix=self.settings.cloud_version_prefix
+                ),
+                write_lock=self._write_lock,
+                keep_report=self._keep_report,
+                clock=self._clock,
+                author=self.author,
+            )
+        )
+
+    def _urn_of(self, reference: str) -> Urn:
+        return self.catalog.urn_of(reference)
+
+    def _catalog_source(self, batch: int) -> CatalogSource:
+        from lumos.core.controllers.version_sources import CatalogSource
+        from lumos.core.platform.factory import EMBEDDED
+        from lumos.core.store.catalog_states import CatalogStates
+
+        embedded = self.settings.platform == EMBEDDED
+        states = CatalogStates(self._reader) if embedded else None
+        return CatalogSource(self._platform(None), states, at=self._clock(), batch=batch)
+
+    @cached_property
     def snapshots(self) -> SnapshotController:
         from lumos.core.controllers.snapshot_controller import SnapshotController
         from lumos.core.platform.factory import PlatformFactory
@@ -135,18 +195,18 @@ class Application:
             platform_names=PlatformFactory.names(),
             engines=self._engines,
             clock=self._clock,
+            retention=lambda: self.settings.snapshots.retention,
         )
 
     @cached_property
     def diffs(self) -> DiffController:
-        from lumos.core.changes.policy_settings import policy_of
         from lumos.core.controllers.diff_controller import DiffController
 
         return DiffController(
             self._opener.opened,
             engines=self._engines,
             clock=self._clock,
-            policy=policy_of(self.settings),
+            policy=self._policy,
         )
 
     @cached_property
@@ -318,7 +378,8 @@ class Application:
     def use_settings(self, file: Path) -> None:
         """Take the settings from another file than the one given at first."""
         self._config = file
-        self.__dict__.pop("settings", None)
+        for name in ("settings", "_policy", "alerts"):
+            self.__dict__.pop(name, None)
 
     def entries_of(self, prefix: str) -> tuple[SourceEntry, ...]:
         """Return the source that a bare path stands for."""
@@ -382,10 +443,27 @@ class Application:
             clock=self._clock,
         )
 
-    def _write_lock(self, purpose: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def _write_lock(self, purpose: str) -> Iterator[None]:
+        """Keep other writers out; what is to be told of the writing is told when it is over."""
         from lumos.core.store.state_lock import StateLock
 
-        return StateLock(self.state_dir).acquire(purpose, LOCK_SECONDS)
+        with StateLock(self.state_dir).acquire(purpose, LOCK_SECONDS):
+            yield
+        if self.settings.alerts.channels and "_writer" in self.__dict__:
+            self.alerts.send_after_run(self._notice)
+
+    @cached_property
+    def alerts(self) -> AlertController:
+        from lumos.core.controllers.alert_controller import AlertController
+        from lumos.core.store.alerts import AlertRepository
+
+        return AlertController(
+            lambda: self.settings,
+            reader=lambda: AlertRepository(self._reader),
+            writer=lambda: AlertRepository(self._writer),
+            clock=self._clock,
+        )
 
     def _keep_report(self, report: RunReport) -> None:
         from lumos.core.store.runs import RunRepository
@@ -440,14 +518,22 @@ class Application:
             )
         return PlatformFactory.embedded_over(self._writer if writing else self._reader)
 
+    def _history(self, database: StateDatabase) -> AlertingHistory:
+        from lumos.core.store.downstream import Downstream
+        from lumos.feature.alerting.outbox_history import AlertingHistory
+        from lumos.feature.alerting.planning import AlertPlanner
+
+        planner = AlertPlanner(self.settings.alerts, Downstream(database))
+        return AlertingHistory(database, planner)
+
     def _versions(self, database: StateDatabase) -> VersionManager:
-        from lumos.core.store.history import HistoryRepository
         from lumos.feature.versioning.version_service import VersionManager
 
         prefix = self.settings.cloud_version_prefix
         return VersionManager(
-            HistoryRepository(database),
+            self._history(database),
             cloud_version_prefix=prefix,
+            policy=self._policy,
             clock=self._clock,
             author=self.author,
         )

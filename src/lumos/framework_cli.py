@@ -39,6 +39,12 @@ COMMANDS = (
     LazyCommand("show", _LOOK, "Show all that is known of a dataset.", f"{_CLI}.look:show"),
     LazyCommand("history", _LOOK, "List the versions of a dataset.", f"{_CLI}.history:history"),
     LazyCommand("compare", _LOOK, "Compare two versions of a dataset.", f"{_CLI}.history:compare"),
+    LazyCommand(
+        "version", _LOOK, "Show, compute and apply versions in bulk.", f"{_CLI}.version:app"
+    ),
+    LazyCommand(
+        "alerts", _LOOK, "Tell people of breaking changes, and see who was.", f"{_CLI}.alerts:app"
+    ),
     LazyCommand("report", _LOOK, "Write a page on the catalog.", f"{_CLI}.report:report"),
     LazyCommand(
         "snapshot", _SNAPSHOTS, "Create, list and verify snapshots.", f"{_CLI}.snapshot:app"

@@ -34,7 +34,7 @@ class CatalogController:
 
     def show(self, reference: str) -> LumosDataset:
         """Return the dataset of a URN, or of a name that only one dataset has."""
-        return self._platform.get_dataset(self._urn_of(reference))
+        return self._platform.get_dataset(self.urn_of(reference))
 
     def history(
         self, reference: str, *, since: datetime | None = None, limit: int | None = None
@@ -46,13 +46,13 @@ class CatalogController:
             since: only versions made at this time or later.
             limit: only so many, the newest.
         """
-        urn = self._urn_of(reference)
+        urn = self.urn_of(reference)
         versions = self._versions.get_version_history(urn, since=since, limit=limit)
         return SchemaHistory(dataset=self._name_of(urn), urn=urn, schema_history=versions)
 
     def blame(self, reference: str) -> BlameResult:
         """Return which version brought each column of a dataset in and which changed it last."""
-        urn = self._urn_of(reference)
+        urn = self.urn_of(reference)
         current = self._versions.get_current_version(urn)
         return BlameResult(
             dataset=self._name_of(urn),
@@ -68,7 +68,7 @@ class CatalogController:
 
         A version is named by its number, by its cloud version, or as latest, previous or first.
         """
-        urn = self._urn_of(reference)
+        urn = self.urn_of(reference)
         changes = self._versions.compare_versions(urn, first, second)
         return ComparisonResult(
             dataset=urn,
@@ -84,7 +84,8 @@ class CatalogController:
             return self._platform.get_dataset(urn).name
         return self._versions.dataset_at(urn, current.version).name
 
-    def _urn_of(self, reference: str) -> Urn:
+    def urn_of(self, reference: str) -> Urn:
+        """Return the URN of a dataset, given as such or by a name that only one dataset has."""
         if "://" in reference:
             return Urn(reference)
         if Capability.SEARCH in self._platform.capabilities:

@@ -134,6 +134,18 @@ class CatalogTables:
             self._database.query(f"{_SELECT_DATASETS} {text} ORDER BY d.urn LIMIT :limit", params)
         )
 
+    def datasets_named(self, urns: Sequence[str]) -> list[LumosDataset]:
+        """Return the datasets of some URNs, given and returned in ascending order."""
+        given = {f"urn_{number}": urn for number, urn in enumerate(urns)}
+        names = ", ".join(f":{name}" for name in given)
+        if not names:
+            return []
+        return self._datasets(
+            self._database.query(
+                f"{_SELECT_DATASETS} WHERE d.urn IN ({names}) ORDER BY d.urn", given
+            )
+        )
+
     def delete_dataset(self, urn: str) -> bool:
         """Remove a dataset with its edges and identities, and tell whether there was one.
 

@@ -2,21 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.errors import StateError, VersionNotFoundError
 from lumos.core.models import Change, DatasetVersion, LumosDataset
 from lumos.core.store.documents import as_model, as_moment, as_text, checked_key
 from lumos.core.store.sql_text import storable
+from lumos.core.store.version_states import packed_state, state_of
 
 if TYPE_CHECKING:
     from lumos.core.store.database import StateDatabase
+    from lumos.core.store.engine import Row
 
 _MOST_NAMED = 20
 _ALL = 2**31
 _STATES_AT_A_TIME = 100
+_URNS_AT_A_TIME = 500
+# The places of a dataset's versions have no gaps: the newest is the one that none follows.
+_NEWEST = """
+SELECT v.urn, v.sequence, v.contract_hash, v.document FROM versions v
+WHERE NOT EXISTS (SELECT 1 FROM versions n WHERE n.urn = v.urn AND n.sequence = v.sequence + 1)
+"""
+_NEWEST_STATES = """
+SELECT v.urn, v.state, v.dataset FROM versions v
+WHERE NOT EXISTS (SELECT 1 FROM versions n WHERE n.urn = v.urn AND n.sequence = v.sequence + 1)
+"""
+
+
+class NewEntry(NamedTuple):
+    """A version that is to be added, and its place in the history of its dataset."""
+
+    urn: str
+    sequence: int
+    version: DatasetVersion
+    dataset: LumosDataset
+    changes: Sequence[Change]
+
+
+class KnownVersion(NamedTuple):
+    """The newest version of a dataset, whose document is read only when it is asked for."""
+
+    urn: str
+    sequence: int
+    contract_hash: str | None
+    """What the state of the version hashes to; not known of versions of an older Lumos."""
+    document: str
+
+    @property
+    def version(self) -> DatasetVersion:
+        return as_model(DatasetVersion, self.document)
 
 
 class HistoryRepository:
@@ -43,22 +79,50 @@ class HistoryRepository:
             known = self._known(urn)
             if version.version in known:
                 raise StateError(f"{urn} already has a version {version.version}")
-            sequence = len(known) + 1
-            self._database.execute(
-                "INSERT INTO versions (urn, sequence, version, cloud_version, timestamp, document, "
-                "dataset) VALUES (:urn, :sequence, :version, :cloud_version, :timestamp, "
-                ":document, :dataset)",
-                {
-                    "urn": urn,
-                    "sequence": sequence,
-                    "version": version.version,
-                    "cloud_version": storable(version.cloud_version or "") or None,
-                    "timestamp": as_moment(version.timestamp),
-                    "document": as_text(version.to_json()),
-                    "dataset": as_text(dataset.to_json()),
-                },
-            )
-            self._append_changes(urn, sequence, changes=changes)
+            entry = NewEntry(urn, len(known) + 1, version, dataset, changes)
+            self._insert(entry)
+
+    def append_many(self, entries: Iterable[NewEntry]) -> None:
+        """Add many versions at once, whose places are known; all are added or none.
+
+        Raises:
+            StateError: a place or number is taken: somebody else added a version meanwhile.
+        """
+        with self._database.transaction():
+            for entry in entries:
+                checked_key(entry.urn)
+                self._insert(entry)
+
+    def currents(self, urns: Sequence[str]) -> dict[str, KnownVersion]:
+        """Return the newest versions of datasets that have any, with a few queries for all."""
+        found: dict[str, KnownVersion] = {}
+        for some in _chunks(urns):
+            names, given = _listed(some)
+            rows = self._database.query(f"{_NEWEST} AND v.urn IN ({names})", given)
+            found.update((row.text("urn"), _known_version(row)) for row in rows)
+        return found
+
+    def currents_after(self, urn: str, *, limit: int) -> list[KnownVersion]:
+        """Return the next newest versions in ascending order of URN; from the first with `""`."""
+        rows = self._database.query(
+            f"{_NEWEST} AND v.urn > :after ORDER BY v.urn LIMIT :limit",
+            {"after": urn, "limit": limit},
+        )
+        return [_known_version(row) for row in rows]
+
+    def current_states(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
+        """Return datasets as they are in their newest versions, with a few queries for all."""
+        states: dict[str, LumosDataset] = {}
+        for some in _chunks(urns):
+            names, given = _listed(some)
+            rows = self._database.query(f"{_NEWEST_STATES} AND v.urn IN ({names})", given)
+            states.update((row.text("urn"), state_of(row)) for row in rows)
+        return states
+
+    def count(self) -> int:
+        """Return how many datasets have a version."""
+        rows = self._database.query("SELECT count(*) AS n FROM versions WHERE sequence = 1")
+        return rows[0].integer("n")
 
     def versions(
         self, urn: str, *, since: datetime | None = None, limit: int | None = None
@@ -112,25 +176,25 @@ class HistoryRepository:
             VersionNotFoundError: there is no such version; the known ones are named.
         """
         rows = self._database.query(
-            "SELECT dataset FROM versions WHERE urn = :urn AND version = :version",
+            "SELECT state, dataset FROM versions WHERE urn = :urn AND version = :version",
             {"urn": urn, "version": storable(version)},
         )
         if not rows:
             raise self._not_found(urn, version)
-        return as_model(LumosDataset, rows[0].text("dataset"))
+        return state_of(rows[0])
 
     def states(self, urn: str) -> Iterator[tuple[DatasetVersion, LumosDataset]]:
         """Yield every version with the dataset as it was in it, oldest first, a few at a time."""
         after = 0
         while True:
             rows = self._database.query(
-                "SELECT sequence, document, dataset FROM versions "
+                "SELECT sequence, document, state, dataset FROM versions "
                 "WHERE urn = :urn AND sequence > :after ORDER BY sequence LIMIT :limit",
                 {"urn": urn, "after": after, "limit": _STATES_AT_A_TIME},
             )
             for row in rows:
                 version = as_model(DatasetVersion, row.text("document"))
-                yield version, as_model(LumosDataset, row.text("dataset"))
+                yield version, state_of(row)
             if len(rows) < _STATES_AT_A_TIME:
                 return
             after = rows[-1].integer("sequence")
@@ -153,6 +217,25 @@ class HistoryRepository:
             {"urn": urn, "sequence": sequences[0].integer("sequence")},
         )
         return tuple(as_model(Change, row.text("document")) for row in rows)
+
+    def _insert(self, entry: NewEntry) -> None:
+        version = entry.version
+        self._database.execute(
+            "INSERT INTO versions (urn, sequence, version, cloud_version, timestamp, document, "
+            "dataset, state, contract_hash) VALUES (:urn, :sequence, :version, :cloud_version, "
+            ":timestamp, :document, '', :state, :contract_hash)",
+            {
+                "urn": entry.urn,
+                "sequence": entry.sequence,
+                "version": version.version,
+                "cloud_version": storable(version.cloud_version or "") or None,
+                "timestamp": as_moment(version.timestamp),
+                "document": as_text(version.to_json()),
+                "state": packed_state(entry.dataset),
+                "contract_hash": entry.dataset.contract_hash,
+            },
+        )
+        self._append_changes(entry.urn, entry.sequence, changes=entry.changes)
 
     def _append_changes(self, urn: str, sequence: int, *, changes: Sequence[Change]) -> None:
         self._database.execute_many(
@@ -189,3 +272,22 @@ class HistoryRepository:
         return VersionNotFoundError(
             f"{urn} has no version {version}", hint=f"it has {listed}{older}"
         )
+
+
+def _known_version(row: Row) -> KnownVersion:
+    return KnownVersion(
+        row.text("urn"),
+        row.integer("sequence"),
+        row.optional_text("contract_hash"),
+        row.text("document"),
+    )
+
+
+def _chunks(urns: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(urns), _URNS_AT_A_TIME):
+        yield urns[start : start + _URNS_AT_A_TIME]
+
+
+def _listed(urns: Sequence[str]) -> tuple[str, dict[str, str]]:
+    given = {f"urn_{number}": urn for number, urn in enumerate(urns)}
+    return ", ".join(f":{name}" for name in given), given

@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 _LAST_OFFSET = 1_000_000_000
 
 
-def _is_text(value: str) -> str:
-    if any("\ud800" <= char <= "\udfff" for char in value):
+def is_text(value: str | None) -> str | None:
+    """Refuse what is no text, as the operating system allows in arguments."""
+    if value is not None and any("\ud800" <= char <= "\udfff" for char in value):
         raise typer.BadParameter("it is not UTF-8 text")
     return value
 
 
 Dataset = Annotated[
     str,
-    typer.Argument(callback=_is_text, help="A URN, or a name that only one dataset has."),
+    typer.Argument(callback=is_text, help="A URN, or a name that only one dataset has."),
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -12,12 +12,15 @@ from lumos.core.store.history import HistoryRepository
 from lumos.feature.alerting.planning import AlertPlanner, RecordedVersion
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from lumos.core.models import Change, DatasetVersion, LumosDataset
     from lumos.core.store.database import StateDatabase
+    from lumos.core.store.history import NewEntry
 
 
 class AlertingHistory(HistoryRepository):
-    """Keeps a version and its alerts in one transaction: both are there, or neither."""
+    """Keeps a version and its alerts in one transaction, and tells what became of them."""
 
     def __init__(self, database: StateDatabase, planner: AlertPlanner) -> None:
         super().__init__(database)
@@ -36,4 +39,31 @@ class AlertingHistory(HistoryRepository):
     ) -> None:
         with self._state.transaction():
             super().append(urn, version, dataset=dataset, changes=changes)
-            self._outbox.add(self._planner.alerts_of(RecordedVersion(version, dataset, changes)))
+            self._tell(RecordedVersion(version, dataset, changes))
+
+    @override
+    def append_many(self, entries: Iterable[NewEntry]) -> None:
+        with self._state.transaction():
+            super().append_many(self._told(entries))
+
+    @override
+    def versions(
+        self, urn: str, *, since: datetime | None = None, limit: int | None = None
+    ) -> tuple[DatasetVersion, ...]:
+        known = super().versions(urn, since=since, limit=limit)
+        states = self._outbox.states(urn)
+        return tuple(
+            version.model_copy(update={"breaking_change_alert": states[version.version]})
+            if version.version in states
+            else version
+            for version in known
+        )
+
+    def _told(self, entries: Iterable[NewEntry]) -> Iterator[NewEntry]:
+        for entry in entries:
+            self._tell(RecordedVersion(entry.version, entry.dataset, entry.changes))
+            yield entry
+
+    def _tell(self, recorded: RecordedVersion) -> None:
+        if alerts := self._planner.alerts_of(recorded):
+            self._outbox.add(alerts)

@@ -1,0 +1,369 @@
+"""Versions of datasets: shown, computed and applied in bulk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from lumos.core.changes.declared import declared_version_changes
+from lumos.core.controllers.version_results import (
+    ComputedVersion,
+    CurrentVersion,
+    VersionApplyResult,
+    VersionCounts,
+    VersionScanResult,
+    VersionsResult,
+)
+from lumos.core.controllers.version_sources import BATCH, GoneDatasets, SnapshotStates, batches
+from lumos.core.errors import PlatformError
+from lumos.core.models import Bump, Change, Urn, with_parts
+from lumos.core.progress import SILENT, Progress
+from lumos.core.run_report import RunRecorder, RunReport
+from lumos.core.store.history import NewEntry
+from lumos.core.store.part_format import dataset_of, hash_of, urn_of
+from lumos.feature.snapshot.pairs import aligned_buckets
+from lumos.feature.versioning.planning import is_removal
+from lumos.feature.versioning.scanning import ScannedVersion, VersionScan
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from lumos.core.controllers.publishing import Clock, Transactional
+    from lumos.core.controllers.version_sources import VersionedStates
+    from lumos.core.models import LumosDataset
+    from lumos.core.store.history import HistoryRepository, KnownVersion
+    from lumos.feature.snapshot.source import SnapshotSource
+    from lumos.feature.versioning.planning import VersionPlanner
+    from lumos.feature.versioning.version_service import VersionManager
+
+HISTORY = "history"
+DEFAULT_LISTED = 1_000
+_PAGE = 500
+_COUNTED = {Bump.MAJOR: "major", Bump.MINOR: "minor", Bump.PATCH: "patch"}
+
+
+@dataclass
+class _Tally:
+    """What a scan found so far; no more versions are held than are to be listed."""
+
+    limit: int
+    counts: dict[str, int] = field(default_factory=dict)
+    listed: list[ComputedVersion] = field(default_factory=list)
+    declared: list[Change] = field(default_factory=list)
+    gone: int = 0
+    outdated: int = 0
+
+    def add(self, found: ScannedVersion) -> None:
+        planned = found.planned
+        self.count("first" if planned.is_first else _COUNTED[planned.bump])
+        if self.limit and len(self.listed) >= self.limit:
+            return
+        version = planned.version
+        self.listed.append(
+            ComputedVersion(
+                dataset=Urn(found.urn),
+                version=version.version,
+                previous_version=version.previous_version,
+                cloud_version=version.cloud_version,
+                bump=planned.bump.value,
+                change_type=version.change_type,
+                category=version.category.value if version.category else None,
+                backward_compatible=version.backward_compatible,
+                changes=len(planned.changes),
+            )
+        )
+
+    def count(self, kind: str, number: int = 1) -> None:
+        self.counts[kind] = self.counts.get(kind, 0) + number
+
+    def result(self, source: str, target: str, *, dry_run: bool) -> VersionScanResult:
+        counts = VersionCounts(**self.counts)
+        return VersionScanResult(
+            source=source,
+            target=target,
+            dry_run=dry_run,
+            counts=counts,
+            gone=self.gone,
+            outdated=self.outdated,
+            versions=tuple(self.listed),
+            omitted=counts.new - len(self.listed),
+            declared=tuple(self.declared),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionParts:
+    """What the commands on versions are made of, each opened when it is first needed."""
+
+    versions: Callable[[], VersionManager]
+    history: Callable[[], HistoryRepository]
+    writer: Callable[[], tuple[HistoryRepository, Transactional]]
+    catalog: Callable[[int], VersionedStates]
+    """Opens the catalog, to be read in pages of so many datasets."""
+    tell_catalog: Callable[[LumosDataset], None] | None
+    open_snapshot: Callable[[str], SnapshotSource]
+    urn_of: Callable[[str], Urn]
+    planner: VersionPlanner
+    write_lock: Callable[[str], AbstractContextManager[None]]
+    keep_report: Callable[[RunReport], None]
+    clock: Clock
+    author: str
+
+
+class VersionController:
+    """What `version show`, `compute` and `apply` do.
+
+    A page of datasets is compared with the history by a fixed number of queries, and applied in
+    one transaction: an interrupted run is finished by running it again.
+    """
+
+    def __init__(self, parts: VersionParts) -> None:
+        self._parts = parts
+
+    def show(
+        self, reference: str | None = None, *, limit: int = _PAGE, after: str = ""
+    ) -> VersionsResult:
+        """Return the version of one dataset with its cloud versions, or those of a page of all."""
+        history = self._parts.history()
+        if reference is None:
+            page = history.currents_after(after, limit=limit)
+            known = tuple(CurrentVersion.of(each.urn, each.version) for each in page)
+            return VersionsResult(datasets=known, total=history.count())
+        urn = self._parts.urn_of(reference)
+        manager = self._parts.versions()
+        version = manager.get_current_version(urn)
+        datasets = (CurrentVersion.of(urn, version),) if version else ()
+        return VersionsResult(
+            datasets=datasets, total=len(datasets), mapping=manager.get_version_mappings(urn)
+        )
+
+    def compute(
+        self,
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        retire: bool = False,
+        limit: int = DEFAULT_LISTED,
+        progress: Progress = SILENT,
+    ) -> VersionScanResult:
+        """Return the versions that datasets would get; nothing is written.
+
+        Args:
+            source: the snapshot to compare with; the history if not given.
+            target: the snapshot whose datasets are versioned; the catalog if not given.
+            retire: also give versions to datasets that are gone.
+            limit: how many versions to list; all of them if 0.
+            progress: is told how far the scan is.
+        """
+        tally = _Tally(limit)
+        states = self._states(target)
+        progress.stage("comparing datasets", total=states.count(), unit="datasets")
+        if source is not None:
+            old = self._parts.open_snapshot(source)
+            new = self._as_snapshot(states)
+            for found in self._between(old, new, retire=retire, at=states.at, tally=tally):
+                tally.add(found)
+            return tally.result(old.name, states.name, dry_run=True)
+        history = self._parts.history()
+        for versions, done in self._against_history(states, history, retire=retire, tally=tally):
+            for found in versions:
+                tally.add(found)
+            progress.advance(done)
+        return tally.result(HISTORY, states.name, dry_run=True)
+
+    def apply(
+        self,
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        retire: bool = False,
+        limit: int = DEFAULT_LISTED,
+        batch_size: int = BATCH,
+        progress: Progress = SILENT,
+    ) -> VersionApplyResult:
+        """Write the versions that datasets get, a batch in a transaction.
+
+        Args:
+            source: a snapshot whose states are versioned first, those of the target after them.
+            target: the snapshot whose datasets are versioned; the catalog if not given.
+            retire: also give versions to datasets that are gone.
+            limit: how many versions to list; all of them if 0.
+            batch_size: how many datasets are versioned in one transaction.
+            progress: is told how many datasets are safely done.
+        """
+        recorder = RunRecorder("version apply", started_at=self._parts.clock())
+        tally = _Tally(limit)
+        with self._parts.write_lock("version apply"):
+            names = [source, target] if source else [target]
+            steps = [self._states(name, batch_size) for name in names]
+            for states in steps:
+                retires = retire and states is steps[-1]
+                progress.stage("applying versions", total=states.count(), unit="datasets")
+                self._apply(states, retire=retires, tally=tally, run=(recorder, progress))
+            report = recorder.finish(at=self._parts.clock())
+            self._parts.keep_report(report)
+        found = tally.result(steps[0].name if source else HISTORY, steps[-1].name, dry_run=False)
+        return VersionApplyResult(**dict(found), report=report)
+
+    def _apply(
+        self,
+        states: VersionedStates,
+        *,
+        retire: bool,
+        tally: _Tally,
+        run: tuple[RunRecorder, Progress],
+    ) -> None:
+        recorder, progress = run
+        history, database = self._parts.writer()
+        pages = self._against_history(states, history, retire=retire, tally=tally)
+        while True:
+            with database.transaction():
+                versions, done = next(pages, (None, 0))
+                if versions is None:
+                    return
+                kept = [each for each in versions if self._told(each, recorder)]
+                history.append_many(_entry(each) for each in kept)
+            for each in kept:
+                tally.add(each)
+                recorder.done(each.urn)
+            progress.advance(done)
+
+    def _told(self, found: ScannedVersion, recorder: RunRecorder) -> bool:
+        """Tell the catalog a version before it is kept: told twice is better than never."""
+        tell, version = self._parts.tell_catalog, found.planned.version
+        if tell is None or is_removal(version):
+            return True
+        try:
+            tell(with_parts(found.planned.dataset, version=version.version))
+        except PlatformError as error:
+            if error.retryable:
+                raise
+            recorder.failed(found.urn, error)
+            return False
+        return True
+
+    def _against_history(
+        self, states: VersionedStates, history: HistoryRepository, *, retire: bool, tally: _Tally
+    ) -> Iterator[tuple[list[ScannedVersion], int]]:
+        """Yield the versions of each page, and how many datasets were looked at by then."""
+        scan = VersionScan(
+            planner=self._parts.planner,
+            history=history,
+            at=states.at,
+            author=self._parts.author,
+            check_declared=self._check_declared if states.declares else None,
+        )
+        ordered = not states.declares
+        gone = GoneDatasets(lambda after: history.currents_after(after, limit=_PAGE))
+        done = 0
+        for page in states.pages():
+            found = scan.page(page)
+            urns = [*page.hashes]
+            done += len(urns)
+            tally.count("unchanged", found.unchanged)
+            tally.outdated += len(found.outdated)
+            tally.declared += found.declared
+            if ordered:
+                missing = gone.before(urns, end=urns[-1])
+                found.versions += self._retired(missing, scan, retire=retire, tally=tally)
+            yield found.versions, done
+        if ordered:
+            for rest in batches(gone.before((), end=None), _PAGE):
+                yield self._retired(rest, scan, retire=retire, tally=tally), done
+
+    def _retired(
+        self, missing: Iterable[KnownVersion], scan: VersionScan, *, retire: bool, tally: _Tally
+    ) -> list[ScannedVersion]:
+        lost = [known for known in missing if not is_removal(known.version)]
+        tally.gone += len(lost)
+        if not retire or not lost:
+            return []
+        states = scan.history.current_states([known.urn for known in lost])
+        versions = []
+        for known in lost:
+            planned = scan.planner.removal(
+                known.version, states[known.urn], at=scan.at, author=scan.author
+            )
+            if planned:
+                versions.append(ScannedVersion(known.urn, known.sequence + 1, planned))
+        return versions
+
+    def _between(
+        self,
+        old: SnapshotSource,
+        new: SnapshotSource,
+        *,
+        retire: bool,
+        at: datetime,
+        tally: _Tally,
+    ) -> Iterator[ScannedVersion]:
+        """Yield the versions of a snapshot after those that another one says."""
+        differing = 0
+        for pair in aligned_buckets(old, new, section="datasets"):
+            for before, after in pair.lines():
+                known = {urn_of(line): line for line in before}
+                for line in after:
+                    other = known.pop(urn_of(line), None)
+                    if other is not None and hash_of(other) == hash_of(line):
+                        continue
+                    found = self._step(other, line, at=at, tally=tally)
+                    if found:
+                        differing += 1
+                        yield found
+                for line in known.values() if new.header.complete else ():
+                    tally.gone += 1
+                    if retire and (found := self._removal(line, at=at)):
+                        yield found
+        tally.count("unchanged", new.section_count("datasets") - differing)
+
+    def _step(
+        self, old: bytes | None, new: bytes, *, at: datetime, tally: _Tally
+    ) -> ScannedVersion | None:
+        planner, author = self._parts.planner, self._parts.author
+        dataset = dataset_of(new)
+        if old is None:
+            planned = planner.first(dataset, at=at, author=author, first=dataset.version)
+            return _uncounted(ScannedVersion(dataset.urn, 1, planned))
+        state = dataset_of(old)
+        current = planner.first(state, at=at, author=author, first=state.version).version
+        successor = planner.next(current, state, new=dataset, at=at, author=author)
+        if successor is None:
+            return None
+        tally.declared += self._check_declared(state, dataset, changes=successor.changes)
+        return _uncounted(ScannedVersion(dataset.urn, 2, successor))
+
+    def _check_declared(
+        self, old: LumosDataset, new: LumosDataset, *, changes: Sequence[Change]
+    ) -> tuple[Change, ...]:
+        profile = self._parts.planner.policy.profile
+        return declared_version_changes(old, new, changes=changes, profile=profile)
+
+    def _removal(self, line: bytes, *, at: datetime) -> ScannedVersion | None:
+        planner, author = self._parts.planner, self._parts.author
+        state = dataset_of(line)
+        current = planner.first(state, at=at, author=author, first=state.version).version
+        planned = planner.removal(current, state, at=at, author=author)
+        return _uncounted(ScannedVersion(state.urn, 2, planned)) if planned else None
+
+    def _as_snapshot(self, states: VersionedStates) -> SnapshotSource:
+        if isinstance(states, SnapshotStates):
+            return states.source
+        return self._parts.open_snapshot(states.name)
+
+    def _states(self, snapshot: str | None, batch: int = BATCH) -> VersionedStates:
+        if snapshot is None:
+            return self._parts.catalog(batch)
+        return SnapshotStates(self._parts.open_snapshot(snapshot), batch=batch)
+
+
+def _entry(found: ScannedVersion) -> NewEntry:
+    planned = found.planned
+    return NewEntry(found.urn, found.sequence, planned.version, planned.dataset, planned.changes)
+
+
+def _uncounted(found: ScannedVersion) -> ScannedVersion:
+    """Leave out the cloud version, which only the history can count."""
+    version = found.planned.version.model_copy(update={"cloud_version": None})
+    return replace(found, planned=replace(found.planned, version=version))

@@ -1,0 +1,142 @@
+"""The bulk scan: which version each of many datasets gets, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from lumos.core.models import Change, DatasetVersion, LumosDataset, with_parts
+from lumos.feature.versioning.planning import PlannedVersion, VersionPlanner, is_removal, semantic
+
+
+class KnownState(Protocol):
+    """The newest version of a dataset in the history."""
+
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def contract_hash(self) -> str | None: ...
+    @property
+    def document(self) -> str: ...
+    @property
+    def version(self) -> DatasetVersion: ...
+
+
+class ScannedHistory(Protocol):
+    """What a scan reads of the history: many datasets with one question."""
+
+    def currents(self, urns: Sequence[str]) -> Mapping[str, KnownState]:
+        """Return the newest versions of datasets that have any."""
+
+    def current_states(self, urns: Sequence[str]) -> Mapping[str, LumosDataset]:
+        """Return datasets as they are in their newest versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatePage:
+    """Some datasets by hash of their contract; a dataset is loaded only where that differs."""
+
+    hashes: Mapping[str, str]
+    load: Callable[[Sequence[str]], Mapping[str, LumosDataset]]
+
+    @classmethod
+    def of(cls, datasets: Sequence[LumosDataset]) -> StatePage:
+        """Make a page of datasets that are there already."""
+        known: dict[str, LumosDataset] = {dataset.urn: dataset for dataset in datasets}
+        return cls(
+            {urn: dataset.contract_hash for urn, dataset in known.items()},
+            lambda urns: {urn: known[urn] for urn in urns},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedVersion:
+    """A version that a dataset gets, and its place in the history."""
+
+    urn: str
+    sequence: int
+    planned: PlannedVersion
+
+
+@dataclass(slots=True)
+class ScannedPage:
+    """What a scan found on a page."""
+
+    versions: list[ScannedVersion] = field(default_factory=list)
+    declared: list[Change] = field(default_factory=list)
+    unchanged: int = 0
+    outdated: list[str] = field(default_factory=list)
+
+
+class DeclaredCheck(Protocol):
+    """Tells whether the version that a new state declares is too low for what changed."""
+
+    def __call__(
+        self, old: LumosDataset, new: LumosDataset, *, changes: Sequence[Change]
+    ) -> tuple[Change, ...]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionScan:
+    """Compares states with the history and plans their versions; it writes nothing.
+
+    A state that is older than the newest version, as that of an old snapshot may be, gets none:
+    the change to it would lead back.
+    """
+
+    planner: VersionPlanner
+    history: ScannedHistory
+    at: datetime
+    author: str | None
+    check_declared: DeclaredCheck | None = None
+
+    def page(self, page: StatePage) -> ScannedPage:
+        """Return the versions of a page of states, with a fixed number of questions."""
+        found = ScannedPage()
+        known = self.history.currents([*page.hashes])
+        differing = [
+            urn for urn, digest in page.hashes.items() if not _holds(known.get(urn), digest)
+        ]
+        found.unchanged = len(page.hashes) - len(differing)
+        if not differing:
+            return found
+        loaded = page.load(differing)
+        states = self.history.current_states([urn for urn in differing if urn in known])
+        for urn in differing:
+            self._judge(urn, loaded[urn], known=known.get(urn), state=states.get(urn), found=found)
+        return found
+
+    def _judge(
+        self,
+        urn: str,
+        new: LumosDataset,
+        *,
+        known: KnownState | None,
+        state: LumosDataset | None,
+        found: ScannedPage,
+    ) -> None:
+        if known is None or state is None:
+            planned = self.planner.first(new, at=self.at, author=self.author, first=new.version)
+            found.versions.append(ScannedVersion(urn, 1, planned))
+            return
+        current = known.version
+        successor = self.planner.next(current, state, new=new, at=self.at, author=self.author)
+        if successor is None:
+            found.unchanged += 1
+            return
+        if current.timestamp > self.at:
+            found.outdated.append(urn)
+            return
+        found.versions.append(ScannedVersion(urn, known.sequence + 1, successor))
+        if self.check_declared and semantic(new.version):
+            before = with_parts(state, version=current.version)
+            found.declared += self.check_declared(before, new, changes=successor.changes)
+
+
+def _holds(known: KnownState | None, digest: str) -> bool:
+    """Tell, mostly without reading the version, whether it is of a state of that hash."""
+    if known is None or known.contract_hash != digest:
+        return False
+    return "REMOVED" not in known.document or not is_removal(known.version)
