@@ -1,0 +1,152 @@
+"""The `avro` profile against Avro itself: its own checker, and a reader that really reads."""
+
+from __future__ import annotations
+
+import io
+import json
+from functools import cache
+from itertools import product
+from typing import Any
+
+import avro.schema
+import fastavro
+import pytest
+from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibilityType
+
+from avro_pairs import LOGICAL, PAIRS, TYPES, AvroType, records
+from lumos.core.changes import diff_datasets
+from lumos.core.formats.avro_types import canonical_avro_schema
+from lumos.core.models import LumosDataset, Urn
+
+RECORDS = records()
+WITH_LOGICAL_TYPES = frozenset(kind.name for kind in LOGICAL)
+
+
+@cache
+def _dataset(record: str) -> LumosDataset:
+    schema, _, _ = canonical_avro_schema(json.loads(record))
+    urn = Urn("lumos://kafka/orders")
+    return LumosDataset(urn=urn, name="orders", platform="kafka", schema=schema)
+
+
+@cache
+def _parsed(record: str) -> avro.schema.Schema:
+    return avro.schema.parse(record)
+
+
+def _passes(written: Any, wanted: Any) -> bool:
+    """What Lumos says: BACKWARD from one to the other, FORWARD the other way round."""
+    old, new = _dataset(json.dumps(written)), _dataset(json.dumps(wanted))
+    return all(change.level != "BREAKING" for change in diff_datasets(old, new, profile="avro"))
+
+
+def _resolves(written: Any, wanted: Any) -> bool:
+    """What the checker of the Avro project says."""
+    checker = ReaderWriterCompatibilityChecker()  # type: ignore[no-untyped-call]
+    answer = checker.get_compatibility(_parsed(json.dumps(wanted)), _parsed(json.dumps(written)))
+    return answer.compatibility is SchemaCompatibilityType.compatible
+
+
+def _reads(written: AvroType, wanted: AvroType) -> bool:
+    """Whether another implementation reads every value with the other schema."""
+    writer, reader = fastavro.parse_schema(written.record), fastavro.parse_schema(wanted.record)
+    for value in written.values:
+        content = io.BytesIO()
+        fastavro.schemaless_writer(content, writer, {"f": value})
+        content.seek(0)
+        try:
+            fastavro.schemaless_reader(content, writer, reader)
+        except fastavro.read.SchemaResolutionError:
+            return False
+    return True
+
+
+def _names(pairs: list[tuple[AvroType, AvroType]]) -> list[str]:
+    return [f"{old.name} -> {new.name}" for old, new in pairs]
+
+
+def test_every_pair_of_types_without_logical_types_gets_the_answer_of_avro() -> None:
+    plain = [pair for pair in PAIRS if WITH_LOGICAL_TYPES.isdisjoint(kind.name for kind in pair)]
+    wrong = [
+        (old, new)
+        for old, new in plain
+        if _passes(old.record, new.record) != _resolves(old.record, new.record)
+    ]
+    assert len(plain) == (len(TYPES) - len(LOGICAL)) ** 2
+    assert _names(wrong) == []
+
+
+@pytest.mark.filterwarnings("ignore::avro.errors.IgnoredLogicalType")
+def test_logical_types_are_judged_by_what_they_mean_and_not_by_their_bytes() -> None:
+    """Avro's checker looks at bytes: a date is an int to it, and decimals of any scale are alike.
+
+    Its specification says that decimals match if precision and scale do; of dates and times a
+    reader gets a number that means something else. So Lumos refuses whatever changes the meaning,
+    and agrees with Avro on all else.
+    """
+    pairs = [pair for pair in PAIRS if {kind.name for kind in pair} & WITH_LOGICAL_TYPES]
+    passing = [(old, new) for old, new in pairs if _passes(old.record, new.record)]
+    assert _names(passing) == _names([(old, new) for old, new in pairs if old is new])
+    assert all(_resolves(old.record, new.record) for old, new in passing)
+
+
+def test_what_passes_is_really_read() -> None:
+    wrong = [
+        (old, new) for old, new in PAIRS if _passes(old.record, new.record) and not _reads(old, new)
+    ]
+    assert _names(wrong) == []
+
+
+def test_records_whose_fields_come_and_go_get_the_answer_of_avro() -> None:
+    wrong = [
+        f"{old} -> {new}"
+        for old, new in product(RECORDS, RECORDS)
+        if _passes(RECORDS[old], RECORDS[new]) != _resolves(RECORDS[old], RECORDS[new])
+    ]
+    assert wrong == []
+
+
+def _record(*fields: Any, name: str = "R") -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": list(fields)}
+
+
+def _enum(*symbols: str, name: str = "E", **rest: Any) -> dict[str, Any]:
+    return {"type": "enum", "name": name, "symbols": list(symbols), **rest}
+
+
+def _field(kind: Any, name: str = "f", **rest: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, **rest}
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted", "resolves"),
+    [
+        pytest.param(
+            _record(_field("int")),
+            _record(_field("int"), name="S"),
+            False,
+            id="names of types are not compared: many writers make them up",
+        ),
+        pytest.param(
+            _record(_field(_enum("A"))),
+            _record(_field(_enum("A", name="G"))),
+            False,
+            id="nor are names of enums",
+        ),
+        pytest.param(
+            _record(_field("int", "a")),
+            _record(_field("int", "b", aliases=["a"])),
+            True,
+            id="aliases are not kept: a rename breaks whoever does not read Avro",
+        ),
+        pytest.param(
+            _record(_field(_enum("A", "B"))),
+            _record(_field(_enum("A", default="A"))),
+            True,
+            id="the default of an enum is not kept: a symbol that is lost is told",
+        ),
+    ],
+)
+def test_where_lumos_and_avro_differ_on_purpose(written: Any, wanted: Any, resolves: bool) -> None:
+    assert _resolves(written, wanted) == resolves
+    assert _passes(written, wanted) != resolves
