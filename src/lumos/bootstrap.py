@@ -552,7 +552,13 @@ class Application:
 
     def _describe_settings(self) -> str:
         file = self.settings.file
-        return f"{file} is valid" if file else "no lumos.yaml here; the defaults are used"
+        if file is None:
+            return "no lumos.yaml here; the defaults are used"
+        if not self.settings.change_policy.exceptions:
+            return f"{file} is valid"
+        expired = len(self._policy.expired(self._clock()))
+        told = f"; expired exceptions of the change policy: {expired}" if expired else ""
+        return f"{file} is valid{told}"
 
     def _describe_platform(self) -> str:
         platform = self._platform(None)

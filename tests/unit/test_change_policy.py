@@ -243,6 +243,23 @@ def test_a_pattern_names_urns_paths_and_ends_of_paths(pattern: str, fits: bool) 
     assert matches_dataset(pattern, Urn("lumos://postgres/shop/orders")) is fits
 
 
+def test_a_transitive_profile_looks_at_every_earlier_state() -> None:
+    fields = [{"name": "id", "type": "INT64"}, {"name": "note", "type": "INT64"}]
+    back_as_a_number = with_parts(ORDERS, schema={"fields": fields})
+    policy = ChangePolicy(profile="full_transitive")
+    alone = policy.judge(without_note(), back_as_a_number, at=NOW)
+    assert {change.rule for change in alone} == {"field.added.nullable"}
+    changes = policy.judge(without_note(), back_as_a_number, at=NOW, earlier=lambda: (ORDERS,))
+    assert [change.level for change in changes][:1] == [ChangeLevel.BREAKING]
+
+
+def test_earlier_states_are_not_looked_up_for_a_plain_profile() -> None:
+    def refuse() -> tuple[LumosDataset, ...]:
+        raise AssertionError("nobody asked for them")
+
+    assert ChangePolicy().judge(ORDERS, without_note(), at=NOW, earlier=refuse)
+
+
 def written(folder: Path, text: str) -> Path:
     file = folder / "lumos.yaml"
     file.write_text(text, encoding="utf-8")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import lru_cache
 
 from lumos.core.changes.diff import diff_datasets, severity_order
+from lumos.core.changes.profiles import resolve_profile
 from lumos.core.changes.rules import DEFAULT_PROFILE
 from lumos.core.changes.text import member_path
+from lumos.core.changes.transitive import diff_against_history
 from lumos.core.models import (
     Bump,
     Change,
@@ -104,14 +106,28 @@ class ChangePolicy:
         *,
         at: datetime | None = None,
         observed: bool = True,
+        earlier: Callable[[], Sequence[LumosDataset]] = tuple,
     ) -> tuple[Change, ...]:
         """Return what changed as this policy sees it, most severe first.
 
-        Without a time no exception expires and no sunset has passed. Where the new state was not
-        `observed`, a dataset that is not there is not taken to be gone.
+        Args:
+            old: the state before.
+            new: the state now.
+            at: the time; without it no exception expires and no sunset has passed.
+            observed: where false, a dataset that is not there is not taken to be gone.
+            earlier: gives the states before `old`, oldest first; a transitive profile asks for
+                them when something changed.
         """
         changes = diff_datasets(old, new, profile=self.profile, at=at, observed=observed)
+        if changes and old is not None and new is not None and self.is_transitive:
+            states = (*earlier(), old)
+            changes = diff_against_history(states, new, profile=self.profile, at=at)
         return self.adjusted(changes, old=old, at=at)
+
+    @property
+    def is_transitive(self) -> bool:
+        """Whether a change is judged against every version that is kept."""
+        return resolve_profile(self.profile).transitive
 
     def adjusted(
         self, changes: Iterable[Change], *, old: LumosDataset | None, at: datetime | None
