@@ -161,3 +161,18 @@ def test_a_dataset_that_is_gone_is_said_to_be_gone_once(manager: VersionManager)
     back = manager.record(None, THIRD, at=AT)
     assert back is not None
     assert back.change_type == "DATASET_ADDED"
+
+
+def test_a_transitive_profile_judges_against_every_version_that_is_kept(
+    history: HistoryRepository,
+) -> None:
+    without = events("event_id:STRING", "session_id:STRING")
+    numbers = {}
+    for profile in ("lumos", "lumos_transitive"):
+        manager = VersionManager(history, policy=ChangePolicy(profile=profile))
+        told = [manager.record(None, state, at=AT) for state in (SECOND, without, THIRD)]
+        numbers[profile] = told[-1].version if told[-1] else None
+        with history._database.transaction():
+            history._database.execute("DELETE FROM versions")
+
+    assert numbers == {"lumos": "2.1.0", "lumos_transitive": "3.0.0"}, "user_id came back as INT64"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from lumos.core.changes import (
     DEFAULT_CLOUD_VERSION_PREFIX,
@@ -26,8 +27,10 @@ from lumos.core.models import (
     LumosDataset,
     SemanticVersion,
     VersionCategory,
+    with_parts,
 )
 
+VersionedState = tuple[DatasetVersion, LumosDataset]
 _REMOVED = change_type_of_rule("dataset.removed")
 _BUMPS = {"BREAKING_SCHEMA_CHANGE": Bump.MAJOR, "SCHEMA_CHANGE": Bump.MINOR}
 _CATEGORIES = {
@@ -79,10 +82,21 @@ class VersionPlanner:
         new: LumosDataset,
         at: datetime,
         author: str | None,
+        states: Callable[[], Iterable[VersionedState]] = tuple,
     ) -> PlannedVersion | None:
-        """Return the version after `current`, whose state is `known`; none if nothing changed."""
+        """Return the version after `current`, whose state is `known`; none if nothing changed.
+
+        Args:
+            current: the newest version.
+            known: the dataset as it is in it.
+            new: the dataset as it is now.
+            at: the time of the new state.
+            author: who makes the version.
+            states: gives every version with its state, oldest first, for transitive profiles.
+        """
         old = None if is_removal(current) else known
-        changes = self.policy.judge(old, new, at=at)
+        earlier = partial(_earlier, states)
+        changes = self.policy.judge(old, new, at=at, earlier=earlier)
         return self._after(current, new, changes=changes, at=at, author=author)
 
     def removal(
@@ -134,6 +148,16 @@ class VersionPlanner:
             cloud_version=next_cloud_version(current.cloud_version, prefix=self.prefix),
         )
         return PlannedVersion(version, dataset, tuple(changes), bump)
+
+
+def _earlier(states: Callable[[], Iterable[VersionedState]]) -> list[LumosDataset]:
+    """Return all states but the newest, each with the number of its version."""
+    known = [
+        with_parts(dataset, version=version.version)
+        for version, dataset in states()
+        if not is_removal(version)
+    ]
+    return known[:-1]
 
 
 def is_removal(version: DatasetVersion) -> bool:

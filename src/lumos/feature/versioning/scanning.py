@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 from lumos.core.models import Change, DatasetVersion, LumosDataset, with_parts
-from lumos.feature.versioning.planning import PlannedVersion, VersionPlanner, is_removal, semantic
+from lumos.feature.versioning.planning import (
+    PlannedVersion,
+    VersionedState,
+    VersionPlanner,
+    is_removal,
+    semantic,
+)
 
 
 class KnownState(Protocol):
@@ -32,6 +39,9 @@ class ScannedHistory(Protocol):
 
     def current_states(self, urns: Sequence[str]) -> Mapping[str, LumosDataset]:
         """Return datasets as they are in their newest versions."""
+
+    def states(self, urn: str) -> Iterator[VersionedState]:
+        """Yield every version of one dataset with its state, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +132,14 @@ class VersionScan:
             found.versions.append(ScannedVersion(urn, 1, planned))
             return
         current = known.version
-        successor = self.planner.next(current, state, new=new, at=self.at, author=self.author)
+        successor = self.planner.next(
+            current,
+            state,
+            new=new,
+            at=self.at,
+            author=self.author,
+            states=partial(self.history.states, urn),
+        )
         if successor is None:
             found.unchanged += 1
             return

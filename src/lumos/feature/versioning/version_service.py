@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Protocol
 
 from lumos.core.changes import DEFAULT_CLOUD_VERSION_PREFIX
@@ -101,7 +102,8 @@ class VersionManager:
             if begins is new:
                 return current
         known = self._history.dataset_at(new.urn, current.version)
-        planned = self._planner.next(current, known, new=new, at=at, author=author)
+        states = partial(self._history.states, new.urn)
+        planned = self._planner.next(current, known, new=new, at=at, author=author, states=states)
         return self._kept(new.urn, planned) if planned else None
 
     def retire(
