@@ -155,7 +155,7 @@ class Application:
 
         return VersionController(
             VersionParts(
-                versions=lambda: self._versions(self._reader),
+                versions=lambda writing: self._versions(self._writer if writing else self._reader),
                 history=lambda: self._history(self._reader),
                 writer=lambda: (self._history(self._writer), self._writer),
                 catalog=self._catalog_source,

@@ -14,6 +14,7 @@ from lumos.core.controllers.alert_results import (
 )
 from lumos.core.controllers.result_base import Result as _Result
 from lumos.core.controllers.rules_controller import RuleListing
+from lumos.core.controllers.snapshot_results import PruneResult
 from lumos.core.controllers.version_results import (
     BlameResult,
     VersionApplyResult,
@@ -410,6 +411,8 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "snapshot-create": SnapshotInfo,
     "snapshot-list": SnapshotListing,
     "snapshot-verify": Verification,
+    "snapshot-prune": PruneResult,
+    "snapshot-sign": VerifyReport,
     "export": ExportResult,
     "validate": ValidationResult,
     "import": ImportResult,

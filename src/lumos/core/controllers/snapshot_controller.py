@@ -14,7 +14,10 @@ from lumos.core.controllers.results import (
     Verification,
 )
 from lumos.core.controllers.snapshot_opening import PlatformOf, SnapshotOpener, located
-from lumos.core.errors import LumosError
+from lumos.core.controllers.snapshot_results import PruneResult
+from lumos.core.errors import LumosError, UsageError
+from lumos.core.settings.retention import RetentionSettings
+from lumos.core.store.retention import prunable
 from lumos.feature.snapshot.contents import catalog_content, source_content
 from lumos.feature.snapshot.engine_choice import SPARK_FROM_BYTES, Engine
 from lumos.feature.snapshot.export import document_chunks, export_document
@@ -28,10 +31,11 @@ from lumos.feature.snapshot.source import (
     opened_stored,
 )
 from lumos.feature.snapshot.validation import validate
+from lumos.feature.snapshot.verification import sign_snapshot, verify
 
 if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Clock
-    from lumos.core.store.manifest import SnapshotInfo
+    from lumos.core.store.manifest import SnapshotInfo, VerifyReport
     from lumos.core.store.snapshot_store import SnapshotStore
     from lumos.feature.snapshot.bucket_work import BucketEngine
     from lumos.feature.snapshot.engines import Engines
@@ -57,9 +61,11 @@ class SnapshotController:
         platform_names: tuple[str, ...],
         engines: Engines,
         clock: Clock,
+        retention: Callable[[], RetentionSettings] = RetentionSettings,
     ) -> None:
         """Take the store and a way to the catalogs, the default one under the name None."""
         self._store = store
+        self._retention = retention
         self._engines = engines
         self._platform_of = platform_of
         self._clock = clock
@@ -86,10 +92,40 @@ class SnapshotController:
         """Return the stored snapshots, oldest first."""
         return SnapshotListing(snapshots=tuple(self._store.list()))
 
-    def verify(self, reference: str | None = None) -> Verification:
-        """Check every byte of one snapshot, or of all."""
+    def verify(self, reference: str | None = None, *, key: Path | None = None) -> Verification:
+        """Check every byte of one snapshot in any form, or of all stored ones."""
         references = [reference] if reference else [info.id for info in self._store.list()]
-        return Verification(reports=tuple(self._store.verify(each) for each in references))
+        reports = (verify(each, store=self._store, key=key) for each in references)
+        return Verification(reports=tuple(reports))
+
+    def sign(self, reference: str, key: Path) -> VerifyReport:
+        """Sign a snapshot in any form with a private key."""
+        return sign_snapshot(reference, key, store=self._store)
+
+    def prune(self, rules: RetentionSettings, *, dry_run: bool = False) -> PruneResult:
+        """Remove stored snapshots that no rule keeps, and what killed writers left.
+
+        Raises:
+            UsageError: there is no rule.
+        """
+        rules = rules or self._retention()
+        if not rules:
+            raise UsageError(
+                "there is no rule for what to keep",
+                hint="give --keep-last or another rule, or set snapshots.retention in lumos.yaml",
+            )
+        listed = self._store.list()
+        old = prunable(listed, rules, now=self._clock())
+        removed = [info for info in old if dry_run or self._store.remove(info.id)]
+        if not dry_run:
+            self._store.collect_orphans()
+        return PruneResult(
+            dry_run=dry_run,
+            removed=tuple(info.id for info in removed),
+            bytes=sum(info.bytes for info in removed),
+            kept=len(listed) - len(removed),
+            unreadable=tuple(info.id for info in listed if info.problem),
+        )
 
     def export(
         self,

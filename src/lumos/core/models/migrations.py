@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from lumos.core.errors import InvalidModelError, InvalidUrnError, UnsupportedSnapshotVersionError
 from lumos.core.models.base import canonical_json
-from lumos.core.models.snapshot import SNAPSHOT_SCHEMA_VERSION, Snapshot
+from lumos.core.models.snapshot import DOCUMENT_CHECKSUM, SNAPSHOT_SCHEMA_VERSION, Snapshot
 from lumos.core.models.urn import Urn
 
 Json = dict[str, JsonValue]
@@ -17,8 +17,6 @@ Json = dict[str, JsonValue]
 # What is empty is left out, so a snapshot without datasets is known by its version alone.
 _MARKS = frozenset({"datasets", "snapshot_schema_version"})
 _LARGEST_TOLD = 1_000_000
-DOCUMENT_CHECKSUM = "document_sha256"
-"""The last key of a document that Lumos wrote: the SHA-256 of all bytes before its value."""
 
 
 def load_snapshot(document: object) -> Snapshot:

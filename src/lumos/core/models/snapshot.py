@@ -10,7 +10,9 @@ from typing import Annotated, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
+    ConfigDict,
     Field,
+    JsonValue,
     ValidatorFunctionWrapHandler,
     WrapValidator,
     model_validator,
@@ -73,8 +75,25 @@ class SnapshotStatistics(CanonicalModel):
     groups: Count = 0
 
 
+DOCUMENT_CHECKSUM = "document_sha256"
+"""The last key of a document that Lumos wrote: the SHA-256 of all bytes before its value."""
+
+
+def _with_checksum(schema: dict[str, JsonValue]) -> None:
+    """Tell of what stands in a document, and is no part of what it says."""
+    properties = schema["properties"]
+    if isinstance(properties, dict):
+        properties[DOCUMENT_CHECKSUM] = {
+            "type": "string",
+            "pattern": "^[0-9a-f]{64}$",
+            "description": "The SHA-256 of all bytes before this value; the last key, if there.",
+        }
+
+
 class Snapshot(CanonicalModel):
     """All metadata of one place at one time."""
+
+    model_config = ConfigDict(json_schema_extra=_with_checksum)
 
     snapshot_schema_version: int = Field(ge=1, le=SNAPSHOT_SCHEMA_VERSION)
     lumos_version: str

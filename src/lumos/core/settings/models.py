@@ -23,6 +23,7 @@ from lumos.core.settings.base import Name, SettingsModel
 from lumos.core.settings.change_policy import ChangePolicySettings
 from lumos.core.settings.problems import InvalidSettingsError, KeyPath, SettingsProblem, key_text
 from lumos.core.settings.raw import Origin, RawSettings
+from lumos.core.settings.retention import RetentionSettings
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
@@ -237,6 +238,9 @@ class SnapshotStoreSettings(SettingsModel):
 
     url: SecretStr | None = Field(default=None, description="Such as s3://bucket/snapshots.")
     path: Path | None = Field(default=None, description="A local folder.")
+    retention: RetentionSettings = Field(
+        default=RetentionSettings(), description="What `lumos snapshot prune` keeps."
+    )
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:

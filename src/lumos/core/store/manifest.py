@@ -300,6 +300,10 @@ class VerifyReport(CanonicalModel):
     parts: Count = 0
     lines: Count = 0
     bytes: Count = 0
+    content_hash: str | None = None
+    signed_by: str | None = Field(
+        default=None, description="The fingerprint of the key, where there is a signature."
+    )
     problems: tuple[str, ...] = ()
 
     @property

@@ -175,6 +175,27 @@ class SnapshotStore:
         except CorruptSnapshotError as error:
             return VerifyReport(id=reference, problems=(error.message,))
 
+    def remove(self, identity: str) -> bool:
+        """Remove a snapshot, first its manifest: from then on it is not there.
+
+        What a killed remover leaves is collected with what killed writers leave. False is
+        returned where somebody else holds the folder or removed it.
+
+        Raises:
+            StateError: the disk failed.
+        """
+        folder = self.root / identity
+        with storing(folder):
+            claim = FolderClaim.try_existing(folder, files=self._files)
+            if claim is None:
+                return False
+            with claim:
+                self._files.remove(folder / MANIFEST_NAME)
+                self._files.sync_folder(folder)
+                discard_folder(folder, files=self._files)
+            self._files.sync_folder(self.root)
+        return True
+
     def collect_orphans(self) -> tuple[str, ...]:
         """Remove what dead writers left behind and return its names.
 

@@ -157,6 +157,7 @@ class StoredSnapshot:
             parts=len(self.manifest.parts),
             lines=lines,
             bytes=sum(part.bytes for part in self.manifest.parts),
+            content_hash=self.manifest.content_hash,
             problems=tuple(problems),
         )
 

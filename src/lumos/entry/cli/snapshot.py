@@ -1,7 +1,8 @@
-"""`lumos snapshot create`, `list` and `verify`."""
+"""`lumos snapshot create`, `list`, `verify`, `sign` and `prune`."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,8 +11,10 @@ from lumos.bootstrap import Application
 from lumos.core.errors import CorruptSnapshotError
 from lumos.entry.cli.output import AsJson, counted, print_badge, print_json, print_line
 
+_MOST = 100_000
+
 app = typer.Typer(
-    help="Create, list and verify snapshots.",
+    help="Create, list, verify, sign and prune snapshots.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -63,24 +66,106 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
 def verify(
     context: typer.Context,
     snapshot: Annotated[
-        str | None, typer.Argument(help="An id or `latest`; all snapshots if not given.")
+        str | None,
+        typer.Argument(help="An id, `latest`, a folder or a file; all stored ones if not given."),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(help="A file with a public key: the snapshot has to be signed with it."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check every byte of a snapshot against its checksums. Ends with 3 when one is damaged.
 
     Example: lumos snapshot verify latest
+
+    Example of a signature: lumos snapshot verify backup.json --key release.pub
     """
     application: Application = context.obj
-    result = application.snapshots.verify(snapshot)
+    result = application.snapshots.verify(snapshot, key=key)
     if as_json:
         print_json(result.as_json())
     for report in result.reports:
         for problem in report.problems:
             typer.echo(f"lumos: {problem}", err=True)
         if not as_json and not report.problems:
-            print_badge(
-                "ok", f"{report.id}: {counted(report.parts, 'part')}, {report.bytes:,} bytes"
-            )
+            parts = f"{counted(report.parts, 'part')}, " if report.parts else ""
+            signed = f", signed by {report.signed_by}" if report.signed_by else ""
+            print_badge("ok", f"{report.id}: {parts}{report.bytes:,} bytes{signed}")
     if not result.ok:
         raise typer.Exit(CorruptSnapshotError.exit_code)
+
+
+@app.command()
+def sign(
+    context: typer.Context,
+    snapshot: Annotated[str, typer.Argument(help="An id, `latest`, a folder or a file.")],
+    key: Annotated[
+        Path, typer.Option(help="A file with a private Ed25519 key, such as ssh-keygen makes.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Put a signature beside a snapshot, once every byte of it has been checked.
+
+    Example: lumos snapshot sign backup.json --key release
+    """
+    application: Application = context.obj
+    report = application.snapshots.sign(snapshot, key)
+    if as_json:
+        print_json(report.model_dump(mode="json"))
+    else:
+        print_line(f"signed {report.id} by {report.signed_by}")
+
+
+@app.command()
+def prune(
+    context: typer.Context,
+    keep_last: Annotated[
+        int | None, typer.Option(min=1, max=_MOST, help="Keep so many of the newest.")
+    ] = None,
+    keep_days: Annotated[
+        int | None, typer.Option(min=1, max=_MOST, help="Keep all of the last so many days.")
+    ] = None,
+    keep_daily: Annotated[
+        int | None, typer.Option(min=1, max=_MOST, help="Keep the last of each day, so many days.")
+    ] = None,
+    keep_weekly: Annotated[
+        int | None,
+        typer.Option(min=1, max=_MOST, help="Keep the last of each week, so many weeks."),
+    ] = None,
+    keep_monthly: Annotated[
+        int | None,
+        typer.Option(min=1, max=_MOST, help="Keep the last of each month, so many months."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove stored snapshots that no rule keeps; the newest always stays.
+
+    Without an option, the rules of `snapshots.retention` in lumos.yaml hold.
+
+    Example: lumos snapshot prune --keep-last 30 --keep-monthly 12 --dry-run
+    """
+    from lumos.core.settings.retention import RetentionSettings
+
+    rules = RetentionSettings(
+        keep_last=keep_last,
+        keep_days=keep_days,
+        keep_daily=keep_daily,
+        keep_weekly=keep_weekly,
+        keep_monthly=keep_monthly,
+    )
+    application: Application = context.obj
+    result = application.snapshots.prune(rules, dry_run=dry_run)
+    if as_json:
+        print_json(result.as_json())
+        return
+    for identity in result.removed:
+        print_line(identity)
+    verb = "would remove" if dry_run else "removed"
+    print_line(
+        f"{verb} {counted(len(result.removed), 'snapshot')}, {result.bytes:,} bytes; "
+        f"{result.kept:,} stay"
+    )
+    if result.unreadable:
+        print_badge("warn", f"not readable, so kept: {', '.join(result.unreadable)}")

@@ -13,7 +13,8 @@ import orjson
 from lumos.core.errors import InputUnreadableError, InvalidModelError
 from lumos.core.models import SNAPSHOT_SCHEMA_VERSION, DatasetLineage, Snapshot
 from lumos.core.models.base import canonical_json
-from lumos.core.models.migrations import DOCUMENT_CHECKSUM, require_readable
+from lumos.core.models.migrations import require_readable
+from lumos.core.models.snapshot import DOCUMENT_CHECKSUM
 from lumos.core.store.manifest import SnapshotHeader, StatisticsCounter
 from lumos.core.store.part_format import SECTIONS
 from lumos.core.store.snapshot_sections import (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import orjson
 
 from lumos.core.errors import CorruptSnapshotError
-from lumos.core.models.migrations import DOCUMENT_CHECKSUM
+from lumos.core.models.snapshot import DOCUMENT_CHECKSUM
 from lumos.core.store.part_format import SECTIONS
 from lumos.core.store.snapshot_sections import MAP_SECTIONS
 

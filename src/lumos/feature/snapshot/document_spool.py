@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from lumos.feature.snapshot.document_text import DocumentText, Piece
 
 CHUNK_ITEMS = 1_500
+STREAMED_STEPS = frozenset({0})
+"""The migrations that reading item by item takes care of: the first made edges of lists."""
 _GIVEN, _LISTED = b"0", b"1"
 
 

@@ -1,0 +1,33 @@
+"""Which snapshots a store keeps."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from lumos.core.settings.base import SettingsModel
+
+_MANY = 100_000
+
+
+class RetentionSettings(SettingsModel):
+    """How much of the past `lumos snapshot prune` keeps; what one of the rules keeps, stays."""
+
+    keep_last: int | None = Field(
+        default=None, ge=1, le=_MANY, description="So many of the newest."
+    )
+    keep_days: int | None = Field(
+        default=None, ge=1, le=_MANY, description="All of the last so many days."
+    )
+    keep_daily: int | None = Field(
+        default=None, ge=1, le=_MANY, description="The last of each day, for so many days."
+    )
+    keep_weekly: int | None = Field(
+        default=None, ge=1, le=_MANY, description="The last of each week, for so many weeks."
+    )
+    keep_monthly: int | None = Field(
+        default=None, ge=1, le=_MANY, description="The last of each month, for so many months."
+    )
+
+    def __bool__(self) -> bool:
+        """Tell whether there is any rule; without one everything is kept."""
+        return any(getattr(self, name) for name in type(self).model_fields)

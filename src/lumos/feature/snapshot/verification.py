@@ -1,0 +1,135 @@
+"""Checking every byte of a snapshot in any form, and whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lumos.core.errors import CorruptSnapshotError, LumosError, MissingExtraError
+from lumos.core.store.manifest import MANIFEST_NAME, SIGNATURE_NAME, VerifyReport
+from lumos.core.store.signatures import SignatureError, check, sign
+from lumos.core.store.snapshot_files import DurableFiles, reading, storing, write_atomically
+from lumos.feature.snapshot.document import checked_seal, opened_file, stored_document
+from lumos.feature.snapshot.scratch import Scratch
+from lumos.feature.snapshot.source import opened_stored, printable
+
+if TYPE_CHECKING:
+    from lumos.core.store.snapshot_store import SnapshotStore
+
+_BLOCK = 1 << 20
+_LARGEST_SIGNATURE = 64 * 1024
+_WITHOUT_SEAL = "it has no checksum, so it cannot be verified; lumos validate checks what it says"
+
+
+def verify(reference: str, *, store: SnapshotStore, key: Path | None = None) -> VerifyReport:
+    """Check what the user named; damage is reported, not raised.
+
+    With a public key the snapshot has to be signed with it. Without one, a signature that is
+    there has to fit the content, whoever made it.
+
+    Raises:
+        SnapshotNotFoundError: the store has no such snapshot.
+        InputUnreadableError: there is no such file or key, or it cannot be read.
+    """
+    name = printable(reference)
+    try:
+        stored = opened_stored(reference, store=store)
+    except CorruptSnapshotError as error:
+        return VerifyReport(id=name, problems=(error.message,))
+    if stored is None:
+        report, signed = _verified_document(Path(reference)), Path(reference)
+    else:
+        report, signed = stored.verify(), stored.folder / MANIFEST_NAME
+    return _with_signature(report, signed, key=key) if report.ok else report
+
+
+def sign_snapshot(reference: str, key: Path, *, store: SnapshotStore) -> VerifyReport:
+    """Put a signature beside what the user named, once every byte of it has been checked.
+
+    Raises:
+        CorruptSnapshotError: it is damaged; nothing is signed.
+        InputUnreadableError: there is no such file or key, or it cannot be read.
+        StateError: the signature cannot be written.
+    """
+    stored = opened_stored(reference, store=store)
+    if stored is None:
+        report, signed = _verified_document(Path(reference)), Path(reference)
+    else:
+        report, signed = stored.verify(), stored.folder / MANIFEST_NAME
+    if not report.ok:
+        raise CorruptSnapshotError(
+            report.problems[0], hint="only a snapshot that is whole can be signed"
+        )
+    target = signature_file(signed)
+    content = sign(_content(signed), key)
+    files = DurableFiles()
+    with storing(target):
+        write_atomically(target, [content], files=files)
+        files.sync_folder(target.parent)
+    return _with_signature(report, signed, key=None)
+
+
+def signature_file(signed: Path) -> Path:
+    """Return where the signature of a manifest or document lies: beside it."""
+    if signed.name == MANIFEST_NAME:
+        return signed.with_name(SIGNATURE_NAME)
+    return signed.with_name(f"{signed.name}.sig")
+
+
+def _verified_document(path: Path) -> VerifyReport:
+    name = printable(str(path))
+    with opened_file(path) as stream:
+        size = path.stat().st_size
+        try:
+            seal = checked_seal(stream, name)
+        except CorruptSnapshotError as error:
+            return VerifyReport(id=name, bytes=size, problems=(error.message,))
+    if seal is None:
+        return VerifyReport(id=name, bytes=size, problems=(f"snapshot {name}: {_WITHOUT_SEAL}",))
+    scratch = Scratch()
+    try:
+        manifest = stored_document(path, scratch).manifest
+    except LumosError as error:
+        return VerifyReport(id=name, bytes=size, problems=(printable(error.message),))
+    finally:
+        scratch.close()
+    return VerifyReport(
+        id=name,
+        lines=sum(part.count for part in manifest.parts),
+        bytes=size,
+        content_hash=manifest.content_hash,
+    )
+
+
+def _with_signature(report: VerifyReport, signed: Path, *, key: Path | None) -> VerifyReport:
+    file = signature_file(signed)
+    if not file.exists() and key is None:
+        return report
+    try:
+        signature = check(_content(signed), _signature(file), key_file=key)
+    except SignatureError as error:
+        problem = f"snapshot {report.id}: {error.message}"
+        return report.model_copy(update={"problems": (*report.problems, problem)})
+    except MissingExtraError:
+        if key is not None:
+            raise
+        return report  # that there is a signature does no harm to those who do not ask for it
+    return report.model_copy(update={"signed_by": signature.signer})
+
+
+def _signature(file: Path) -> bytes:
+    with reading(file):
+        try:
+            with file.open("rb") as stream:
+                return stream.read(_LARGEST_SIGNATURE)
+        except FileNotFoundError:
+            raise SignatureError(
+                "it is not signed", hint="sign it with: lumos snapshot sign"
+            ) from None
+
+
+def _content(signed: Path) -> Iterator[bytes]:
+    with reading(signed), signed.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            yield block
