@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import re
 import struct
 from itertools import product
+from pathlib import Path
 
 import pytest
 
+from lumos.core.changes.detectors.types import leaf_findings
 from lumos.core.changes.lattice import (
     DIGITS,
     FORMATS,
@@ -15,7 +18,11 @@ from lumos.core.changes.lattice import (
     widens,
 )
 from lumos.core.changes.profiles import PROFILES
+from lumos.core.changes.rules import RULES_BY_ID
 from lumos.core.models import FieldType, TypeName
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "profiles.md"
+_NAMES = re.compile(r"`([^`]+)`")
 
 BITS = {f"{sign}INT{bits}": (sign, bits) for sign in ("", "U") for bits in (8, 16, 32, 64)}
 STEPS = {(row.old, row.new) for row in WIDENINGS}
@@ -76,3 +83,39 @@ def test_only_known_formats_promote_types(row: Promotion) -> None:
 
 def test_no_step_is_both_lossless_and_lossy() -> None:
     assert not STEPS & {(row.old, row.new) for row in LOSSY_PROMOTIONS}
+
+
+def _documented() -> list[tuple[str, str, bool, set[str]]]:
+    """The rows of the table in the docs, one for each pair of types."""
+    lines = PAGE.read_text(encoding="utf-8").split("## Which types are promoted")[1].splitlines()
+    cells = [line.strip("|").split("|") for line in lines if line.startswith("| `")]
+    return [
+        (old, new, holds.strip() == "yes", set(_NAMES.findall(formats)))
+        for olds, news, holds, formats in cells
+        for old, new in product(_NAMES.findall(olds), _NAMES.findall(news))
+    ]
+
+
+def _node(text: str) -> FieldType:
+    name, _, rest = text.rstrip(")").partition("(")
+    numbers = rest.split(",") if rest else []
+    keys = {"DECIMAL": ("precision", "scale"), "STRING": ("length",), "BINARY": ("length",)}
+    given = dict(zip(keys.get(name, ("unit",)), numbers, strict=False))
+    return FieldType.model_validate({"type": name, **given})
+
+
+@pytest.mark.parametrize(("old", "new", "holds", "formats"), _documented())
+def test_the_table_in_the_docs_says_what_the_code_does(
+    old: str, new: str, holds: bool, formats: set[str]
+) -> None:
+    before, after = _node(old), _node(new)
+    told = {*formats, "iceberg_v3"} if "iceberg" in formats else formats
+    assert set(accepted_by(before, after)) == told
+    (finding,) = leaf_findings(before, after, "c")
+    assert RULES_BY_ID[finding.rule].widening == holds
+
+
+def test_the_table_in_the_docs_leaves_no_promotion_out() -> None:
+    told = {(_node(old).type, _node(new).type) for old, new, _, _ in _documented()}
+    promoted = {(row.old, row.new) for row in (*WIDENINGS, *LOSSY_PROMOTIONS) if row.accepted_by}
+    assert promoted <= told
