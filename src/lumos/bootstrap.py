@@ -269,16 +269,16 @@ class Application:
     @cached_property
     def reports(self) -> ReportController:
         from lumos.core.controllers.report_controller import ReportController
-        from lumos.core.store.history import HistoryRepository
         from lumos.core.store.runs import RunRepository
 
         return ReportController(
             self._platform(None),
-            history=HistoryRepository(self._reader),
+            history=self._history(self._reader),
             runs=RunRepository(self._reader),
             list_snapshots=self._snapshot_store.list,
             open_snapshot=self.snapshots.opened,
             clock=self._clock,
+            policy=self._policy,
         )
 
     @cached_property
@@ -422,6 +422,7 @@ class Application:
         """Return what imports snapshots into a platform, by default that of the settings."""
         from lumos.core.controllers.import_controller import ImportController, ImportTarget
         from lumos.core.errors import NoCatalogError
+        from lumos.core.store.checkpoints import CheckpointRepository
 
         def look() -> MetadataPlatformInterface | None:
             try:
@@ -441,6 +442,7 @@ class Application:
             keep_report=self._keep_report,
             engines=self._engines,
             clock=self._clock,
+            checkpoints=lambda: CheckpointRepository(self._writer),
         )
 
     @contextmanager

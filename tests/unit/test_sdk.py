@@ -91,6 +91,28 @@ def test_the_sdk_finds_shows_and_compares(shop: Lumos) -> None:
     assert "field.removed" in {change.rule for change in compared.changes}
 
 
+def test_the_sdk_numbers_and_blames(shop: Lumos) -> None:
+    shop.import_(FEBRUARY)
+
+    computed = shop.compute_versions(source=JANUARY, target=FEBRUARY)
+    assert (computed.counts.major, computed.counts.minor, computed.dry_run) == (1, 1, True)
+    assert repr(computed) == (
+        "<Versions 5 datasets would get a version: 1 first, 1 major, 1 minor, 2 patch>"
+    )
+    assert "<table" in computed._repr_html_()
+    assert shop.apply_versions().counts.new == 0
+    update = shop.increment_version("orders", "DATA_UPDATE")
+    assert (update.schema_version, update.cloud_version) == ("2.0.1", "S-3")
+    assert shop.dataset("orders").version == "2.0.1"
+    assert [each.version for each in shop.history("orders", limit=1).schema_history] == ["2.0.1"]
+    assert shop.compare("orders", "S-1", second="S-2").to_version == "2.0.0"
+    blame = shop.blame("orders")
+    assert repr(blame) == f"<Blame {ORDERS}: 5 columns of version 2.0.1>"
+    assert "<table" in blame._repr_html_()
+    (total,) = (column for column in blame.columns if column.path == "total")
+    assert (total.added.version, total.latest.version) == ("1.0.0", "2.0.0")
+
+
 def test_the_sdk_writes_reads_and_diffs_snapshots(shop: Lumos, tmp_path: Path) -> None:
     stored = shop.snapshot()
     written = shop.export(tmp_path / "backup.json", snapshot=stored.id)

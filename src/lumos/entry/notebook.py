@@ -24,6 +24,7 @@ from lumos.core.controllers.results import (
     ProfileResult,
     ReportedChange,
 )
+from lumos.core.controllers.version_results import BlameResult, VersionScanResult
 from lumos.core.models import LumosDataset, SchemaHistory
 from lumos.core.platform.interface import SearchPage
 from lumos.core.store.manifest import SnapshotInfo
@@ -155,6 +156,50 @@ class History(_Answer, SchemaHistory):
             for version in reversed(self.schema_history)
         )
         return table(self.in_short(), ("version", "when", "change", "", "author"), rows=rows)
+
+
+class Blame(_Answer, BlameResult):
+    """Which version brought each column of a dataset in, and which one changed it last."""
+
+    @override
+    def in_short(self) -> str:
+        return f"{self.urn}: {len(self.columns):,} columns of version {self.version or 'none'}"
+
+    @override
+    def _repr_html_(self) -> str:
+        rows = (
+            (
+                column.path,
+                column.type,
+                column.added.version,
+                column.changed.version if column.changed else "",
+                f"{column.latest.timestamp:%Y-%m-%d %H:%M} UTC",
+                column.latest.author,
+            )
+            for column in self.columns
+        )
+        headers = ("column", "type", "added in", "changed in", "when", "author")
+        return table(self.in_short(), headers, rows=rows)
+
+
+class Versions(_Answer, VersionScanResult):
+    """The versions that datasets get, or got."""
+
+    @override
+    def in_short(self) -> str:
+        counts, verb = self.counts, "would get" if self.dry_run else "got"
+        return (
+            f"{counts.new:,} datasets {verb} a version: {counts.first:,} first, "
+            f"{counts.major:,} major, {counts.minor:,} minor, {counts.patch:,} patch"
+        )
+
+    @override
+    def _repr_html_(self) -> str:
+        rows = (
+            (each.dataset, each.previous_version, each.version, each.change_type)
+            for each in self.versions
+        )
+        return table(self.in_short(), ("dataset", "was", "is", "change"), rows=rows)
 
 
 class Comparison(_Answer, ComparisonResult):

@@ -15,6 +15,7 @@ from typing_extensions import override
 from lumos.bootstrap import Application
 from lumos.core.platform.interface import SearchFilters
 from lumos.entry.notebook import (
+    Blame,
     Comparison,
     Dataset,
     Diff,
@@ -25,15 +26,18 @@ from lumos.entry.notebook import (
     Profiles,
     SearchResults,
     StoredSnapshot,
+    Versions,
     answer,
 )
 from lumos.feature.snapshot.engine_choice import Engine
 from lumos.feature.snapshot.import_plan import ImportMode
+from lumos.feature.versioning.models import VersionUpdateResult
 
 if TYPE_CHECKING:
     from lumos.feature.extraction.catalog_report import CatalogReport
 
 __all__ = [
+    "Blame",
     "Comparison",
     "Dataset",
     "Diff",
@@ -47,6 +51,8 @@ __all__ = [
     "Profiles",
     "SearchResults",
     "StoredSnapshot",
+    "VersionUpdateResult",
+    "Versions",
 ]
 
 
@@ -106,17 +112,77 @@ class Lumos:
         """
         return answer(Dataset, self._application.catalog.show(urn_or_name))
 
-    def history(self, urn_or_name: str) -> History:
-        """Return the versions of a dataset, newest last.
+    def history(
+        self, urn_or_name: str, *, since: datetime | None = None, limit: int | None = None
+    ) -> History:
+        """Return the versions of a dataset, newest last, or only late ones or the newest.
 
         Raises:
             DatasetNotFoundError: the catalog does not hold the URN.
             UnresolvedReferenceError: no dataset has the name, or several do.
         """
-        return answer(History, self._application.catalog.history(urn_or_name))
+        found = self._application.catalog.history(urn_or_name, since=since, limit=limit)
+        return answer(History, found)
 
-    def compare(self, urn_or_name: str, first: str, *, second: str) -> Comparison:
+    def blame(self, urn_or_name: str) -> Blame:
+        """Return which version brought each column of a dataset in and which changed it last."""
+        return answer(Blame, self._application.catalog.blame(urn_or_name))
+
+    def compute_versions(
+        self,
+        *,
+        source: str | Path | None = None,
+        target: str | Path | None = None,
+        retire: bool = False,
+    ) -> Versions:
+        """Return the versions that datasets would get; nothing is written.
+
+        Args:
+            source: the snapshot to compare with; the history by default.
+            target: the snapshot whose datasets are versioned; the catalog by default.
+            retire: also give versions to datasets that are gone.
+        """
+        found = self._application.versions.compute(
+            source=None if source is None else str(source),
+            target=None if target is None else str(target),
+            retire=retire,
+            limit=0,
+        )
+        return answer(Versions, found)
+
+    def apply_versions(
+        self,
+        *,
+        source: str | Path | None = None,
+        target: str | Path | None = None,
+        retire: bool = False,
+    ) -> Versions:
+        """Write the versions that datasets get; what has its version already gets no other."""
+        found = self._application.versions.apply(
+            source=None if source is None else str(source),
+            target=None if target is None else str(target),
+            retire=retire,
+            limit=0,
+        )
+        return answer(Versions, found.as_scan())
+
+    def increment_version(self, urn_or_name: str, change_type: str) -> VersionUpdateResult:
+        """Raise the version of a dataset by declaration.
+
+        `BREAKING_SCHEMA_CHANGE` raises the major number, `SCHEMA_CHANGE` the minor one, anything
+        else, such as `DATA_UPDATE`, the patch number.
+
+        Raises:
+            VersionNotFoundError: the dataset has no version yet.
+        """
+        return self._application.versions.increment(urn_or_name, change_type)
+
+    def compare(
+        self, urn_or_name: str, first: str = "previous", *, second: str = "latest"
+    ) -> Comparison:
         """Return how the version `second` of a dataset differs from the version `first`.
+
+        A version is named by its number, its cloud version, or as latest, previous or first.
 
         Raises:
             VersionNotFoundError: there is no such version; the known ones are named.

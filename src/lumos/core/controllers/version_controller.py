@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lumos.core.models import LumosDataset
     from lumos.core.store.history import HistoryRepository, KnownVersion
     from lumos.feature.snapshot.source import SnapshotSource
+    from lumos.feature.versioning.models import VersionUpdateResult
     from lumos.feature.versioning.planning import VersionPlanner
     from lumos.feature.versioning.version_service import VersionManager
 
@@ -97,7 +98,8 @@ class _Tally:
 class VersionParts:
     """What the commands on versions are made of, each opened when it is first needed."""
 
-    versions: Callable[[], VersionManager]
+    versions: Callable[[bool], VersionManager]
+    """Opens the histories of single datasets, for writing if asked."""
     history: Callable[[], HistoryRepository]
     writer: Callable[[], tuple[HistoryRepository, Transactional]]
     catalog: Callable[[int], VersionedStates]
@@ -132,12 +134,31 @@ class VersionController:
             known = tuple(CurrentVersion.of(each.urn, each.version) for each in page)
             return VersionsResult(datasets=known, total=history.count())
         urn = self._parts.urn_of(reference)
-        manager = self._parts.versions()
+        manager = self._parts.versions(False)
         version = manager.get_current_version(urn)
         datasets = (CurrentVersion.of(urn, version),) if version else ()
         return VersionsResult(
             datasets=datasets, total=len(datasets), mapping=manager.get_version_mappings(urn)
         )
+
+    def increment(
+        self, reference: str, change_type: str, *, author: str | None = None
+    ) -> VersionUpdateResult:
+        """Add a version to a dataset by declaration: `SCHEMA_CHANGE`, `DATA_UPDATE`, ….
+
+        Raises:
+            VersionNotFoundError: the dataset has no version yet.
+        """
+        urn = self._parts.urn_of(reference)
+        with self._parts.write_lock("version"):
+            _, database = self._parts.writer()
+            with database.transaction():
+                manager = self._parts.versions(True)
+                result = manager.increment_version(urn, change_type, author=author)
+                if self._parts.tell_catalog:
+                    state = manager.dataset_at(urn, result.schema_version)
+                    self._parts.tell_catalog(with_parts(state, version=result.schema_version))
+        return result
 
     def compute(
         self,

@@ -99,3 +99,9 @@ class VersionApplyResult(VersionScanResult):
     """The versions that were written, and the report of the run."""
 
     report: RunReport
+
+    def as_scan(self) -> VersionScanResult:
+        """Return the versions alone, without the report."""
+        return VersionScanResult(
+            **{name: getattr(self, name) for name in VersionScanResult.model_fields}
+        )
