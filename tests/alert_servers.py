@@ -35,6 +35,7 @@ class WebhookServer:
         self.status = 200
         self.location: str | None = None
         self.silent = False
+        self.arrived = threading.Event()
         self.closing = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
         self._server.daemon_threads = True
@@ -58,6 +59,7 @@ def _handler_of(state: WebhookServer) -> type[BaseHTTPRequestHandler]:
             length = int(self.headers["Content-Length"])
             body = json.loads(self.rfile.read(length))
             state.posted.append(Posted(self.path, dict(self.headers), body))
+            state.arrived.set()
             if state.silent:
                 state.closing.wait(30)
                 return

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
@@ -323,6 +327,28 @@ def test_a_sender_killed_before_it_recorded_sends_once_more_and_loses_nothing(
     project.clock.now += timedelta(minutes=15)
     assert [outcome.sent for outcome in project.sender().send_due()] == [2]
     assert len(server.posted) == 2
+
+
+def test_a_sender_that_is_killed_for_real_loses_nothing(tmp_path: Path) -> None:
+    with webhook_server() as server:
+        settings = {"alerts": {"channels": [hook("a", server.url)]}}
+        (tmp_path / "lumos.yaml").write_text(json.dumps(settings))
+        with StateDatabase.open(tmp_path / ".lumos" / "lumos.db") as database:
+            project = Project(database, {"channels": [hook("a", server.url)]})
+            project.clock.now = datetime.now(UTC)
+            broken(project)
+        server.silent = True
+        arguments = [sys.executable, "-m", "lumos", "alerts", "send"]
+        with subprocess.Popen(arguments, cwd=tmp_path) as sender:
+            assert server.arrived.wait(60)
+            sender.kill()
+        server.silent = False
+        with StateDatabase.open(tmp_path / ".lumos" / "lumos.db") as database:
+            project = Project(database, {"channels": [hook("a", server.url)]})
+            assert project.outbox.states(RAW) == {"2.0.0": AlertState.PENDING}
+            project.clock.now = datetime.now(UTC) + timedelta(minutes=15)
+            assert [outcome.sent for outcome in project.sender().send_due()] == [2]
+        assert len(server.posted) == 2
 
 
 def test_alerts_are_undone_with_the_version_that_failed(database: StateDatabase) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 import lumos
-from lumos.core.changes import diff_datasets
+from lumos.core.changes import ChangePolicy
 from lumos.core.errors import StateError, UsageError
 from lumos.core.models import Change, Urn
 from lumos.core.run_report import RunReport
@@ -50,6 +51,7 @@ class ReportController:
         list_snapshots: Callable[[], Sequence[SnapshotInfo]],
         open_snapshot: Callable[[str], SnapshotSource],
         clock: Clock,
+        policy: ChangePolicy | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._platform = platform
@@ -58,6 +60,7 @@ class ReportController:
         self._list_snapshots = list_snapshots
         self._open_snapshot = open_snapshot
         self._clock = clock
+        self._policy = policy or ChangePolicy()
         self._limits = limits
 
     def build(self) -> CatalogReport:
@@ -109,7 +112,7 @@ class ReportController:
         found = diff_snapshots(
             self._open_snapshot(previous.id),
             self._open_snapshot(latest.id),
-            diff_datasets=diff_datasets,
+            diff_datasets=partial(self._policy.judge, at=self._clock()),
         )
         return ChangeSummary(
             previous=_reference(previous),

@@ -34,7 +34,7 @@ _sending = threading.Lock()
 class DeliveryError(LumosError):
     """A channel did not take a message."""
 
-    code = "LUM-600"
+    code = "LUM-420"
     exit_code = EXIT_UNREADABLE
     retryable = True
 
