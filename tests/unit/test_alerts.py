@@ -22,6 +22,7 @@ from lumos.core.settings import AlertSettings
 from lumos.core.store.alerts import AlertRepository
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.downstream import Downstream
+from lumos.core.store.history import NewEntry
 from lumos.feature.alerting.outbox_history import AlertingHistory
 from lumos.feature.alerting.planning import AlertPlanner
 from lumos.feature.alerting.sending import AlertSender, wait_after
@@ -180,6 +181,18 @@ def test_a_breaking_version_that_was_declared_is_told(database: StateDatabase) -
     project.publish(dataset(RAW, "id"))
     project.versions.increment_version(RAW, "BREAKING_SCHEMA_CHANGE", at=NOW)
     assert [rule for _, rule, _ in project.alerts()] == ["version.declared"]
+
+
+def test_versions_that_are_added_in_bulk_are_told(database: StateDatabase) -> None:
+    project = Project(database, {"channels": [hook("a")]})
+    project.publish(dataset(RAW, "id", "note"))
+    narrower = dataset(RAW, "id")
+    current = project.history.versions(RAW)[-1]
+    version = current.model_copy(update={"version": "2.0.0", "previous_version": "1.0.0"})
+    changes = ChangePolicy().judge(dataset(RAW, "id", "note"), narrower, at=NOW)
+    project.history.append_many([NewEntry(RAW, 2, version, narrower, changes)])
+    assert project.alerts() == [("a", "field.removed", AlertState.PENDING)]
+    assert project.history.versions(RAW)[-1].breaking_change_alert is AlertState.PENDING
 
 
 def test_owners_of_all_downstream_datasets_are_told(database: StateDatabase) -> None:
