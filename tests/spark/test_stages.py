@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from typing_extensions import override
 
 from lumos.core.progress import SILENT
 from lumos.spark.failures import SparkRunError
-from lumos.spark.file_index import FileIndex, Origin
+from lumos.spark.file_index import FileIndex, KnownUnits, Origin
+from lumos.spark.parquet_rows import scan_rows
 from lumos.spark.pipeline import FileCounts, Pipeline
 from lumos.spark.stages.arrow_rows import names_of
 from lumos.spark.stages.datasets import DatasetPieces
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ORIGIN = Origin("1", {"lake": "/lake"})
+UNITS: dict[Path, KnownUnits] = {}
+"""What the listings of runs were, by the folders that the runs wrote to."""
 FILES = [
     ("orders/day=1/part-0.parquet", 10, 1),
     ("orders/day=2/part-0.parquet", 20, 2),
@@ -113,11 +116,12 @@ def run_of(
     index = FileIndex(tmp_path / "index")
     for work in sorted(tmp_path.glob("work*")):
         if (work / "items").exists():
-            index.replace(work, ORIGIN, run=work.name)
+            index.replace(work, ORIGIN, run=work.name, units=UNITS[work])
     number = len(list(tmp_path.glob("work*")))
     work = tmp_path / f"work{number}"
     pipeline = Pipeline(spark, Functions(files), work=work, progress=SILENT)
     counts = pipeline.run([("lake", unit)], index.read(spark, ORIGIN))
+    UNITS[work] = pipeline.units
     return pipeline, counts
 
 
@@ -260,6 +264,8 @@ def test_a_row_of_what_was_read_is_an_item_its_place_and_the_outcome() -> None:
         "part",
         *Place._fields,
         *ReadOutcome._fields[2:],
+        "schemas",
+        "state",
     )
 
 
@@ -362,7 +368,7 @@ def test_rows_that_executors_wrote_elsewhere_are_missed(
 
     def as_if_not_shared(self: DataFrameWriter, path: str) -> None:
         write(self, path)
-        for part in (tmp_path / "work" / "listed").glob("*.parquet"):
+        for part in (tmp_path / "work" / "listed").rglob("*.parquet"):
             part.unlink()
 
     monkeypatch.setattr(DataFrameWriter, "parquet", as_if_not_shared)
@@ -380,3 +386,117 @@ def test_the_name_of_the_state_folder_is_no_pattern(spark: SparkSession, tmp_pat
 
     assert documents(again) == known == ["a 1 ['1']"]
     assert counts == FileCounts(listed=1, opened=0, unchanged=1)
+
+
+class Prefixes(Functions):
+    """Lists the files of a prefix."""
+
+    @override
+    def list_unit(self, source: str, unit: str) -> Iterator[ListedFile]:
+        return Functions([file for file in self.files if file[0].startswith(unit)]).list_unit(
+            source, ""
+        )
+
+
+def keep(pipeline: Pipeline, index: FileIndex, *, run: str) -> None:
+    """Do what ingestion does with what a run saw."""
+    if pipeline.written is not None:
+        index.replace(pipeline.written, ORIGIN, run=run, units=pipeline.units)
+    elif pipeline.has_new_units:
+        index.keep_units(pipeline.units)
+
+
+class Seen(NamedTuple):
+    """What a run did."""
+
+    counts: FileCounts
+    documents: list[str]
+    told: set[object]
+    """The files that the listing told one by one."""
+
+
+def prefixed(
+    spark: SparkSession, tmp_path: Path, files: list[tuple[str, int, int]], *units: str
+) -> Seen:
+    """Run over units that are prefixes, after and before others of their kind."""
+    index = FileIndex(tmp_path / "index")
+    number = len(list(tmp_path.glob("run*")))
+    pipeline = Pipeline(spark, Prefixes(files), work=tmp_path / f"run{number}", progress=SILENT)
+    counts = pipeline.run([("lake", unit) for unit in units], index.read(spark, ORIGIN))
+    found = documents(pipeline)
+    keep(pipeline, index, run=f"kept{number}")
+    rows = scan_rows(tmp_path / f"run{number}" / "listed" / "row=file", ["path"])
+    return Seen(counts, found, {path for (path,) in rows})
+
+
+PREFIXED = [("a/1.csv", 1, 1), ("a/2.csv", 2, 1), ("b/1.csv", 4, 1), ("c/closed.csv", 1, 1)]
+
+
+def test_a_unit_that_is_as_it_was_is_told_in_one_row(spark: SparkSession, tmp_path: Path) -> None:
+    files = PREFIXED[:3]
+    first = prefixed(spark, tmp_path, files, "a/", "b/")
+    same = prefixed(spark, tmp_path, files, "a/", "b/")
+    changed = prefixed(spark, tmp_path, [*files[:2], ("b/1.csv", 5, 2)], "a/", "b/")
+    gone = prefixed(spark, tmp_path, files[:2], "a/", "b/")
+
+    assert same == (FileCounts(listed=3, opened=0, unchanged=3), first.documents, set())
+    assert changed.counts == FileCounts(listed=3, opened=1, unchanged=2)
+    assert changed.told == {b"b/1.csv"}
+    assert gone.counts == FileCounts(listed=2, opened=0, unchanged=2)
+    assert gone.documents == ["a 3 ['1', '2']"]
+
+
+def test_a_unit_with_a_file_to_try_again_is_looked_at_again(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    prefixed(spark, tmp_path, PREFIXED, "a/", "b/", "c/")
+    again = prefixed(spark, tmp_path, PREFIXED, "a/", "b/", "c/")
+
+    assert again.counts == FileCounts(listed=4, opened=1, unchanged=3)
+    assert again.told == {b"c/closed.csv"}
+
+
+def test_a_source_that_is_divided_otherwise_is_compared_file_by_file(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    prefixed(spark, tmp_path, PREFIXED[:3], "a/", "b/")
+    other = prefixed(spark, tmp_path, PREFIXED[:3], "")
+    same = prefixed(spark, tmp_path, PREFIXED[:3], "")
+    gone = prefixed(spark, tmp_path, PREFIXED[1:3], "")
+
+    assert other.counts == same.counts == FileCounts(listed=3, opened=0, unchanged=3)
+    assert (len(other.told), len(same.told)) == (3, 0)
+    assert gone.documents == ["a 2 ['2']", "b 4 ['1']"]
+
+
+def test_a_table_that_appears_takes_the_files_of_units_that_are_as_they_were(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    units = ("t/part", "t/_log", "u/")
+    files = [("t/part/1.csv", 1, 1), ("u/1.csv", 2, 1)]
+    prefixed(spark, tmp_path, files, *units)
+    table = prefixed(spark, tmp_path, [*files, ("t/_log/0.json", 3, 1)], *units)
+    more = [*files, ("t/_log/0.json", 3, 1), ("t/_log/1.json", 4, 2)]
+    log = prefixed(spark, tmp_path, more, *units)
+
+    assert table.documents == ["t 3 ['t']", "u 2 ['2']"]
+    assert log.documents == ["t 7 ['t']", "u 2 ['2']"]
+    assert table.counts == log.counts == FileCounts(listed=2, opened=1, unchanged=1)
+    assert log.told == set()
+
+
+def test_a_look_at_some_folders_forgets_what_the_listing_was(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    prefixed(spark, tmp_path, PREFIXED[:3], "a/", "b/")
+    index = FileIndex(tmp_path / "index")
+    between = Pipeline(
+        spark, Prefixes([("b/1.csv", 9, 9)]), work=tmp_path / "between", progress=SILENT
+    )
+    between.run([("lake", "b/")], index.read(spark, ORIGIN), scope={"lake": (b"b",)})
+    keep(between, index, run="between")
+
+    back = prefixed(spark, tmp_path, PREFIXED[:3], "a/", "b/")
+
+    assert back.counts == FileCounts(listed=3, opened=1, unchanged=2)
+    assert back.documents == ["a 3 ['1', '2']", "b 4 ['1']"]

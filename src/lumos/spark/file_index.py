@@ -9,18 +9,22 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from lumos.spark.stages.rows import DATASETS, ITEMS, SCHEMAS
+from lumos.spark.parquet_rows import scan_rows
+from lumos.spark.stages.rows import DATASETS, FILE_PART, ITEMS, SCHEMAS
 
 if TYPE_CHECKING:
+    import pyarrow.dataset as pads
     from pyspark.sql import DataFrame, SparkSession
 
 _CURRENT = "CURRENT"
 _ORIGIN = "origin.json"
+_UNITS = "units.json"
 _MAGIC = b"PAR1"
 _TABLES = {"items": ITEMS, "schemas": SCHEMAS, "datasets": DATASETS}
 
@@ -34,12 +38,90 @@ class Origin(NamedTuple):
     """For each source, what its paths and places depend on."""
 
 
-class IndexTables(NamedTuple):
-    """The tables of an index."""
+class KnownUnit(NamedTuple):
+    """A part of a source, as it was when all of its files were known."""
 
-    items: DataFrame
-    schemas: DataFrame
-    datasets: DataFrame
+    digest: str | None
+    """None where it must be looked at again in any case."""
+    files: int
+    """How many of its files belong to datasets."""
+
+
+KnownUnits = Mapping[str, Mapping[bytes, KnownUnit]]
+"""By source and unit; a source is whole or not there."""
+
+
+class IndexTables:
+    """The tables of an index.
+
+    Args:
+        spark: reads them.
+        folder: where they lie.
+        without: the sources of which nothing is to be seen.
+        units: what the listings were when the tables were made.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        folder: Path,
+        *,
+        without: Sequence[str] = (),
+        units: KnownUnits | None = None,
+    ) -> None:
+        self._spark = spark
+        self._folder = folder
+        self._without = list(without)
+        self.units = {
+            source: known for source, known in (units or {}).items() if source not in without
+        }
+
+    @cached_property
+    def items(self) -> DataFrame:
+        return self._of_sources("items")
+
+    @cached_property
+    def schemas(self) -> DataFrame:
+        return parquet_table(self._spark, self._folder / "schemas", SCHEMAS)
+
+    @cached_property
+    def datasets(self) -> DataFrame:
+        return self._of_sources("datasets")
+
+    def rows(
+        self,
+        table: str,
+        columns: Sequence[str],
+        *,
+        sources: Sequence[str],
+        where: pads.Expression | None = None,
+    ) -> Iterator[tuple[object, ...]]:
+        """Yield some columns of what is known of some sources, without a job of Spark."""
+        import pyarrow.dataset as pads
+
+        seen = [source for source in sources if source not in self._without]
+        is_seen = pads.field("source").isin(seen)
+        found = is_seen if where is None else is_seen & where
+        return scan_rows(self._folder / table, columns, found)
+
+    def units_in_items(self, sources: Sequence[str]) -> dict[tuple[str, bytes], tuple[int, bool]]:
+        """Count the files of datasets in each unit, and tell where some are to be tried again."""
+        import pyarrow.dataset as pads
+
+        counts: dict[tuple[str, bytes], tuple[int, bool]] = {}
+        columns = ("source", "unit", "dataset", "retry")
+        is_file = (pads.field("part") == FILE_PART) & pads.field("unit").is_valid()
+        for source, unit, dataset, retry in self.rows(
+            "items", columns, sources=sources, where=is_file
+        ):
+            key = (str(source), bytes(unit))  # type: ignore[call-overload]
+            files, is_doubtful = counts.get(key, (0, False))
+            counts[key] = (files + (dataset is not None), is_doubtful or bool(retry))
+        return counts
+
+    def _of_sources(self, name: str) -> DataFrame:
+        table = parquet_table(self._spark, self._folder / name, _TABLES[name])
+        return table.where(~table["source"].isin(self._without)) if self._without else table
 
 
 class FileIndex:
@@ -61,15 +143,11 @@ class FileIndex:
             for name, place in made_with.sources.items()
             if origin.sources.get(name, place) != place
         ]
-        tables = [parquet_table(spark, current / name, schema) for name, schema in _TABLES.items()]
-        if moved:
-            tables = [
-                table.where(~table["source"].isin(moved)) if "source" in table.columns else table
-                for table in tables
-            ]
-        return IndexTables(*tables)
+        return IndexTables(spark, current, without=moved, units=_units_of(current))
 
-    def replace(self, tables: Path, origin: Origin, *, run: str) -> None:
+    def replace(
+        self, tables: Path, origin: Origin, *, run: str, units: KnownUnits | None = None
+    ) -> None:
         """Take over the tables that a run wrote into a folder, for later runs to begin with."""
         target = self._folder / run
         _remove(target)
@@ -81,12 +159,21 @@ class FileIndex:
         sources = {**(known.sources if known else {}), **origin.sources}
         document = json.dumps({"readers": origin.readers, "sources": sources})
         (target / _ORIGIN).write_text(document, encoding="utf-8")
+        (target / _UNITS).write_text(_units_text(units or {}), encoding="utf-8")
         pointer = self._folder / f"{_CURRENT}.{run}"
         pointer.write_text(run, encoding="utf-8")
         os.replace(pointer, self._folder / _CURRENT)
         for other in self._folder.iterdir():
             if other.name not in {_CURRENT, run}:
                 _remove(other)
+
+    def keep_units(self, units: KnownUnits) -> None:
+        """Remember listings of a run that found nothing new to write."""
+        current = self._current()
+        if current is not None:
+            text = current / f"{_UNITS}.new"
+            text.write_text(_units_text(units), encoding="utf-8")
+            os.replace(text, current / _UNITS)
 
     def _current(self) -> Path | None:
         try:
@@ -102,13 +189,6 @@ def parquet_table(spark: SparkSession, folder: Path, schema: str) -> DataFrame:
     return spark.read.schema(schema).option("__globPaths__", False).parquet(f"file://{folder}")
 
 
-def rows_in(folder: Path) -> int:
-    """Return how many rows the table in a folder has, as far as this process sees them."""
-    import pyarrow.parquet as pq
-
-    return sum(pq.read_metadata(part).num_rows for part in folder.glob("*.parquet"))
-
-
 def _origin_of(folder: Path) -> Origin | None:
     try:
         document = json.loads((folder / _ORIGIN).read_text(encoding="utf-8"))
@@ -117,8 +197,28 @@ def _origin_of(folder: Path) -> Origin | None:
         return None
 
 
+def _units_text(units: KnownUnits) -> str:
+    return json.dumps(
+        {
+            source: {os.fsdecode(unit): list(known) for unit, known in each.items()}
+            for source, each in units.items()
+        }
+    )
+
+
+def _units_of(folder: Path) -> KnownUnits:
+    try:
+        document = json.loads((folder / _UNITS).read_text(encoding="utf-8"))
+        return {
+            source: {os.fsencode(unit): KnownUnit(*known) for unit, known in each.items()}
+            for source, each in document.items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}  # everything is compared file by file
+
+
 def _is_whole_table(folder: Path) -> bool:
-    return (folder / "_SUCCESS").exists() and all(map(_is_whole, sorted(folder.glob("*.parquet"))))
+    return folder.is_dir() and all(map(_is_whole, sorted(folder.glob("*.parquet"))))
 
 
 def _is_whole(part: Path) -> bool:

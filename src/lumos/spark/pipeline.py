@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lumos.spark.failures import SparkRunError
-from lumos.spark.file_index import IndexTables, parquet_table, rows_in
+from lumos.spark.file_index import IndexTables, KnownUnit, KnownUnits, parquet_table
+from lumos.spark.listing import Listing, kind_folder, listing_of
+from lumos.spark.parquet_rows import count_rows
 from lumos.spark.stages import delta as deltas
-from lumos.spark.stages.arrow_rows import names_of
 from lumos.spark.stages.compare import differing, states_frame
-from lumos.spark.stages.datasets import BuildDatasets, NewFold, build_datasets, fold_files
+from lumos.spark.stages.datasets import BuildDatasets, build_datasets, fold_files, schema_pieces
 from lumos.spark.stages.files import (
     IsInTable,
     ListUnit,
@@ -22,11 +25,16 @@ from lumos.spark.stages.files import (
 )
 from lumos.spark.stages.reading import ReadItems, read_items
 from lumos.spark.stages.rows import (
-    DATASETS,
     FILE_PART,
+    FILES,
+    ITEM,
     ITEMS,
     LISTED,
-    READ,
+    LOGS,
+    PIECE,
+    PIECES,
+    ROW,
+    SCHEMA,
     SCHEMAS,
     BuiltDataset,
 )
@@ -35,19 +43,23 @@ from lumos.spark.task_progress import task_progress
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame, Row, SparkSession
+    import pyarrow.dataset as pads
+    from pyspark.sql import Column, DataFrame, Row, SparkSession
 
     from lumos.core.progress import Progress
     from lumos.spark.stages.delta import Scope
+    from lumos.spark.stages.folding import NewFold
 
     InTables = Callable[[Iterable[tuple[str, bytes, str]]], IsInTable]
 
-SCHEMA_COLUMNS = names_of(SCHEMAS)
 _FILES_PER_TASK = 32
 _MOST_FILES_PER_TASK = 5_000
 """Bounds what one task holds, and what is lost with it."""
-_MOST_CLOSED = 64
-"""Where more folders cannot be listed, their whole sources count as such."""
+_FEW_DATASETS = 5_000
+"""So many that differ are taken at once; more of them come in a stream."""
+_STACK = 16
+_MANY_UNITS = 200
+_KINDS = {"listed": (FILES, LOGS), "read": (ITEM, SCHEMA, PIECE)}
 
 
 class PipelineFunctions(Protocol):
@@ -118,9 +130,11 @@ class Pipeline:
         self._work = work.absolute()
         self._progress = progress
         self._sources: list[str] = []
-        self._now = _empty(spark)
-        self._files_of: dict[str, int] = {}
-        self._unlisted = 0
+        self._before: IndexTables | None = None
+        self._now: IndexTables | None = None
+        self._listing = Listing(self._work)
+        self._is_partial = False
+        self._is_redivided = False
         self.written: Path | None = None
         """Where the tables for the file index lie; None where nothing is new in them."""
 
@@ -141,29 +155,45 @@ class Pipeline:
             scope: the folders that the units are, where they are not the whole of their sources.
         """
         self._sources = sorted({source for source, _ in units})
-        before = index or self._now
-        self._now = before
-        whole: Scope = dict.fromkeys(self._sources, (b"",))
-        listed, logs = self._listed(units)
-        closed = self._closed(listed, doubt_empty=not full and scope is None)
-        unlooked = deltas.unseen(closed)
-        if scope is not None:
-            unlooked = unlooked | ~deltas.in_scope(scope)
-        is_whole = scope is None and not closed
-        elsewhere = None if is_whole else before.items.where(unlooked)
-        there = self._there(listed, has_logs=logs > 0, elsewhere=elsewhere)
-        delta, news = self._compared(there, before, full=full, scope=scope or whole, closed=closed)
-        opened = 0
-        if news.news:
-            read, opened = self._read(delta, files=news.to_read)
-            self._now = self._rebuilt(before, delta=delta, read=read)
-            self.written = self._work
-        return FileCounts(news.same + opened, opened, news.same)
+        self._before = self._now = index
+        self._is_partial = scope is not None
+        to_list = [(source, os.fsencode(unit)) for source, unit in units]
+        known = {} if full or scope is not None else _comparable(index, to_list)
+        self._is_redivided = index is not None and scope is None and len(known) < len(self._sources)
+        self._listing = self._listed(to_list, known)
+        if not self._listing.has_news:
+            return self._without_news()
+        marks = self._marks()
+        if index is not None and self._listing.same() and marks != self._known_marks(index):
+            self._listing = self._listed(to_list, {})  # files may belong to tables, or no longer
+            marks = self._marks()
+        return self._with_news(marks, full=full, scope=scope)
 
     @property
     def tables(self) -> IndexTables:
         """All that is known after the run, of every source."""
+        if self._now is None:
+            raise RuntimeError("tables are there once a run is over")
         return self._now
+
+    @property
+    def units(self) -> KnownUnits:
+        """What the listings are that led to what is known now, for later runs to compare with."""
+        before = self._before.units if self._before is not None else {}
+        others = {name: each for name, each in before.items() if name not in self._sources}
+        if self._is_partial:
+            return others
+        counted = self.tables.units_in_items(self._sources)
+        now: dict[str, dict[bytes, KnownUnit]] = {source: {} for source in self._sources}
+        for source, unit, _, digest, _ in self._listing.units:
+            files, is_doubtful = counted.get((source, unit), (0, False))
+            now[source][unit] = KnownUnit(None if is_doubtful else digest, files)
+        return {**others, **now}
+
+    @property
+    def has_new_units(self) -> bool:
+        """Whether listings were told file by file, so that the next could be told as a whole."""
+        return self._listing.has_news
 
     def found(self) -> Iterator[BuiltDataset]:
         """Yield every dataset of the run in ascending order of URN."""
@@ -178,122 +208,165 @@ class Pipeline:
         Args:
             states: URN and hash of what the catalog was last told.
         """
-        known = states_frame(self._spark, states)
-        for row in _in_order(differing(self._datasets(), known), "urn"):
-            found = row["source"] is not None
-            yield BuiltDataset(*(row[name] for name in BuiltDataset._fields)) if found else row.urn
+        known = dict(states)
+        now = {str(urn): digest for urn, digest in self._rows("datasets", ("urn", "hash"))}
+        differing = [urn for urn, digest in now.items() if known.get(urn) != digest]
+        gone = known.keys() - now.keys()
+        if len(differing) > _FEW_DATASETS:
+            yield from self._differing(known)
+            return
+        import pyarrow.dataset as pads
+
+        where = pads.field("urn").isin(differing)
+        rows = self._rows("datasets", BuiltDataset._fields, where) if differing else ()
+        found = {built.urn: built for built in (BuiltDataset(*row) for row in rows)}  # type: ignore[arg-type]
+        for urn in sorted(found.keys() | gone, key=lambda urn: urn.encode("utf-8")):
+            yield found.get(urn, urn)
 
     def formats(self) -> list[FormatCount]:
         """Count the datasets of each format, most first."""
-        from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
-
-        odd = F.when(F.col("warnings").isNotNull(), F.struct("urn", "warnings"))
-        counted = self._datasets().groupBy("format").agg(F.count("*"), F.collect_list(odd))
+        counts: Counter[str] = Counter()
+        odd: dict[str, list[tuple[str, str]]] = {}
+        for name, urn, warnings in self._rows("datasets", ("format", "urn", "warnings")):
+            counts[str(name)] += 1
+            if warnings is not None:
+                odd.setdefault(str(name), []).append((str(urn), str(warnings)))
         found = [
-            FormatCount(row[0], row[1], tuple(sorted((each[0], each[1]) for each in row[2])))
-            for row in counted.collect()
+            FormatCount(name, count, tuple(sorted(odd.get(name, ()))))
+            for name, count in counts.items()
         ]
         return sorted(found, key=lambda each: (-each.datasets, each.format))
 
     def sources_with_files(self) -> set[str]:
         """Return the sources in which at least one file was found."""
-        return {source for source, files in self._files_of.items() if files}
+        return {source for source, files in self._listing.files_of().items() if files}
 
     def unlisted(self) -> Iterator[ProblemFile]:
         """Yield what could not be listed."""
-        if self._unlisted:
-            failed = self._kept("listed", LISTED).where("error IS NOT NULL")
-            for row in _in_order(failed.select("source", "path", "error"), "source", "path"):
-                yield ProblemFile(row[0], bytes(row[1]), row[2])
+        for source, path, error in self._listing.unlisted:
+            yield ProblemFile(source, path, error)
 
     def unreadable(self) -> Iterator[ProblemFile]:
         """Yield the files that could not be read."""
-        failed = self._items().where("reason IS NOT NULL")
-        columns = failed.select("source", "path", "reason", "dataset")
-        for row in _in_order(columns, "source", "path"):
-            yield ProblemFile(row[0], bytes(row[1]), row[2], row[3])
+        import pyarrow.dataset as pads
+
+        columns = ("source", "path", "reason", "dataset")
+        rows = self._rows("items", columns, pads.field("reason").is_valid())
+        found = [ProblemFile(*row) for row in rows]  # type: ignore[arg-type]
+        yield from sorted(found, key=lambda each: (each.source, each.path))
 
     def remarks(self) -> Iterator[FileRemark]:
         """Yield what is odd about files, each oddity once however many files have it."""
-        from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+        import pyarrow.dataset as pads
 
-        said = self._items().where("warnings IS NOT NULL OR skipped <> ''")
-        counted = said.groupBy("source", "warnings", "skipped").agg(
-            F.min("path").alias("path"), F.count("*").alias("files")
-        )
-        for row in _in_order(counted.select(*FileRemark._fields), "source", "path"):
-            yield FileRemark(row[0], bytes(row[1]), *row[2:])
+        said = pads.field("warnings").is_valid() | (pads.field("skipped") != "")
+        counted: dict[tuple[object, ...], tuple[bytes, int]] = {}
+        for source, path, *oddity in self._rows(
+            "items", ("source", "path", "warnings", "skipped"), said
+        ):
+            key, here = (source, *oddity), bytes(path)  # type: ignore[call-overload]
+            first, files = counted.get(key, (here, 0))
+            counted[key] = (min(first, here), files + 1)
+        remarks = [
+            FileRemark(str(source), path, files, warnings, skipped)  # type: ignore[arg-type]
+            for (source, warnings, skipped), (path, files) in counted.items()
+        ]
+        yield from sorted(remarks, key=lambda each: (each.source, each.path))
 
     def _datasets(self) -> DataFrame:
-        return self._now.datasets.where(self._now.datasets.source.isin(self._sources))
+        datasets = self.tables.datasets
+        return datasets.where(datasets.source.isin(self._sources))
 
-    def _items(self) -> DataFrame:
-        return self._now.items.where(self._now.items.source.isin(self._sources))
+    def _rows(
+        self, table: str, columns: Sequence[str], where: pads.Expression | None = None
+    ) -> Iterator[tuple[object, ...]]:
+        return self.tables.rows(table, columns, sources=self._sources, where=where)
 
-    def _listed(self, units: Sequence[tuple[str, str]]) -> tuple[DataFrame, int]:
-        """List the sources, and count the files of tables' logs."""
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+    def _differing(self, states: Mapping[str, str]) -> Iterator[BuiltDataset | str]:
+        known = states_frame(self._spark, states.items())
+        for row in _in_order(differing(self._datasets(), known), "urn"):
+            found = row["source"] is not None
+            yield BuiltDataset(*(row[name] for name in BuiltDataset._fields)) if found else row.urn
 
+    def _listed(self, units: Sequence[tuple[str, bytes]], known: KnownUnits) -> Listing:
+        """List the sources; what is as it was is not told again."""
         self._progress.stage("listing")
-        seen = Observation("listed")
-        is_found = F.col("error").isNull()
-        files_of = [
-            F.count_if(is_found & (F.col("source") == source)).alias(f"files_{number}")
-            for number, source in enumerate(self._sources)
-        ]
-        found = list_files(units_frame(self._spark, units), self._functions.list_unit).observe(
-            seen,
-            F.count_if(~is_found).alias("unlisted"),
-            F.count_if(F.col("kind").isNotNull()).alias("logs"),
-            *files_of,
+        to_list = (
+            (source, unit, known[source][unit].digest if source in known else None)
+            for source, unit in units
         )
-        listed = self._written("listed", found, LISTED)
-        counts = seen.get
-        self._unlisted = counts["unlisted"]
-        self._files_of = {
-            source: counts[f"files_{number}"] for number, source in enumerate(self._sources)
-        }
-        return listed, counts["logs"]
+        found = list_files(units_frame(self._spark, to_list), self._functions.list_unit)
+        return listing_of(self._written("listed", found, by_kind=True))
 
-    def _closed(self, listed: DataFrame, *, doubt_empty: bool) -> Scope:
-        """Return the folders of each source that could not be listed.
+    def _without_news(self) -> FileCounts:
+        known = self.tables.units
+        same = sum(known[unit.source][unit.unit].files for unit in self._listing.units)
+        return FileCounts(same, 0, same)
 
-        A source without a single file may be a disk that is not mounted: nothing of it was seen.
-        """
-        closed: dict[str, tuple[bytes, ...]] = {}
-        if doubt_empty:
-            closed = {source: (b"",) for source, files in self._files_of.items() if not files}
-        if self._unlisted:
-            failed = listed.where("error IS NOT NULL").select("source", "path").distinct()
-            if self._unlisted > _MOST_CLOSED:
-                sources = failed.select("source").distinct().collect()
-                return closed | {row.source: (b"",) for row in sources}
-            for source, path in failed.collect():
-                closed[source] = (*closed.get(source, ()), bytes(path))
-        return closed
+    def _marks(self) -> set[tuple[str, bytes, str]]:
+        """Return where tables lie, and of which kind they are."""
+        if not self._listing.logs:
+            return set()
+        roots = self._roots().select("source", "path", "kind")
+        return {(row[0], bytes(row[1]), row[2]) for row in roots.collect()}
 
-    def _there(
-        self, listed: DataFrame, *, has_logs: bool, elsewhere: DataFrame | None
-    ) -> DataFrame:
-        """Make one row of each table that was listed; its files are its own affair.
+    def _known_marks(self, index: IndexTables) -> set[tuple[str, bytes, str]]:
+        import pyarrow.dataset as pads
 
-        Args:
-            listed: what the listing found.
-            has_logs: whether there is any table in it.
-            elsewhere: what is known of where nobody looked; there may be tables around the files.
-        """
-        if not has_logs and elsewhere is None:
-            return loose_files(listed, None)
-        roots = tables(listed, self._functions.table_formats)
-        known = roots.select("source", "path", "kind")
-        if elsewhere is not None:
-            known = known.unionByName(elsewhere.where("kind IS NOT NULL").select(*known.columns))
-        marks = [(row[0], bytes(row[1]), row[2]) for row in known.collect()]
-        return roots.unionByName(loose_files(listed, self._functions.in_tables(marks)))
+        columns = ("source", "path", "kind")
+        is_table = pads.field("kind").is_valid() & (pads.field("part") == FILE_PART)
+        return set(index.rows("items", columns, sources=self._sources, where=is_table))  # type: ignore[arg-type]
+
+    def _roots(self) -> DataFrame:
+        logs = parquet_table(self._spark, self._listing.logs_folder, LISTED)
+        return tables(logs, self._functions.table_formats)
+
+    def _with_news(
+        self, marks: set[tuple[str, bytes, str]], *, full: bool, scope: Scope | None
+    ) -> FileCounts:
+        before, listing = self._before, self._listing
+        closed = listing.closed(doubt_empty=not full and scope is None)
+        if before is None and not marks:
+            to_read, news = self._there(marks), _News(listing.files, listing.files, 0)
+            delta = None
+        else:
+            if before is not None and (scope is not None or closed):
+                marks = marks | self._marks_elsewhere(before, scope=scope, closed=closed)
+            delta, news = self._compared(self._there(marks), full=full, scope=scope, closed=closed)
+            to_read = deltas.to_read(delta)
+        same = news.same
+        if before is not None:
+            units = ((source, unit) for source, each in listing.same().items() for unit in each)
+            same += sum(before.units[source][unit].files for source, unit in units)
+        if before is not None and not (news.news or self._is_redivided):
+            return FileCounts(same, 0, same)
+        opened = self._read(to_read, files=news.to_read, is_all=delta is None)
+        self._now = self._rebuilt(delta)
+        self.written = self._work
+        return FileCounts(same + opened, opened, same)
+
+    def _marks_elsewhere(
+        self, before: IndexTables, *, scope: Scope | None, closed: Scope
+    ) -> set[tuple[str, bytes, str]]:
+        """Return the tables that are known of where nobody looked; files may lie in them."""
+        unlooked = deltas.unseen(closed)
+        if scope is not None:
+            unlooked = unlooked | ~deltas.in_scope(scope)
+        known = before.items.where(unlooked).where("kind IS NOT NULL")
+        rows = known.select("source", "path", "kind").collect()
+        return {(row[0], bytes(row[1]), row[2]) for row in rows}
+
+    def _there(self, marks: set[tuple[str, bytes, str]]) -> DataFrame:
+        """Make one row of each table that was listed; its files are its own affair."""
+        listed = self._listed_files()
+        files = loose_files(listed, self._functions.in_tables(marks) if marks else None)
+        return files.unionByName(self._roots()) if self._listing.logs else files
+
+    def _listed_files(self) -> DataFrame:
+        return parquet_table(self._spark, self._listing.files_folder, LISTED)
 
     def _compared(
-        self, there: DataFrame, before: IndexTables, *, full: bool, scope: Scope, closed: Scope
+        self, there: DataFrame, *, full: bool, scope: Scope | None, closed: Scope
     ) -> tuple[DataFrame, _News]:
         """Find what has to be read, and count what need not be."""
         from pyspark.sql import Observation
@@ -302,7 +375,14 @@ class Pipeline:
         seen = Observation("compared")
         is_same = F.col("status") == deltas.SAME
         is_known = F.col("status").isin(deltas.SAME, deltas.UNSEEN)
-        every = deltas.compared(there, before.items, scope=scope, closed=closed, full=full)
+        if self._before is None:
+            every = deltas.all_new(there)
+        else:
+            known = self._before.items
+            if same := self._listing.same():
+                known = known.where(~deltas.in_units(same))
+            looked = scope or dict.fromkeys(self._sources, (b"",))
+            every = deltas.compared(there, known, scope=looked, closed=closed, full=full)
         counted = every.observe(
             seen,
             F.count_if(~is_known).alias("news"),
@@ -310,44 +390,81 @@ class Pipeline:
             # Housekeeping files are known, too, but belong to no dataset.
             F.count_if(is_same & F.col("old_dataset").isNotNull()).alias("same"),
         )
-        delta = self._written("delta", counted.where(~is_known), deltas.DELTA)
-        return delta, _News(**seen.get)
+        folder = self._written("delta", counted.where(~is_known))
+        return parquet_table(self._spark, folder, deltas.DELTA), _News(**seen.get)
 
-    def _read(self, delta: DataFrame, *, files: int) -> tuple[DataFrame, int]:
+    def _read(self, to_read: DataFrame, *, files: int, is_all: bool) -> int:
+        """Read files and tables, and return how many of them are no mere housekeeping."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
 
         self._progress.stage("reading files", total=files)
         tasks = self._tasks(files)
-        spread = deltas.to_read(delta).repartition(tasks, "path")
+        spread = to_read.repartitionById(tasks, self._task_of(tasks, is_all=is_all))
         seen = Observation("read")
-        is_opened = (F.col("part") == FILE_PART) & F.col("dataset").isNotNull()
-        read = read_items(spread, self._functions.read_items).observe(
-            seen, F.count_if(is_opened).alias("opened")
+        is_opened = (
+            (F.col(ROW) == ITEM) & (F.col("part") == FILE_PART) & F.col("dataset").isNotNull()
         )
+        read = read_items(
+            spread, self._functions.read_items, new_fold=self._functions.new_fold
+        ).observe(seen, F.count_if(is_opened).alias("opened"))
         with task_progress(self._spark, self._progress, items=files, tasks=tasks):
-            return self._written("read", read, READ), seen.get["opened"]
+            self._written("read", read, by_kind=True)
+            opened: int = seen.get["opened"]
+            return opened
 
-    def _rebuilt(self, before: IndexTables, *, delta: DataFrame, read: DataFrame) -> IndexTables:
+    def _task_of(self, tasks: int, *, is_all: bool) -> Column:
+        """Say which task reads a file.
+
+        All files of a lake are cut into stretches: a dataset then lies in few tasks, and few of
+        them meet its schemas. Some files may lie anywhere, and are dealt out in small stacks.
+        """
+        from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+        units = self._listing.units
+        if not is_all or len(units) > _MANY_UNITS:
+            stack = F.floor(F.col("position") / _STACK)
+            return F.pmod(stack + F.crc32(F.coalesce("unit", F.lit(b""))), F.lit(tasks)).cast("int")
+        start = F.lit(0)
+        before = 0
+        for unit in units:
+            is_here = (F.col("source") == unit.source) & (F.col("unit") == F.lit(unit.unit))
+            start = F.when(is_here, F.lit(before)).otherwise(start) if before else start
+            before += unit.files
+        place = (start + F.col("position") - 1) * tasks / max(1, before)
+        return F.least(F.floor(place), F.lit(tasks - 1)).cast("int")
+
+    def _rebuilt(self, delta: DataFrame | None) -> IndexTables:
         """Put the datasets together that have news; all others stay as they were."""
         self._progress.stage("merging schemas", unit="datasets")
+        pieces = self._of_kind(PIECE, PIECES)
+        build = self._functions.build_datasets
+        if self._before is None or delta is None:
+            for kind, name in ((ITEM, "items"), (SCHEMA, "schemas")):
+                os.rename(kind_folder(self._work / "read", kind), self._work / name)
+            self._written("datasets", build_datasets(pieces, build, tasks=self._parallel))
+            return IndexTables(self._spark, self._work)
+        before, read = self._before, self._of_kind(ITEM, ITEMS)
         key = ["source", "dataset"]
-        known = (
-            deltas.kept(before.items, delta)
-            .unionByName(read.drop("schema"))
-            .unionByName(deltas.carried(before.items, read))
-        )
-        items = self._written("items", known.coalesce(self._parallel), ITEMS)
-        texts = before.schemas.unionByName(read.where("schema IS NOT NULL").select(*SCHEMA_COLUMNS))
-        schemas = self._written("schemas", texts.dropDuplicates(["fingerprint"]), SCHEMAS)
         touched = deltas.affected(before.items, delta, read)
-        files = items.join(touched, key, "left_semi")
-        used = files.select(*key, "fingerprint").distinct().join(schemas, "fingerprint")
+        kept = deltas.kept(before.items, delta).unionByName(deltas.carried(before.items, read))
+        if self._is_redivided:
+            kept = deltas.with_units(kept, self._listed_files())
+        self._written("items", kept.unionByName(read).coalesce(self._parallel))
+        texts = before.schemas.unionByName(self._of_kind(SCHEMA, SCHEMAS))
+        folder = self._written("schemas", texts.dropDuplicates(["fingerprint"]))
+        files = kept.join(touched, key, "left_semi")
         folded = fold_files(files, self._functions.new_fold)
-        built = build_datasets(folded, used, self._functions.build_datasets)
+        schemas = schema_pieces(files, parquet_table(self._spark, folder, SCHEMAS))
+        every = pieces.unionByName(folded).unionByName(schemas)
+        built = build_datasets(every, build, tasks=self._parallel)
         others = before.datasets.join(touched, key, "left_anti")
-        datasets = self._written("datasets", others.unionByName(built), DATASETS)
-        return IndexTables(items, schemas, datasets)
+        self._written("datasets", others.unionByName(built))
+        return IndexTables(self._spark, self._work)
+
+    def _of_kind(self, kind: str, schema: str) -> DataFrame:
+        """Return what was read, of one kind of rows."""
+        return parquet_table(self._spark, kind_folder(self._work / "read", kind), schema)
 
     @property
     def _parallel(self) -> int:
@@ -357,8 +474,8 @@ class Pipeline:
         few = min(self._parallel, files // _FILES_PER_TASK)
         return max(1, few, files // _MOST_FILES_PER_TASK)
 
-    def _written(self, name: str, frame: DataFrame, schema: str) -> DataFrame:
-        """Write a table and make sure that this process sees all of it.
+    def _written(self, name: str, frame: DataFrame, *, by_kind: bool = False) -> Path:
+        """Write a table, or one for each kind of rows, and make sure that this process sees it.
 
         What executors write to a disk of their own would look like files that are gone.
         """
@@ -367,17 +484,16 @@ class Pipeline:
 
         seen = Observation(f"written {name}")
         folder = self._work / name
-        counted = frame.observe(seen, F.count(F.lit(1)).alias("rows"))
-        counted.write.mode("overwrite").parquet(f"file://{folder}")
-        if rows_in(folder) != seen.get["rows"]:
+        writer = frame.observe(seen, F.count(F.lit(1)).alias("rows")).write.mode("overwrite")
+        (writer.partitionBy(ROW) if by_kind else writer).parquet(f"file://{folder}")
+        if count_rows(folder) != seen.get["rows"]:
             raise SparkRunError(
                 f"{self._work.parent} is not the same folder here and on the workers of Spark",
                 hint="set state_dir (TMPDIR for a dry run) to a folder that all of them share",
             )
-        return self._kept(name, schema)
-
-    def _kept(self, name: str, schema: str) -> DataFrame:
-        return parquet_table(self._spark, self._work / name, schema)
+        for kind in _KINDS.get(name, ()) if by_kind else ():
+            kind_folder(folder, kind).mkdir(exist_ok=True)
+        return folder
 
 
 class _News(NamedTuple):
@@ -388,10 +504,14 @@ class _News(NamedTuple):
     same: int
 
 
-def _empty(spark: SparkSession) -> IndexTables:
-    return IndexTables(
-        *(spark.createDataFrame([], schema) for schema in (ITEMS, SCHEMAS, DATASETS))
-    )
+def _comparable(index: IndexTables | None, units: Sequence[tuple[str, bytes]]) -> KnownUnits:
+    """Return what is known of sources that are still divided into the same units."""
+    if index is None:
+        return {}
+    now: dict[str, set[bytes]] = {}
+    for source, unit in units:
+        now.setdefault(source, set()).add(unit)
+    return {source: known for source, known in index.units.items() if now.get(source) == set(known)}
 
 
 def _in_order(frame: DataFrame, *columns: str) -> Iterator[Row]:

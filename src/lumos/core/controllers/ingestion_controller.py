@@ -247,8 +247,7 @@ class IngestionController:
             found.platform = target.platform
             with target.database.transaction():
                 found.publish(pipeline, target.publisher)
-            if pipeline.written is not None:
-                index.replace(pipeline.written, run.origin, run=f"{started:%Y%m%dT%H%M%S%f}")
+            _keep(pipeline, index, origin=run.origin, run=f"{started:%Y%m%dT%H%M%S%f}")
         snapshot = None
         if run.snapshot_always or found.changes:
             run.progress.stage("storing the snapshot", unit="datasets")
@@ -306,6 +305,14 @@ class IngestionController:
             ),
             found=datasets,
         )
+
+
+def _keep(pipeline: Pipeline, index: FileIndex, *, origin: Origin, run: str) -> None:
+    """Let the next run begin with what this one saw."""
+    if pipeline.written is not None:
+        index.replace(pipeline.written, origin, run=run, units=pipeline.units)
+    elif pipeline.has_new_units:
+        index.keep_units(pipeline.units)
 
 
 def _with_unknown_sources_whole(run: _Run, known: IndexTables | None) -> _Run:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from lumos.feature.discovery.path_specs import PathSpecs
     from lumos.spark.stages.datasets import DatasetPieces
 
-READERS = f"{lumos.__version__}/4"
+READERS = f"{lumos.__version__}/5"
 """Changes with everything that places and reads files; the number is for changes in between."""
 OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", "table"})
 """The extensions that every ingestion says anew."""

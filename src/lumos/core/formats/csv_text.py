@@ -198,6 +198,8 @@ class _Reading:
 
     def _look_further(self) -> None:
         """Take more rows for as long as they tell something new about the types."""
+        if self._source.is_at_end:
+            return
         types = self._column_types
         settled = self._types(self._body[:BATCH_ROWS]) == types
         while not settled and len(self._body) < MAX_ROWS and not self._source.is_at_end:

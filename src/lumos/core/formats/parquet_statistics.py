@@ -62,18 +62,18 @@ def column_statistics(
     if value_ranges:
         totals = _with_ranges(metadata, dict(zip(starts, known.leaves, strict=True)))
     else:
-        totals = [_counted(metadata, index, groups=groups) for index in range(count)]
+        row_groups = [metadata.row_group(place) for place in range(groups)]
+        totals = [_counted([group.column(index) for group in row_groups]) for index in range(count)]
     if known.places:
         totals = [_joined(totals[one:two]) for one, two in pairwise([*starts, count])]
     return {path: total for (path, _), total in zip(known.leaves, totals, strict=True)}
 
 
-def _counted(metadata: pq.FileMetaData, column: int, *, groups: int) -> ColumnStatistics:
+def _counted(chunks: Sequence[pq.ColumnChunkMetaData]) -> ColumnStatistics:
     """Add up one column, in plain numbers: this runs for every column of every file."""
     values = packed = unpacked = 0
     nulls: int | None = 0
-    for group in range(groups):
-        chunk = metadata.row_group(group).column(column)
+    for chunk in chunks:
         statistics = chunk.statistics
         values += chunk.num_values
         packed += chunk.total_compressed_size

@@ -58,10 +58,10 @@ __all__ = [
 READER: Final = "lumos.core.formats.reader:read_document"
 DEFAULT_LIMITS: Final = Limits()
 
-_WINDOW = 64
-_FEW_WAITING = 16
+_WINDOW = 192
+_FEW_WAITING = 64
 _MOST_ZYGOTES = 3
-_MOST_FILES = 20_000
+_MOST_FILES = 200_000
 _AGAIN_AND_AGAIN = "the process that starts them ended again and again"
 _HINT = "the file is damaged or hostile; leave it out with: exclude"
 

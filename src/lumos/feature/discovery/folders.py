@@ -65,6 +65,10 @@ _TIME_KEY = re.compile(
 )
 
 
+_MANY_NAMES = 16_384
+"""So many names of folders are remembered: days and hours come again in every dataset."""
+
+
 class Segment(NamedTuple):
     """One folder that is a partition."""
 
@@ -158,6 +162,7 @@ def hive_segment(part: str, *, after_hour: bool = False) -> Segment | None:
     return Segment(key, value, f"{key}={{{form or key}}}", in_date=form is not None)
 
 
+@lru_cache(maxsize=_MANY_NAMES)
 def value_type(value: str | None, *, in_date: bool) -> str:
     """Return the canonical type that holds the value of a partition; empty for none."""
     if value is None:
@@ -195,12 +200,16 @@ def _partitions_anywhere(parts: Sequence[str]) -> dict[int, Segment]:
         if not run:
             above = found.get(index - 1)
             after_hour = above is not None and above.template.endswith("={hh}")
-            hive = hive_segment(parts[index], after_hour=after_hour)
-            if segment := hive or _run(parts[index]) or _named_date(parts[index]):
+            if segment := _partition(parts[index], after_hour=after_hour):
                 run = [segment]
         found.update(enumerate(run, start=index))
         index += max(len(run), 1)
     return found
+
+
+@lru_cache(maxsize=_MANY_NAMES)
+def _partition(part: str, *, after_hour: bool) -> Segment | None:
+    return hive_segment(part, after_hour=after_hour) or _run(part) or _named_date(part)
 
 
 def _add_partitions_at_the_end(
@@ -264,6 +273,7 @@ def _run_of_dates(parts: Sequence[str], start: int) -> list[Segment]:
     return run if len(run) > 1 else []
 
 
+@lru_cache(maxsize=_MANY_NAMES)
 def _single_folder(part: str) -> Segment | None:
     """Read a folder that holds a quarter or less; a month only where it is no plain number."""
     form = date_form(part)

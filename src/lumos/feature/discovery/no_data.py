@@ -48,4 +48,7 @@ def is_no_data(path: str) -> bool:
         for part in path.split("/"):
             if part[:1] == "." or (part[:1] == "_" and "=" not in part and part != NULL_FOLDER):
                 return True
-    return any(folder in lowered for folder in _TABLE_FOLDERS) and bool(_OF_TABLES.search(lowered))
+    for folder in _TABLE_FOLDERS:
+        if folder in lowered:
+            return _OF_TABLES.search(lowered) is not None
+    return False

@@ -1,28 +1,20 @@
-"""From what files hold to datasets: one fold per dataset, on executors, in one shuffle."""
+"""From what files hold to datasets: the pieces of each meet on executors, in one shuffle."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple
 
-from lumos.spark.stages.arrow_rows import batches, rows
-from lumos.spark.stages.rows import DATASETS, BuiltDataset, FileRow
+import orjson
+
+from lumos.spark.stages.arrow_rows import batches, names_of, rows
+from lumos.spark.stages.folding import Folds, NewFold
+from lumos.spark.stages.rows import DATASETS, PIECES, BuiltDataset, FileRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
-
-_PIECES = "source string, dataset string, state binary, fingerprint string, schema string"
-_MOST_FOLDS = 10_000
-
-
-class Fold(Protocol):
-    """Adds up what is known of the files of one dataset."""
-
-    def add(self, file: FileRow) -> None: ...
-    def merge(self, other: Self) -> None: ...
-    def to_bytes(self) -> bytes: ...
 
 
 class DatasetPieces(NamedTuple):
@@ -34,49 +26,50 @@ class DatasetPieces(NamedTuple):
     schemas: Mapping[str, str]
 
 
-NewFold = Callable[[], Fold]
 BuildDatasets = Callable[[DatasetPieces], Iterable[BuiltDataset]]
 
 
 def fold_files(items: DataFrame, new_fold: NewFold) -> DataFrame:
-    """Add up the files of each dataset, as far as they lie in one task."""
+    """Add up the files of each dataset that are known from before, as far as they lie in one task.
+
+    Their schemas are not told: `schema_pieces` does.
+    """
     readable = items.where("reason IS NULL AND skipped IS NULL AND dataset IS NOT NULL")
     files = readable.select("source", "dataset", *FileRow._fields)
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from batches(_folded(parts, new_fold), _PIECES)
+        yield from batches(_folded(parts, Folds(new_fold)), PIECES)
 
-    return files.mapInArrow(run, _PIECES)
+    return files.mapInArrow(run, PIECES)
 
 
-def _folded(parts: Iterator[pa.RecordBatch], new_fold: NewFold) -> Iterator[tuple[object, ...]]:
-    folds: dict[tuple[object, object], Fold] = {}
+def _folded(parts: Iterator[pa.RecordBatch], folds: Folds) -> Iterator[tuple[object, ...]]:
     for part in parts:
         for source, dataset, *file in rows(part, ("source", "dataset", *FileRow._fields)):
-            fold = folds.get((source, dataset))
-            if fold is None:
-                if len(folds) >= _MOST_FOLDS:  # what is added up so far goes on its way
-                    yield from _pieces(folds)
-                    folds.clear()
-                fold = folds[source, dataset] = new_fold()
-            fold.add(FileRow(*file))  # type: ignore[arg-type]
+            folds.add((str(source), str(dataset)), FileRow(*file))  # type: ignore[arg-type]
+            if folds.is_full:
+                yield from _pieces(folds)
     yield from _pieces(folds)
 
 
-def _pieces(folds: Mapping[tuple[object, object], Fold]) -> Iterator[tuple[object, ...]]:
-    for (source, dataset), fold in folds.items():
-        yield source, dataset, fold.to_bytes(), None, None
+def _pieces(folds: Folds) -> Iterator[tuple[object, ...]]:
+    for (source, dataset), state, _ in folds.taken():
+        yield source, dataset, state, None
 
 
-def build_datasets(folded: DataFrame, schemas: DataFrame, build: BuildDatasets) -> DataFrame:
-    """Bring the pieces of each dataset together and build it."""
+def schema_pieces(items: DataFrame, schemas: DataFrame) -> DataFrame:
+    """Return the schemas of each dataset's files, where they are known from before."""
     from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
 
-    texts = schemas.select(
-        "source", "dataset", F.lit(None).cast("binary").alias("state"), "fingerprint", "schema"
-    )
-    pieces = folded.unionByName(texts).repartition("source", "dataset")
-    ordered = pieces.sortWithinPartitions("source", "dataset")
+    used = items.select("source", "dataset", "fingerprint").distinct().join(schemas, "fingerprint")
+    text = F.to_json(F.create_map("fingerprint", "schema")).alias("schemas")
+    return used.select("source", "dataset", F.lit(None).cast("binary").alias("state"), text)
+
+
+def build_datasets(pieces: DataFrame, build: BuildDatasets, *, tasks: int) -> DataFrame:
+    """Bring the pieces of each dataset together and build it."""
+    key = ("source", "dataset")
+    ordered = pieces.repartition(tasks, *key).sortWithinPartitions(*key)
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches(_built(parts, build), DATASETS)
@@ -85,15 +78,14 @@ def build_datasets(folded: DataFrame, schemas: DataFrame, build: BuildDatasets) 
 
 
 def _built(parts: Iterator[pa.RecordBatch], build: BuildDatasets) -> Iterator[BuiltDataset]:
-    columns = ("source", "dataset", "state", "fingerprint", "schema")
-    every = (row for part in parts for row in rows(part, columns))
+    every = (row for part in parts for row in rows(part, names_of(PIECES)))
     for (source, dataset), group in groupby(every, key=lambda row: row[:2]):
         states: list[bytes] = []
         schemas: dict[str, str] = {}
-        for _, _, state, fingerprint, schema in group:
+        for _, _, state, texts in group:
             if state is not None:
                 states.append(state)  # type: ignore[arg-type]
-            else:
-                schemas[str(fingerprint)] = str(schema)
+            if texts is not None:
+                schemas |= orjson.loads(texts)  # type: ignore[arg-type]
         if states:
             yield from build(DatasetPieces(str(source), str(dataset), sorted(states), schemas))

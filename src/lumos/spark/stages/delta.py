@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 DELTA = (
     "source string, path binary, size long, mtime_us long, etag string, kind string, "
-    "status string, old_dataset string"
+    "unit binary, position long, status string, old_dataset string"
 )
 SAME, NEW, CHANGED, GONE = "same", "new", "changed", "gone"
 UNSEEN = "unseen"
@@ -58,6 +58,16 @@ def unseen(closed: Scope) -> Column:
     return in_scope(closed) | (F.col("kind").isNotNull() & is_around)
 
 
+def in_units(same: Scope) -> Column:
+    """Return what is true for loose files of units that are as they were; nobody told them."""
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+    is_inside = F.lit(False)
+    for source, units in same.items():
+        is_inside = is_inside | ((F.col("source") == source) & F.col("unit").isin(list(units)))
+    return F.col("kind").isNull() & is_inside
+
+
 def compared(
     listed: DataFrame, index: DataFrame, *, scope: Scope, closed: Scope, full: bool
 ) -> DataFrame:
@@ -98,8 +108,24 @@ def compared(
         .otherwise(CHANGED)
     )
     return both.select(
-        *_KEY, "size", "mtime_us", "etag", "kind", status.alias("status"), "old_dataset"
+        *_KEY,
+        "size",
+        "mtime_us",
+        "etag",
+        "kind",
+        "unit",
+        "position",
+        status.alias("status"),
+        "old_dataset",
     )
+
+
+def all_new(listed: DataFrame) -> DataFrame:
+    """Give every file that is there its status, where nothing was known before."""
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+    nothing = F.lit(None).cast("string").alias("old_dataset")
+    return listed.select("*", F.lit(NEW).alias("status"), nothing)
 
 
 def to_read(delta: DataFrame) -> DataFrame:
@@ -110,6 +136,15 @@ def to_read(delta: DataFrame) -> DataFrame:
 def kept(index: DataFrame, delta: DataFrame) -> DataFrame:
     """Return what is still true of what earlier runs knew, for all sources."""
     return index.join(delta.select(*_KEY), _KEY, "left_anti")
+
+
+def with_units(items: DataFrame, listed: DataFrame) -> DataFrame:
+    """Give items the units that they were listed with now; those that were not told keep theirs."""
+    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
+
+    now = listed.select(*_KEY, F.col("unit").alias("unit_now"))
+    both = items.join(now, _KEY, "left")
+    return both.withColumn("unit", F.coalesce("unit_now", "unit")).select(*items.columns)
 
 
 def carried(index: DataFrame, read: DataFrame) -> DataFrame:

@@ -2,42 +2,130 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lumos.spark.stages.arrow_rows import batches, names_of, rows
-from lumos.spark.stages.rows import LISTED, ListedFile
+from lumos.spark.stages.rows import (
+    FILES,
+    LISTED,
+    LOGS,
+    ROW,
+    UNITS,
+    UNLISTED,
+    ListedFile,
+    ListedUnit,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-UNITS = "source string, unit binary"
+TO_LIST = "source string, unit binary, known string"
+LISTED_ROWS = f"{LISTED}, {ROW} string"
+_MOST_HELD = 200_000
 
 ListUnit = Callable[[str, str], Iterable[ListedFile]]
 IsInTable = Callable[[str, bytes], bool]
 
 
-def units_frame(spark: SparkSession, units: Iterable[tuple[str, str]]) -> DataFrame:
-    """Return the units of all sources, one row each, spread over the executors."""
-    encoded = [(source, bytearray(os.fsencode(unit))) for source, unit in units]
-    return spark.createDataFrame(encoded, UNITS)
+def units_frame(spark: SparkSession, units: Iterable[tuple[str, bytes, str | None]]) -> DataFrame:
+    """Return the units of all sources, with what is known of them, spread over the executors."""
+    import pyarrow as pa
+
+    columns = list(zip(*units, strict=True)) or [(), (), ()]
+    table = pa.table(
+        {
+            "source": pa.array(columns[0], pa.string()),
+            "unit": pa.array(columns[1], pa.binary()),
+            "known": pa.array(columns[2], pa.string()),
+        }
+    )
+    return spark.createDataFrame(table, TO_LIST)
 
 
 def list_files(units: DataFrame, list_unit: ListUnit) -> DataFrame:
-    """List every unit where it is run; what cannot be listed is a row with its error."""
+    """List every unit where it is run; what cannot be listed is a row with its error.
+
+    A unit that is as it was known to be tells so, and the logs of its tables, and nothing else.
+    """
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in parts:
-            for source, unit in rows(part, names_of(UNITS)):
-                folder = os.fsdecode(bytes(unit))  # type: ignore[call-overload]
-                yield from batches(list_unit(str(source), folder), LISTED)
+            for source, unit, known in rows(part, names_of(TO_LIST)):
+                listing = _Listing(str(source), bytes(unit), known)  # type: ignore[call-overload]
+                yield from batches(listing.rows(list_unit), LISTED_ROWS)
 
-    return units.mapInArrow(run, LISTED)
+    return units.mapInArrow(run, LISTED_ROWS)
 
 
-def tables(listed: DataFrame, formats: Sequence[str]) -> DataFrame:
+class _Listing:
+    """The rows of one unit."""
+
+    def __init__(self, source: str, unit: bytes, known: object) -> None:
+        self._source = source
+        self._unit = unit
+        self._known = known
+        self._seen: list[bytes] | None = []
+        self._files = 0
+
+    def rows(self, list_unit: ListUnit) -> Iterator[tuple[object, ...]]:
+        """Yield what is there, and at last the unit itself."""
+        held: list[tuple[object, ...]] = []
+        for found in list_unit(self._source, os.fsdecode(self._unit)):
+            row = self._row(found)
+            if self._seen is None or row[-1] != FILES:
+                yield row
+                continue
+            held.append(row)
+            if len(held) > _MOST_HELD:  # the memory of a task is bounded: nothing is compared
+                self._seen = None
+                yield from held
+                held = []
+        digest = self._digest()
+        is_same = digest is not None and digest == self._known
+        if not is_same:
+            yield from held
+        unit = ListedUnit(self._source, self._unit, self._files, digest, is_same)
+        yield _row_of_unit(unit)
+
+    def _row(self, found: ListedFile) -> tuple[object, ...]:
+        if found.error is not None:
+            self._seen = None
+            return (*found, self._unit, None, UNLISTED)
+        self._files += 1
+        _, path, size, mtime_us, etag, *_ = found
+        if self._seen is not None:
+            self._seen.append(b"%b\0%d\0%d\0%a" % (path, size or 0, mtime_us or 0, etag))
+        if found.kind is not None:
+            return (*found, self._unit, None, LOGS)
+        return (*found, self._unit, self._files, FILES)
+
+    def _digest(self) -> str | None:
+        if self._seen is None:
+            return None
+        self._seen.sort()
+        return hashlib.blake2b(b"\n".join(self._seen), digest_size=16).hexdigest()
+
+
+def _row_of_unit(unit: ListedUnit) -> tuple[object, ...]:
+    found = ListedFile(
+        unit.source, b"", size=unit.files, mtime_us=None, etag=unit.digest, anchor=unit.is_same
+    )
+    return (*found, unit.unit, None, UNITS)
+
+
+def unit_of_row(row: Sequence[object]) -> ListedUnit:
+    """Return the unit of a row with source, unit, size, etag and anchor."""
+    return ListedUnit(*row)  # type: ignore[arg-type]
+
+
+UNIT_COLUMNS = ("source", "unit", "size", "etag", "anchor")
+
+
+def tables(logs: DataFrame, formats: Sequence[str]) -> DataFrame:
     """Return one row per table, with the size and newest time of its log in place of a file's.
 
     A table that several formats describe is the foremost of `formats`.
@@ -49,8 +137,7 @@ def tables(listed: DataFrame, formats: Sequence[str]) -> DataFrame:
     # The number of log files stands for a listing's ETag: a log only ever grows or is rewritten.
     number = F.concat(F.count("*").cast("string"), F.lit("/"), F.coalesce(F.max("etag"), F.lit("")))
     summed = (
-        listed.where("kind IS NOT NULL")
-        .groupBy("source", "path")
+        logs.groupBy("source", "path")
         .agg(
             F.sum("size").alias("size"),
             F.max("mtime_us").alias("mtime_us"),
@@ -60,13 +147,15 @@ def tables(listed: DataFrame, formats: Sequence[str]) -> DataFrame:
         .where("rank IS NOT NULL")
     )
     kind = F.element_at(ranked, F.col("rank").cast("int")).alias("kind")
-    return summed.select("source", "path", "size", "mtime_us", "etag", kind)
+    unit = F.lit(None).cast("binary").alias("unit")
+    position = F.crc32("path").alias("position")
+    return summed.select("source", "path", "size", "mtime_us", "etag", kind, unit, position)
 
 
-def loose_files(listed: DataFrame, is_in_table: IsInTable | None) -> DataFrame:
+def loose_files(files: DataFrame, is_in_table: IsInTable | None) -> DataFrame:
     """Return the files that belong to no table."""
-    columns = ["source", "path", "size", "mtime_us", "etag", "kind"]
-    files = listed.where("error IS NULL AND kind IS NULL").select(*columns)
+    columns = ["source", "path", "size", "mtime_us", "etag", "kind", "unit", "position"]
+    files = files.select(*columns)
     if is_in_table is None:
         return files
 

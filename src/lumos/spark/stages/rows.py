@@ -6,22 +6,29 @@ from typing import NamedTuple
 
 LISTED = (
     "source string, path binary, size long, mtime_us long, etag string, kind string, "
-    "anchor boolean, error string"
+    "anchor boolean, error string, unit binary, position long"
 )
-"""What a listing finds: files, the logs of tables, and what could not be listed."""
+"""What a listing finds: files, the files of tables' logs, what could not be listed, and units."""
 
 ITEMS = (
-    "source string, path binary, size long, mtime_us long, etag string, kind string, part long, "
-    "dataset string, layout string, partition string, format string, fingerprint string, "
-    "rows long, rows_estimate long, columns string, facts string, warnings string, "
-    "reason string, retry boolean, skipped string"
+    "source string, path binary, size long, mtime_us long, etag string, kind string, unit binary, "
+    "part long, dataset string, layout string, partition string, format string, "
+    "fingerprint string, rows long, rows_estimate long, columns string, facts string, "
+    "warnings string, reason string, retry boolean, skipped string"
 )
 """What is known of each file or table: where it lies, where it belongs, what was read from it."""
 
-READ = f"{ITEMS}, schema string"
-"""What reading gives; each schema comes at least once in every task that meets it."""
+READ = f"{ITEMS}, schema string, schemas string, state binary"
+"""What reading gives: items, and what a task knows of each dataset and schema in the end."""
+
+ROW = "row"
+"""The column that tells the kinds of rows of a stage apart; each kind is a table of its own."""
+FILES, LOGS, UNLISTED, UNITS = "file", "log", "unlisted", "unit"
+ITEM, SCHEMA, PIECE = "item", "schema", "piece"
 
 SCHEMAS = "fingerprint string, schema string"
+PIECES = "source string, dataset string, state binary, schemas string"
+"""What one task knows of one dataset: the fold of its files, and their schemas by fingerprint."""
 DATASETS = (
     "source string, dataset string, urn string, hash string, format string, document string, "
     "warnings string"
@@ -48,6 +55,18 @@ class ListedFile(NamedTuple):
     error: str | None = None
 
 
+class ListedUnit(NamedTuple):
+    """A part of a source that was listed in one go."""
+
+    source: str
+    unit: bytes
+    files: int
+    digest: str | None
+    """Says what was there; None where a part could not be listed, or where there is too much."""
+    is_same: bool
+    """Whether it is as it was known to be, so that its files were not told."""
+
+
 class ItemToRead(NamedTuple):
     """A file, or a table, that has to be opened."""
 
@@ -57,6 +76,8 @@ class ItemToRead(NamedTuple):
     mtime_us: int
     etag: str | None
     kind: str | None
+    unit: bytes | None = None
+    """What it was listed with; a table may be spread over several."""
 
 
 class Place(NamedTuple):
