@@ -96,6 +96,7 @@ _REQUIRED: dict[TypeName, tuple[str, ...]] = {
     TypeName.UNION: ("branches",),
     TypeName.ENUM: ("symbols",),
 }
+_IN_NEED = tuple(_REQUIRED)
 
 
 class FieldType(CanonicalModel):
@@ -127,14 +128,16 @@ class FieldType(CanonicalModel):
 
     @model_validator(mode="after")
     def _parameters_fit_the_type(self) -> Self:
-        if given := _ALL_PARAMETERS & self.model_fields_set:  # most columns have none
-            for name in sorted(given.difference(PARAMETERS.get(self.type, ()))):
-                if getattr(self, name) not in (None, ()):
-                    raise PydanticCustomError(
-                        "type_parameter",
-                        "{type} takes no {name}",
-                        {"type": self.type.value, "name": name},
-                    )
+        given = _ALL_PARAMETERS & self.__pydantic_fields_set__
+        if not given and self.type not in _IN_NEED:  # as most columns
+            return self
+        for name in sorted(given.difference(PARAMETERS.get(self.type, ()))):
+            if getattr(self, name) not in (None, ()):
+                raise PydanticCustomError(
+                    "type_parameter",
+                    "{type} takes no {name}",
+                    {"type": self.type.value, "name": name},
+                )
         for name in _REQUIRED.get(self.type, ()):
             if getattr(self, name) in (None, ()):
                 raise PydanticCustomError(

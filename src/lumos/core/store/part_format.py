@@ -26,7 +26,7 @@ PART_BYTES = 4 * 1024 * 1024
 
 MAX_BUCKETS = 65_536
 _LEVEL = 3
-_SHORTEST_STRIDE, _LONGEST_STRIDE = 1 << 12, 1 << 18
+_SHORTEST_STRIDE, _LONGEST_STRIDE = 1 << 12, 1 << 16  # longer ones cost fresh memory each time
 _HASH_LENGTH = 64
 _URN_START = len(b'{"urn":"')
 _URN_TO_HASH = len(b'","contract_hash":"')
@@ -227,9 +227,9 @@ def differing_lines(old: bytes, new: bytes) -> Iterator[tuple[bytes | None, byte
     here = there = 0
     stride = _SHORTEST_STRIDE
     while here < len(old) and there < len(new):
-        equal = old[here : here + stride]
-        if equal == new[there : there + stride]:
-            here, there = here + len(equal), there + len(equal)
+        stretch = old[here : here + stride]
+        if new.startswith(stretch, there):
+            here, there = here + len(stretch), there + len(stretch)
             stride = min(stride * 4, _LONGEST_STRIDE)
             continue
         if stride > _SHORTEST_STRIDE:

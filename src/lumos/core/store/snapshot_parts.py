@@ -40,7 +40,10 @@ class StoredPart:
             UnseenFolderError: the whole folder is missing.
             StateError: it cannot be read.
         """
-        return lines_of(self.plain())
+        lines = lines_of(self.plain())
+        if len(lines) != self.entry.count:
+            raise corrupt(self.snapshot, str(self), reason="it holds another number of lines")
+        return lines
 
     def plain(self) -> bytes:
         """Return the lines as one text, each with its end, once the checksum has matched.
@@ -50,14 +53,10 @@ class StoredPart:
             UnseenFolderError: the whole folder is missing.
             StateError: it cannot be read.
         """
-        entry = self.entry
         try:
-            plain = unpacked_part(self.content(), entry.plain_bytes)
+            return unpacked_part(self.content(), self.entry.plain_bytes)
         except ValueError:
-            raise corrupt(self.snapshot, entry.name, reason="it cannot be unpacked") from None
-        if plain.count(b"\n") != entry.count:
-            raise corrupt(self.snapshot, entry.name, reason="it holds another number of lines")
-        return plain
+            raise corrupt(self.snapshot, str(self), reason="it cannot be unpacked") from None
 
     def content(self) -> bytes:
         """Return the packed bytes, once the checksum has matched.

@@ -87,20 +87,12 @@ def _indented(value: JsonValue, line_start: bytes) -> bytes:
 
 def _print_change(change: Json, *, details: bool) -> None:
     notes = [str(change["rule"]), *(mark for mark in ("caution", "widening") if change[mark])]
+    if change["rename_confidence"]:
+        notes.append(f"rename: {change['rename_confidence']:.0%} sure")
     print_badge(str(change["level"]), f"{change['message']} ({', '.join(notes)})", indent="  ")
-    for line in _remarks(change):
-        print_line(_INDENT + line)
     if details:
         for line in _details(change):
             print_line(_INDENT + line)
-
-
-def _remarks(change: Json) -> Iterator[str]:
-    """Say what helps to judge a change, where there is such a thing."""
-    if other := change["possible_rename_of"]:
-        confidence = change["rename_confidence"]
-        share = f" ({confidence:.0%} sure)" if isinstance(confidence, float) else ""
-        yield f"perhaps a rename: see {other}{share}"
 
 
 def _details(change: Json) -> Iterator[str]:

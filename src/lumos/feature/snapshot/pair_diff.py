@@ -87,14 +87,14 @@ def _stored_sides(pair: BucketPair, *, missing: bool) -> Iterator[Sides]:
     """Yield the datasets whose lines differ; those that only the old side has if `missing`."""
     for old, new in pair.plain():
         for old_line, new_line in differing_lines(old, new):
-            urn = Urn(urn_of(new_line or old_line or b"").decode())
             if old_line is None or (new_line is None and not missing):
+                urn = Urn(urn_of(new_line or old_line or b"").decode())
                 yield urn, None, dataset_of(new_line) if new_line else None
                 continue
             document = item_of(dataset_json_of(old_line))
             known = Known(document, LumosDataset.from_json(document))
             after = built_beside(item_of(dataset_json_of(new_line)), known) if new_line else None
-            yield urn, known.dataset, after
+            yield known.dataset.urn, known.dataset, after
 
 
 def _held_sides(old: Sequence[LumosDataset], new: Sequence[LumosDataset]) -> Iterator[Sides]:

@@ -66,6 +66,8 @@ def only_in_one(
     old: Sequence[tuple[bytes, T]], new: Sequence[tuple[bytes, T]]
 ) -> tuple[list[T], list[T]]:
     """Return what is left of two bags, in the order of their keys, once equals are paired off."""
+    if not old and not new:
+        return [], []
     return _minus(old, new), _minus(new, old)
 
 

@@ -67,6 +67,8 @@ def fields_findings(
     before = {field.name: field for field in old}
     after = {field.name: field for field in new}
     for name, field in before.items():
+        if after.get(name) is field:  # a state built beside the other shares what is equal
+            continue
         path = member_path(parent, name)
         if name in after:
             yield from _field_findings(field, after[name], path)
@@ -114,8 +116,6 @@ def _order_findings(old: Schema, new: Schema) -> Iterator[Finding]:
 
 
 def _field_findings(old: Field, new: Field, path: str) -> Iterator[Finding]:
-    if old is new:  # a state that was built beside the other shares what is equal
-        return
     yield from _node_findings(old, new, path)
     yield from _default_findings(old, new, path)
     if old.pii != new.pii:
