@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from alembic.script import ScriptDirectory
 
+from lumos.core.changes import diff_datasets
 from lumos.core.errors import StateError, StateReadOnlyError
+from lumos.core.models import DatasetVersion, LumosDataset
 from lumos.core.store.database import StateDatabase, engine_for
+from lumos.core.store.history import HistoryRepository
 from lumos.core.store.schema_version import HEAD, MIGRATIONS, REVISIONS, downgrade, upgrade
 from state_databases import ENGINES, folder_for_everyone, url_for, without_permission_to_write
 
@@ -100,6 +105,25 @@ def test_an_older_database_is_brought_up_to_date_with_its_data(url: str) -> None
         assert len(database.query("SELECT * FROM entities")) == 1
         assert database.query("SELECT * FROM versions") == []
     assert revision_of(url) == HEAD
+
+
+def test_the_states_of_versions_survive_a_step_down_and_up(url: str) -> None:
+    state = LumosDataset.from_json({"urn": "lumos://s3/a", "name": "a", "platform": "s3"})
+    number = DatasetVersion(version="1.0.0", timestamp=datetime(2026, 1, 1, tzinfo=UTC))
+    change = diff_datasets(None, state)
+    with StateDatabase.open(url) as database:
+        HistoryRepository(database).append(state.urn, number, dataset=state, changes=change)
+
+    downgrade(engine_for(url), to="0004")
+    older = engine_for(url).connect(read_only=False)
+    ((text,),) = older.execute("SELECT dataset FROM versions", {}).fetchall()
+    older.close()
+    assert LumosDataset.from_json(json.loads(str(text))) == state
+
+    with StateDatabase.open(url) as database:
+        history = HistoryRepository(database)
+        assert history.dataset_at(state.urn, "1.0.0") == state
+        assert history.changes(state.urn, "1.0.0") == change
 
 
 def test_an_older_database_in_a_read_only_folder_is_not_read_wrongly() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +24,8 @@ from lumos.core.models import (
 from lumos.core.models.dataset import OBSERVED
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.database import StateDatabase
-from lumos.core.store.history import HistoryRepository
+from lumos.core.store.documents import as_text
+from lumos.core.store.history import HistoryRepository, NewEntry
 from lumos.core.store.runs import RunRepository, StoredRun
 from lumos.testing.platform_samples import dataset
 from state_databases import ENGINES, url_for
@@ -137,6 +139,81 @@ def test_histories_of_datasets_are_apart(history: HistoryRepository) -> None:
     other = Urn.of("s3", "lake", "orders")
 
     assert history.versions(other) == ()
+
+
+def entry(name: str, sequence: int, number: str, *, tags: Sequence[str] = ()) -> NewEntry:
+    state = dataset(name, tags=tags)
+    return NewEntry(state.urn, sequence, version(number), state, ())
+
+
+def test_many_datasets_are_asked_for_at_once(history: HistoryRepository) -> None:
+    names = [f"d{number:04}" for number in range(1_100)]
+    history.append_many(entry(name, 1, "1.0.0") for name in names)
+    history.append_many([entry("d0007", 2, "1.1.0", tags=["new"])])
+    urns = [dataset(name).urn for name in names]
+
+    found = history.currents([*urns, Urn.of("s3", "nowhere")])
+
+    assert [*sorted(found)] == urns
+    assert {each.version.version for each in found.values()} == {"1.0.0", "1.1.0"}
+    changed = found[urns[7]]
+    assert (changed.sequence, changed.version.version) == (2, "1.1.0")
+    assert changed.contract_hash == dataset("d0007", tags=["new"]).contract_hash
+    states = history.current_states(urns[5:9])
+    assert states == {urn: dataset(urn.parts[-1]) for urn in urns[5:9]} | {
+        urns[7]: dataset("d0007", tags=["new"])
+    }
+    assert history.count() == 1_100
+    assert history.currents([]) == {} == history.current_states([])
+
+
+def test_the_newest_versions_are_listed_page_by_page(history: HistoryRepository) -> None:
+    for name in ("b", "a", "c"):
+        history.append_many([entry(name, 1, "1.0.0"), entry(name, 2, "2.0.0")])
+
+    first = history.currents_after("", limit=2)
+    second = history.currents_after(first[-1].urn, limit=2)
+
+    listed = [(each.urn, each.version.version) for each in (*first, *second)]
+    assert listed == [(dataset(name).urn, "2.0.0") for name in ("a", "b", "c")]
+    assert history.currents_after(second[-1].urn, limit=2) == []
+
+
+def test_the_states_of_a_dataset_come_in_order_however_many(history: HistoryRepository) -> None:
+    count = 230
+    history.append_many(
+        entry("d", number, f"{number}.0.0", tags=[f"t{number}"]) for number in range(1, count + 1)
+    )
+
+    told = [(each.version, *state.tags) for each, state in history.states(dataset("d").urn)]
+
+    assert told == [(f"{number}.0.0", f"t{number}") for number in range(1, count + 1)]
+
+
+def test_a_version_of_an_older_lumos_is_read_from_its_text(
+    database: StateDatabase, history: HistoryRepository
+) -> None:
+    append(history, "1.0.0")
+    older = dataset("customers", statistics={"row_count": 7})
+    database.execute(
+        "UPDATE versions SET state = NULL, contract_hash = NULL, dataset = :text",
+        {"text": as_text(older.to_json())},
+    )
+
+    assert history.dataset_at(CUSTOMERS.urn, "1.0.0") == older
+    assert history.current_states([CUSTOMERS.urn]) == {CUSTOMERS.urn: older}
+    assert history.currents([CUSTOMERS.urn])[CUSTOMERS.urn].contract_hash is None
+
+
+@pytest.mark.parametrize("damaged", [b"", b"no zstd", zstandard.compress(b"\xff")])
+def test_a_damaged_state_is_told_as_such(
+    database: StateDatabase, history: HistoryRepository, damaged: bytes
+) -> None:
+    append(history, "1.0.0")
+    database.execute("UPDATE versions SET state = :state", {"state": damaged})
+
+    with pytest.raises(StateError, match="damaged"):
+        history.dataset_at(CUSTOMERS.urn, "1.0.0")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
