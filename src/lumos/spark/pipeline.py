@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lumos.spark.failures import SparkRunError
 from lumos.spark.file_index import IndexTables, KnownUnit, KnownUnits, parquet_table
+from lumos.spark.findings import Findings
 from lumos.spark.listing import Listing, kind_folder, listing_of
 from lumos.spark.parquet_rows import count_rows
 from lumos.spark.stages import delta as deltas
-from lumos.spark.stages.compare import differing, states_frame
 from lumos.spark.stages.datasets import BuildDatasets, build_datasets, fold_files, schema_pieces
 from lumos.spark.stages.files import (
     IsInTable,
@@ -36,15 +35,13 @@ from lumos.spark.stages.rows import (
     ROW,
     SCHEMA,
     SCHEMAS,
-    BuiltDataset,
 )
 from lumos.spark.task_progress import task_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pyarrow.dataset as pads
-    from pyspark.sql import Column, DataFrame, Row, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from lumos.core.progress import Progress
     from lumos.spark.stages.delta import Scope
@@ -55,8 +52,6 @@ if TYPE_CHECKING:
 _FILES_PER_TASK = 32
 _MOST_FILES_PER_TASK = 5_000
 """Bounds what one task holds, and what is lost with it."""
-_FEW_DATASETS = 5_000
-"""So many that differ are taken at once; more of them come in a stream."""
 _STACK = 16
 _MANY_UNITS = 200
 _KINDS = {"listed": (FILES, LOGS), "read": (ITEM, SCHEMA, PIECE)}
@@ -87,35 +82,7 @@ class FileCounts(NamedTuple):
     unchanged: int = 0
 
 
-class ProblemFile(NamedTuple):
-    """A file, or a folder, and what is wrong with it."""
-
-    source: str
-    path: bytes
-    reason: str
-    dataset: str | None = None
-
-
-class FileRemark(NamedTuple):
-    """Something to say about one or more files; one of them is named."""
-
-    source: str
-    path: bytes
-    files: int
-    warnings: str | None
-    skipped: str | None
-
-
-class FormatCount(NamedTuple):
-    """The datasets of one format, and what is odd about some of them."""
-
-    format: str
-    datasets: int
-    warnings: tuple[tuple[str, str], ...]
-    """URN and text of each dataset that has any."""
-
-
-class Pipeline:
+class Pipeline(Findings):
     """One run over the files of some sources.
 
     What a stage leaves behind lies in `work` as Parquet, so that no stage runs twice and nothing
@@ -125,14 +92,11 @@ class Pipeline:
     def __init__(
         self, spark: SparkSession, functions: PipelineFunctions, *, work: Path, progress: Progress
     ) -> None:
-        self._spark = spark
-        self._functions = functions
         self._work = work.absolute()
+        super().__init__(spark, Listing(self._work))
+        self._functions = functions
         self._progress = progress
-        self._sources: list[str] = []
         self._before: IndexTables | None = None
-        self._now: IndexTables | None = None
-        self._listing = Listing(self._work)
         self._is_partial = False
         self._is_redivided = False
         self.written: Path | None = None
@@ -170,13 +134,6 @@ class Pipeline:
         return self._with_news(marks, full=full, scope=scope)
 
     @property
-    def tables(self) -> IndexTables:
-        """All that is known after the run, of every source."""
-        if self._now is None:
-            raise RuntimeError("tables are there once a run is over")
-        return self._now
-
-    @property
     def units(self) -> KnownUnits:
         """What the listings are that led to what is known now, for later runs to compare with."""
         before = self._before.units if self._before is not None else {}
@@ -194,99 +151,6 @@ class Pipeline:
     def has_new_units(self) -> bool:
         """Whether listings were told file by file, so that the next could be told as a whole."""
         return self._listing.has_news
-
-    def found(self) -> Iterator[BuiltDataset]:
-        """Yield every dataset of the run in ascending order of URN."""
-        for row in _in_order(self._datasets().select(*BuiltDataset._fields), "urn"):
-            yield BuiltDataset(*row)
-
-    def differing(self, states: Iterable[tuple[str, str]]) -> Iterator[BuiltDataset | str]:
-        """Yield the datasets that a catalog does not know as they are now, by URN.
-
-        One that it knows and that was not found is yielded as its URN alone.
-
-        Args:
-            states: URN and hash of what the catalog was last told.
-        """
-        known = dict(states)
-        now = {str(urn): digest for urn, digest in self._rows("datasets", ("urn", "hash"))}
-        differing = [urn for urn, digest in now.items() if known.get(urn) != digest]
-        gone = known.keys() - now.keys()
-        if len(differing) > _FEW_DATASETS:
-            yield from self._differing(known)
-            return
-        import pyarrow.dataset as pads
-
-        where = pads.field("urn").isin(differing)
-        rows = self._rows("datasets", BuiltDataset._fields, where) if differing else ()
-        found = {built.urn: built for built in (BuiltDataset(*row) for row in rows)}  # type: ignore[arg-type]
-        for urn in sorted(found.keys() | gone, key=lambda urn: urn.encode("utf-8")):
-            yield found.get(urn, urn)
-
-    def formats(self) -> list[FormatCount]:
-        """Count the datasets of each format, most first."""
-        counts: Counter[str] = Counter()
-        odd: dict[str, list[tuple[str, str]]] = {}
-        for name, urn, warnings in self._rows("datasets", ("format", "urn", "warnings")):
-            counts[str(name)] += 1
-            if warnings is not None:
-                odd.setdefault(str(name), []).append((str(urn), str(warnings)))
-        found = [
-            FormatCount(name, count, tuple(sorted(odd.get(name, ()))))
-            for name, count in counts.items()
-        ]
-        return sorted(found, key=lambda each: (-each.datasets, each.format))
-
-    def sources_with_files(self) -> set[str]:
-        """Return the sources in which at least one file was found."""
-        return {source for source, files in self._listing.files_of().items() if files}
-
-    def unlisted(self) -> Iterator[ProblemFile]:
-        """Yield what could not be listed."""
-        for source, path, error in self._listing.unlisted:
-            yield ProblemFile(source, path, error)
-
-    def unreadable(self) -> Iterator[ProblemFile]:
-        """Yield the files that could not be read."""
-        import pyarrow.dataset as pads
-
-        columns = ("source", "path", "reason", "dataset")
-        rows = self._rows("items", columns, pads.field("reason").is_valid())
-        found = [ProblemFile(*row) for row in rows]  # type: ignore[arg-type]
-        yield from sorted(found, key=lambda each: (each.source, each.path))
-
-    def remarks(self) -> Iterator[FileRemark]:
-        """Yield what is odd about files, each oddity once however many files have it."""
-        import pyarrow.dataset as pads
-
-        said = pads.field("warnings").is_valid() | (pads.field("skipped") != "")
-        counted: dict[tuple[object, ...], tuple[bytes, int]] = {}
-        for source, path, *oddity in self._rows(
-            "items", ("source", "path", "warnings", "skipped"), said
-        ):
-            key, here = (source, *oddity), bytes(path)  # type: ignore[call-overload]
-            first, files = counted.get(key, (here, 0))
-            counted[key] = (min(first, here), files + 1)
-        remarks = [
-            FileRemark(str(source), path, files, warnings, skipped)  # type: ignore[arg-type]
-            for (source, warnings, skipped), (path, files) in counted.items()
-        ]
-        yield from sorted(remarks, key=lambda each: (each.source, each.path))
-
-    def _datasets(self) -> DataFrame:
-        datasets = self.tables.datasets
-        return datasets.where(datasets.source.isin(self._sources))
-
-    def _rows(
-        self, table: str, columns: Sequence[str], where: pads.Expression | None = None
-    ) -> Iterator[tuple[object, ...]]:
-        return self.tables.rows(table, columns, sources=self._sources, where=where)
-
-    def _differing(self, states: Mapping[str, str]) -> Iterator[BuiltDataset | str]:
-        known = states_frame(self._spark, states.items())
-        for row in _in_order(differing(self._datasets(), known), "urn"):
-            found = row["source"] is not None
-            yield BuiltDataset(*(row[name] for name in BuiltDataset._fields)) if found else row.urn
 
     def _listed(self, units: Sequence[tuple[str, bytes]], known: KnownUnits) -> Listing:
         """List the sources; what is as it was is not told again."""
@@ -512,8 +376,3 @@ def _comparable(index: IndexTables | None, units: Sequence[tuple[str, bytes]]) -
     for source, unit in units:
         now.setdefault(source, set()).add(unit)
     return {source: known for source, known in index.units.items() if now.get(source) == set(known)}
-
-
-def _in_order(frame: DataFrame, *columns: str) -> Iterator[Row]:
-    """Yield the rows in order, as one task streams them: one job, and bounded memory."""
-    yield from frame.coalesce(1).sortWithinPartitions(*columns).toLocalIterator()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from lumos.core.settings import SourceEntry
     from lumos.spark.file_index import IndexTables
     from lumos.spark.handles import SparkSession
-    from lumos.spark.pipeline import FileRemark
+    from lumos.spark.findings import FileRemark
 
 Tell = Callable[[str], None]
 FILE_INDEX = "file_index"

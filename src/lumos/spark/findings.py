@@ -1,0 +1,163 @@
+"""What a run over storage knows in the end, for those who publish it and tell of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from lumos.spark.stages.compare import differing, states_frame
+from lumos.spark.stages.rows import BuiltDataset
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as pads
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+    from lumos.spark.file_index import IndexTables
+    from lumos.spark.listing import Listing
+
+_FEW_DATASETS = 5_000
+"""So many that differ are taken at once; more of them come in a stream."""
+
+
+class ProblemFile(NamedTuple):
+    """A file, or a folder, and what is wrong with it."""
+
+    source: str
+    path: bytes
+    reason: str
+    dataset: str | None = None
+
+
+class FileRemark(NamedTuple):
+    """Something to say about one or more files; one of them is named."""
+
+    source: str
+    path: bytes
+    files: int
+    warnings: str | None
+    skipped: str | None
+
+
+class FormatCount(NamedTuple):
+    """The datasets of one format, and what is odd about some of them."""
+
+    format: str
+    datasets: int
+    warnings: tuple[tuple[str, str], ...]
+    """URN and text of each dataset that has any."""
+
+
+class Findings:
+    """The datasets and problems of a run; most of it is read without a job of Spark."""
+
+    def __init__(self, spark: SparkSession, listing: Listing) -> None:
+        self._spark = spark
+        self._listing = listing
+        self._sources: list[str] = []
+        self._now: IndexTables | None = None
+
+    @property
+    def tables(self) -> IndexTables:
+        """All that is known after the run, of every source."""
+        if self._now is None:
+            raise RuntimeError("tables are there once a run is over")
+        return self._now
+
+    def found(self) -> Iterator[BuiltDataset]:
+        """Yield every dataset of the run in ascending order of URN."""
+        for row in _in_order(self._datasets().select(*BuiltDataset._fields), "urn"):
+            yield BuiltDataset(*row)
+
+    def differing(self, states: Iterable[tuple[str, str]]) -> Iterator[BuiltDataset | str]:
+        """Yield the datasets that a catalog does not know as they are now, by URN.
+
+        One that it knows and that was not found is yielded as its URN alone.
+
+        Args:
+            states: URN and hash of what the catalog was last told.
+        """
+        known = dict(states)
+        now = {str(urn): digest for urn, digest in self._rows("datasets", ("urn", "hash"))}
+        differing = [urn for urn, digest in now.items() if known.get(urn) != digest]
+        gone = known.keys() - now.keys()
+        if len(differing) > _FEW_DATASETS:
+            yield from self._differing(known)
+            return
+        import pyarrow.dataset as pads
+
+        where = pads.field("urn").isin(differing)
+        rows = self._rows("datasets", BuiltDataset._fields, where) if differing else ()
+        found = {built.urn: built for built in (BuiltDataset(*row) for row in rows)}  # type: ignore[arg-type]
+        for urn in sorted(found.keys() | gone, key=lambda urn: urn.encode("utf-8")):
+            yield found.get(urn, urn)
+
+    def formats(self) -> list[FormatCount]:
+        """Count the datasets of each format, most first."""
+        counts: Counter[str] = Counter()
+        odd: dict[str, list[tuple[str, str]]] = {}
+        for name, urn, warnings in self._rows("datasets", ("format", "urn", "warnings")):
+            counts[str(name)] += 1
+            if warnings is not None:
+                odd.setdefault(str(name), []).append((str(urn), str(warnings)))
+        found = [
+            FormatCount(name, count, tuple(sorted(odd.get(name, ()))))
+            for name, count in counts.items()
+        ]
+        return sorted(found, key=lambda each: (-each.datasets, each.format))
+
+    def sources_with_files(self) -> set[str]:
+        """Return the sources in which at least one file was found."""
+        return {source for source, files in self._listing.files_of().items() if files}
+
+    def unlisted(self) -> Iterator[ProblemFile]:
+        """Yield what could not be listed."""
+        for source, path, error in self._listing.unlisted:
+            yield ProblemFile(source, path, error)
+
+    def unreadable(self) -> Iterator[ProblemFile]:
+        """Yield the files that could not be read."""
+        import pyarrow.dataset as pads
+
+        columns = ("source", "path", "reason", "dataset")
+        rows = self._rows("items", columns, pads.field("reason").is_valid())
+        found = [ProblemFile(*row) for row in rows]  # type: ignore[arg-type]
+        yield from sorted(found, key=lambda each: (each.source, each.path))
+
+    def remarks(self) -> Iterator[FileRemark]:
+        """Yield what is odd about files, each oddity once however many files have it."""
+        import pyarrow.dataset as pads
+
+        said = pads.field("warnings").is_valid() | (pads.field("skipped") != "")
+        counted: dict[tuple[object, ...], tuple[bytes, int]] = {}
+        for source, path, *oddity in self._rows(
+            "items", ("source", "path", "warnings", "skipped"), said
+        ):
+            key, here = (source, *oddity), bytes(path)  # type: ignore[call-overload]
+            first, files = counted.get(key, (here, 0))
+            counted[key] = (min(first, here), files + 1)
+        remarks = [
+            FileRemark(str(source), path, files, warnings, skipped)  # type: ignore[arg-type]
+            for (source, warnings, skipped), (path, files) in counted.items()
+        ]
+        yield from sorted(remarks, key=lambda each: (each.source, each.path))
+
+    def _datasets(self) -> DataFrame:
+        datasets = self.tables.datasets
+        return datasets.where(datasets.source.isin(self._sources))
+
+    def _rows(
+        self, table: str, columns: Sequence[str], where: pads.Expression | None = None
+    ) -> Iterator[tuple[object, ...]]:
+        return self.tables.rows(table, columns, sources=self._sources, where=where)
+
+    def _differing(self, states: Mapping[str, str]) -> Iterator[BuiltDataset | str]:
+        known = states_frame(self._spark, states.items())
+        for row in _in_order(differing(self._datasets(), known), "urn"):
+            found = row["source"] is not None
+            yield BuiltDataset(*(row[name] for name in BuiltDataset._fields)) if found else row.urn
+
+
+def _in_order(frame: DataFrame, *columns: str) -> Iterator[Row]:
+    """Yield the rows in order, as one task streams them: one job, and bounded memory."""
+    yield from frame.coalesce(1).sortWithinPartitions(*columns).toLocalIterator()
