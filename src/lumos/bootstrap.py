@@ -162,6 +162,7 @@ class Application:
                 tell_catalog=None if embedded else tell,  # the embedded one reads the history
                 open_snapshot=self.snapshots.opened,
                 urn_of=self._urn_of,
+                require=lambda urn: self._platform(None).get_dataset(urn),
                 planner=VersionPlanner(
                     policy=self._policy, prefix=self.settings.cloud_version_prefix
                 ),

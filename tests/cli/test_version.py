@@ -118,6 +118,7 @@ def test_gone_and_outdated_datasets_and_a_long_list_are_told(lumos: Lumos, proje
     ("arguments", "code", "says"),
     [
         (("version", "show", "nowhere"), 3, "nowhere"),
+        (("version", "show", "lumos://s3/nowhere"), 3, "lumos://s3/nowhere"),
         (("version", "compute", "--to", "missing.json"), 3, "missing.json"),
         (("version", "apply", "--to", "missing.json"), 3, "missing.json"),
         (("version", "apply", "--batch-size", "0"), 2, "--batch-size"),

@@ -107,6 +107,8 @@ class VersionParts:
     tell_catalog: Callable[[LumosDataset], None] | None
     open_snapshot: Callable[[str], SnapshotSource]
     urn_of: Callable[[str], Urn]
+    require: Callable[[Urn], object]
+    """Refuses a URN that the catalog does not hold."""
     planner: VersionPlanner
     write_lock: Callable[[str], AbstractContextManager[None]]
     keep_report: Callable[[RunReport], None]
@@ -136,6 +138,8 @@ class VersionController:
         urn = self._parts.urn_of(reference)
         manager = self._parts.versions(False)
         version = manager.get_current_version(urn)
+        if version is None:
+            self._parts.require(urn)  # a dataset that is not there is not one without a version
         datasets = (CurrentVersion.of(urn, version),) if version else ()
         return VersionsResult(
             datasets=datasets, total=len(datasets), mapping=manager.get_version_mappings(urn)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from typing import Protocol
 
 from lumos.core.changes import (
     DEFAULT_CLOUD_VERSION_PREFIX,
@@ -38,6 +39,19 @@ _CATEGORIES = {
     "SCHEMA_CHANGE": VersionCategory.SCHEMA_CHANGE,
     "DATA_UPDATE": VersionCategory.DATA_UPDATE,
 }
+
+
+class KnownState(Protocol):
+    """The newest version of a dataset in the history."""
+
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def contract_hash(self) -> str | None: ...
+    @property
+    def document(self) -> str: ...
+    @property
+    def version(self) -> DatasetVersion: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +177,13 @@ def _earlier(states: Callable[[], Iterable[VersionedState]]) -> list[LumosDatase
 def is_removal(version: DatasetVersion) -> bool:
     """Tell whether a version says that the dataset is gone."""
     return version.change_type == _REMOVED
+
+
+def holds(known: KnownState | None, digest: str) -> bool:
+    """Tell, mostly without reading the version, whether it is of a state of that hash."""
+    if known is None or known.contract_hash != digest:
+        return False
+    return "REMOVED" not in known.document or not is_removal(known.version)
 
 
 def semantic(text: str | None) -> str | None:

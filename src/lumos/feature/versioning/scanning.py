@@ -8,27 +8,15 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
-from lumos.core.models import Change, DatasetVersion, LumosDataset, with_parts
+from lumos.core.models import Change, LumosDataset, with_parts
 from lumos.feature.versioning.planning import (
+    KnownState,
     PlannedVersion,
     VersionedState,
     VersionPlanner,
-    is_removal,
+    holds,
     semantic,
 )
-
-
-class KnownState(Protocol):
-    """The newest version of a dataset in the history."""
-
-    @property
-    def sequence(self) -> int: ...
-    @property
-    def contract_hash(self) -> str | None: ...
-    @property
-    def document(self) -> str: ...
-    @property
-    def version(self) -> DatasetVersion: ...
 
 
 class ScannedHistory(Protocol):
@@ -107,7 +95,7 @@ class VersionScan:
         found = ScannedPage()
         known = self.history.currents([*page.hashes])
         differing = [
-            urn for urn, digest in page.hashes.items() if not _holds(known.get(urn), digest)
+            urn for urn, digest in page.hashes.items() if not holds(known.get(urn), digest)
         ]
         found.unchanged = len(page.hashes) - len(differing)
         if not differing:
@@ -150,10 +138,3 @@ class VersionScan:
         if self.check_declared and semantic(new.version):
             before = with_parts(state, version=current.version)
             found.declared += self.check_declared(before, new, changes=successor.changes)
-
-
-def _holds(known: KnownState | None, digest: str) -> bool:
-    """Tell, mostly without reading the version, whether it is of a state of that hash."""
-    if known is None or known.contract_hash != digest:
-        return False
-    return "REMOVED" not in known.document or not is_removal(known.version)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Protocol
@@ -13,7 +13,13 @@ from lumos.core.errors import VersionNotFoundError
 from lumos.core.models import Change, DatasetVersion, LumosDataset, Urn, VersionMapping
 from lumos.feature.versioning.blame import FieldBlame, blame
 from lumos.feature.versioning.models import VersionUpdateResult
-from lumos.feature.versioning.planning import PlannedVersion, VersionPlanner, semantic
+from lumos.feature.versioning.planning import (
+    KnownState,
+    PlannedVersion,
+    VersionPlanner,
+    holds,
+    semantic,
+)
 
 _NEWEST = frozenset({"latest", "current"})
 _NAMED = {"previous": -2, "first": 0}
@@ -36,6 +42,9 @@ class HistoryPort(Protocol):
 
     def current(self, urn: str) -> DatasetVersion | None:
         """Return the newest version of a dataset, if it has any."""
+
+    def currents(self, urns: Sequence[str]) -> Mapping[str, KnownState]:
+        """Return the newest versions of datasets that have any."""
 
     def dataset_at(self, urn: str, version: str) -> LumosDataset:
         """Return the dataset as it was in a version."""
@@ -94,7 +103,10 @@ class VersionManager:
         with `old` where that is known and differs, so that the change to `new` is kept, and else
         with `new`.
         """
-        current = self._history.current(new.urn)
+        kept = self._history.currents([new.urn]).get(new.urn)
+        if holds(kept, new.contract_hash):
+            return None
+        current = kept.version if kept else None
         if current is None:
             begins = new if old is None or not self._policy.judge(old, new, at=at) else old
             begun = self._planner.first(begins, at=at, author=author, first=first)
