@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.settings import SourceEntry
     from lumos.spark.file_index import IndexTables
-    from lumos.spark.handles import SparkSession
     from lumos.spark.findings import FileRemark
+    from lumos.spark.handles import SparkSession
 
 Tell = Callable[[str], None]
 FILE_INDEX = "file_index"

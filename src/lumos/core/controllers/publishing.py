@@ -60,7 +60,9 @@ class Publisher:
             before = self._platform.find_dataset(dataset.urn)
             # A dataset that comes with a version, from elsewhere or from a backup, goes on from it.
             version = before.version if before else dataset.version
-            self._platform.emit_dataset(with_parts(dataset, version=version))
+            if version != dataset.version:
+                dataset = with_parts(dataset, version=version)
+            self._platform.emit_dataset(dataset)
             after = self._platform.get_dataset(dataset.urn)
             self._record(after)
         if before is None:
@@ -86,6 +88,6 @@ class Publisher:
         version = self._versions.record(
             None, dataset, at=self._clock(), author=self._author, first=dataset.version
         )
-        if version is not None:
+        if version is not None and not self._platform.derives_versions:
             self._platform.emit_dataset(with_parts(dataset, version=version.version))
         return version

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import lumos
 from lumos.core.controllers.results import (
     ExportResult,
     SnapshotListing,
@@ -16,6 +17,7 @@ from lumos.core.controllers.results import (
 from lumos.core.controllers.snapshot_opening import PlatformOf, SnapshotOpener, located
 from lumos.core.controllers.snapshot_results import PruneResult
 from lumos.core.errors import LumosError, UsageError
+from lumos.core.models import SNAPSHOT_SCHEMA_VERSION
 from lumos.core.settings.retention import RetentionSettings
 from lumos.core.store.retention import prunable
 from lumos.feature.snapshot.contents import catalog_content, source_content
@@ -35,6 +37,7 @@ from lumos.feature.snapshot.verification import sign_snapshot, verify
 
 if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Clock
+    from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.store.manifest import SnapshotInfo, VerifyReport
     from lumos.core.store.snapshot_store import SnapshotStore
     from lumos.feature.snapshot.bucket_work import BucketEngine
@@ -48,6 +51,12 @@ _EVERYTHING = ExportedPart()
 
 def _tell_nobody(_text: str) -> None:
     pass
+
+
+def _fingerprint(catalog: MetadataPlatformInterface) -> str | None:
+    """What differs whenever a snapshot of the catalog, written by this version, would."""
+    content = catalog.content_fingerprint()
+    return content and f"{lumos.__version__}/{SNAPSHOT_SCHEMA_VERSION}/{catalog.name}/{content}"
 
 
 class SnapshotController:
@@ -79,9 +88,17 @@ class SnapshotController:
         With `reuse_identical` the newest snapshot is returned where nothing changed since.
         """
         now = self._clock()
-        content = catalog_content(self._platform_of(platform), at=now)
-        self._store.collect_orphans()
-        return self._store.write_content(content, at=now, reuse_identical=reuse_identical)
+        catalog = self._platform_of(platform)
+        with catalog.reading_at_once():
+            known = _fingerprint(catalog) if reuse_identical else None
+            if known and (newest := self._store.newest_made_of(known)) is not None:
+                return newest
+            content = catalog_content(catalog, at=now)
+            self._store.collect_orphans()
+            made = self._store.write_content(content, at=now, reuse_identical=reuse_identical)
+        if known:
+            self._store.remember(made.id, known)
+        return made
 
     def newest(self) -> str | None:
         """Return the id of the newest stored snapshot, if there is one."""

@@ -312,6 +312,15 @@ class MetadataPlatformInterface(ABC):
         )
         return snapshot.model_copy(update={"statistics": snapshot.counted()})
 
+    @property
+    def derives_versions(self) -> bool:
+        """Whether a dataset's version follows from its history without being emitted."""
+        return False
+
+    def content_fingerprint(self) -> str | None:
+        """Return what differs whenever an export would; None where only an export could tell."""
+        return None
+
     def reading_at_once(self) -> AbstractContextManager[None]:
         """Let all reads of the block see the catalog as of one moment, where the catalog can."""
         return nullcontext()

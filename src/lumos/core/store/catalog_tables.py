@@ -263,7 +263,10 @@ class CatalogTables:
             "SELECT 1 AS found FROM versions WHERE urn = :urn LIMIT 1", {"urn": dataset.urn}
         )
         lineage = self._lineage((dataset.urn,))[dataset.urn]
-        return with_parts(dataset, lineage=lineage, version=None if known else dataset.version)
+        version = None if known else dataset.version
+        if (lineage, version) == (dataset.lineage, dataset.version):
+            return dataset
+        return with_parts(dataset, lineage=lineage, version=version)
 
     def _holds(self, row: Mapping[str, SqlValue]) -> bool:
         stored = self._database.query(

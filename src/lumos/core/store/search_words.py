@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 LONGEST_WORD = 64
 _ASCII_RUN = re.compile(r"[A-Za-z0-9_]+")
@@ -14,18 +15,21 @@ _WORD_CATEGORIES = frozenset("LNM")
 _FIRST_ACCENT, _LAST_ACCENT = "\u0300", "\u036f"
 
 
-def words_of(text: str) -> Iterator[str]:
-    """Yield the words of a text in lower case, without accents.
+@lru_cache(maxsize=4096)
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words of a text in lower case, without accents.
 
     `customer_id` and `customerId` give `customer`, `id` and `customerid`, so that each of the
     ways in which people type such a name finds it.
     """
+    words: list[str] = []
     for run in _runs(text):
         pieces = [part for piece in _PIECE.findall(run) for part in _HUMP.split(piece)]
         folded = [piece.casefold() for piece in pieces]
-        yield from (word[:LONGEST_WORD] for word in folded)
+        words += [word[:LONGEST_WORD] for word in folded]
         if len(folded) > 1:
-            yield "".join(folded)[:LONGEST_WORD]
+            words.append("".join(folded)[:LONGEST_WORD])
+    return tuple(words)
 
 
 def query_words(text: str) -> tuple[str, ...]:

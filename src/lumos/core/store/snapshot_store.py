@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from lumos.core.models import Snapshot
 
 LATEST = "latest"
+_MADE_OF = "made-of.json"
 _SECOND = len("YYYYMMDDTHHMMSSZ")
 _NAMED_IN_ERROR = 3
 
@@ -212,6 +216,29 @@ class SnapshotStore:
             if removed:
                 self._files.sync_folder(self.root)
         return tuple(removed)
+
+    def newest_made_of(self, fingerprint: str) -> SnapshotInfo | None:
+        """Return the newest snapshot where it is whole and was made of what has this fingerprint.
+
+        Args:
+            fingerprint: of a catalog's content, as `remember` was given it.
+        """
+        try:
+            note = json.loads((self.root / _MADE_OF).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if not isinstance(note, dict) or note.get("fingerprint") != fingerprint:
+            return None
+        newest = self._whole_newest()
+        return SnapshotInfo.of(newest) if newest and newest.id == note.get("snapshot") else None
+
+    def remember(self, identity: str, fingerprint: str) -> None:
+        """Note what a snapshot was made of; a note that is lost costs one comparison."""
+        text = json.dumps({"snapshot": identity, "fingerprint": fingerprint})
+        with suppress(OSError):
+            new = self.root / f"{_MADE_OF}.new"
+            new.write_text(text, encoding="utf-8")
+            os.replace(new, self.root / _MADE_OF)
 
     def _whole_newest(self) -> Manifest | None:
         """Return the newest snapshot's manifest, or None where any of its files is not in place."""

@@ -41,6 +41,7 @@ from lumos.core.platform.interface import (
     kind_of,
 )
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
+from lumos.core.store.catalog_fingerprint import catalog_fingerprint
 from lumos.core.store.catalog_tables import CatalogTables, EdgePosition
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.documents import as_model, as_object
@@ -226,6 +227,15 @@ class EmbeddedHandler(MetadataPlatformInterface):
     def export_all(self, *, at: datetime) -> Snapshot:
         with self.reading_at_once():
             return super().export_all(at=at)
+
+    @property
+    @override
+    def derives_versions(self) -> bool:
+        return True
+
+    @override
+    def content_fingerprint(self) -> str | None:
+        return catalog_fingerprint(self._database)
 
     @override
     def reading_at_once(self) -> AbstractContextManager[None]:
