@@ -66,7 +66,7 @@ def snapshots(catalog: EmbeddedHandler, tmp_path: Path) -> SnapshotController:
         platform_of=lambda _: catalog,
         platform_names=("embedded",),
         engines=Engines(open_session=not_needed, runs_here=lambda: False),  # type: ignore[arg-type]
-        clock=map(lambda second: AT + timedelta(seconds=second), count()).__next__,
+        clock=(AT + timedelta(seconds=second) for second in count()).__next__,
     )
 
 
