@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
+from lumos.core.controllers.import_checkpoint import Done, ImportCheckpoint
 from lumos.core.controllers.results import ImportResult
 from lumos.core.errors import InvalidModelError, PlatformError
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
@@ -33,6 +34,7 @@ from lumos.feature.snapshot.source import section_lines
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.controllers.import_checkpoint import Checkpoints
     from lumos.core.controllers.publishing import Clock, Publisher, Transactional
     from lumos.core.models import LineageEdge
     from lumos.feature.snapshot.bucket_work import BucketEngine
@@ -60,6 +62,8 @@ class _Tally:
     updated: list[Urn] = field(default_factory=list)
     unchanged: int = 0
     skipped: int = 0
+    resumed: int = 0
+    failed: int = 0
     edges: int = 0
     removed_edges: int = 0
 
@@ -85,8 +89,9 @@ class _Tally:
 class ImportController:
     """What `lumos import` does.
 
-    Each batch is one transaction, and everything written is an upsert: an interrupted import is
-    finished by running it again. No more than a bucket of a stored snapshot is held at a time.
+    Each batch is one transaction together with how far the import came, and everything written is
+    an upsert: an interrupted import is finished by running it again. No more than a bucket of a
+    snapshot is held at a time.
     """
 
     def __init__(
@@ -99,6 +104,7 @@ class ImportController:
         keep_report: Callable[[RunReport], None],
         engines: Engines,
         clock: Clock,
+        checkpoints: Callable[[], Checkpoints] | None = None,
     ) -> None:
         """Take the ways to the parts, so that a wrong input or a dry run touches no state.
 
@@ -110,7 +116,10 @@ class ImportController:
             keep_report: stores what the run did.
             engines: who compares the snapshot with the catalog.
             clock: the time.
+            checkpoints: keeps how far an interrupted import came; without it the next run looks
+                at every dataset again.
         """
+        self._checkpoints = checkpoints
         self._open_snapshot = open_snapshot
         self._look = look
         self._target = target
@@ -126,10 +135,15 @@ class ImportController:
         mode: ImportMode = ImportMode.UPDATE,
         dry_run: bool = False,
         batch_size: int = DEFAULT_BATCH,
+        restart: bool = False,
         engine: Engine = Engine.AUTO,
         tell: Callable[[str], None] = lambda _: None,
     ) -> ImportResult:
-        """Bring the catalog up to what a snapshot says; datasets that it does not name stay."""
+        """Bring the catalog up to what a snapshot says; datasets that it does not name stay.
+
+        An import that was interrupted goes on where it stopped, unless `restart` is asked for or
+        something else was written since.
+        """
         tally = _Tally(RunRecorder("import", started_at=self._clock()))
         source = self._open_snapshot(reference)
         source.require_whole()
@@ -140,8 +154,10 @@ class ImportController:
                 report = tally.recorder.finish(at=self._clock())
             else:
                 with self._write_lock("import"):
-                    run = ImportRun(self._target(), mode, tally=tally)
-                    run.apply(source, batch_size, engine=worker)
+                    target = self._target()
+                    checkpoint = self._checkpoint(source, mode, platform=target.platform.name)
+                    run = ImportRun(target, mode, tally=tally, checkpoint=checkpoint)
+                    run.apply(source, batch_size, engine=worker, restart=restart)
                     report = tally.recorder.finish(at=self._clock())
                     self._keep_report(report)
         return ImportResult(
@@ -150,9 +166,19 @@ class ImportController:
             updated=tuple(sorted(tally.updated)),
             unchanged=tally.unchanged,
             skipped=tally.skipped,
+            resumed=tally.resumed,
             lineage_edges=tally.edges,
             lineage_edges_removed=tally.removed_edges,
             report=report,
+        )
+
+    def _checkpoint(
+        self, source: SnapshotSource, mode: ImportMode, *, platform: str
+    ) -> ImportCheckpoint | None:
+        if self._checkpoints is None:
+            return None
+        return ImportCheckpoint.of(
+            self._checkpoints(), source, mode=mode, platform=platform, clock=self._clock
         )
 
     def _rehearse(
@@ -171,33 +197,69 @@ class ImportController:
 class ImportRun:
     """One import that is under way."""
 
-    def __init__(self, target: ImportTarget, mode: ImportMode, *, tally: _Tally) -> None:
+    def __init__(
+        self,
+        target: ImportTarget,
+        mode: ImportMode,
+        *,
+        tally: _Tally,
+        checkpoint: ImportCheckpoint | None = None,
+    ) -> None:
         self._platform, self._publisher, self._database = target
         self._mode = mode
         self._tally = tally
+        self._checkpoint = checkpoint
+        self._done = Done()
 
-    def apply(self, source: SnapshotSource, batch_size: int, *, engine: BucketEngine) -> None:
+    def apply(
+        self,
+        source: SnapshotSource,
+        batch_size: int,
+        *,
+        engine: BucketEngine,
+        restart: bool = False,
+    ) -> None:
         """Write everything that the catalog can keep; what it cannot is named in the report."""
+        before = self._checkpoint.load() if self._checkpoint and not restart else Done()
+        self._done, self._tally.resumed = before, before.datasets
         self._apply_entities(source)
         if not self._can(Capability.LINEAGE):
             self._left_out("lineage edges", source.section_count("lineage_edges"))
-        for bucket in _buckets(source, self._platform, mode=self._mode, engine=engine):
-            self._apply_bucket(bucket, batch_size)
+        buckets = _buckets(source, self._platform, mode=self._mode, engine=engine)
+        for place, bucket in enumerate(buckets):
+            done = before.of_bucket(place)
+            if done is not None:
+                self._apply_bucket(bucket, batch_size, place=place, done=done)
         self._apply_rest(source)
+        if self._checkpoint:
+            self._checkpoint.clear()
 
-    def _apply_bucket(self, bucket: ImportBucket, batch_size: int) -> None:
-        for lines in _batches(bucket.lines, batch_size):
+    def _apply_bucket(
+        self, bucket: ImportBucket, batch_size: int, *, place: int, done: int
+    ) -> None:
+        for line in bucket.lines[:done]:
+            bucket.changes.pop(urn_of(line).decode(), None)
+        for lines in _batches(bucket.lines[done:], batch_size):
             with self._database.transaction():
                 for line in lines:
                     urn = urn_of(line).decode()
                     changes = bucket.changes.pop(urn, [])
                     put = partial(self._put, urn, plan=partial(bucket.plan, line), changes=changes)
                     self._attempt(urn, put)
+                done += len(lines)
+                self._came_to(self._done.after_lines(place, done, new=len(lines)))
         for urns in _batches(sorted(bucket.changes), batch_size):
             with self._database.transaction():
                 for urn in urns:
                     if changes := _written(bucket.changes[urn]):
                         self._attempt(f"lineage of {urn}", partial(self._lead, urn, changes))
+        self._came_to(self._done.after_bucket(place))
+
+    def _came_to(self, done: Done) -> None:
+        """Keep how far it came, as long as nothing failed that the next run has to try again."""
+        self._done = done
+        if self._checkpoint and not self._tally.failed:
+            self._checkpoint.save(done)
 
     def _put(self, urn: str, *, plan: Callable[[], Plan], changes: Sequence[EdgeChange]) -> None:
         planned = plan()
@@ -269,6 +331,7 @@ class ImportRun:
         except (PlatformError, InvalidModelError) as error:
             if error.retryable:
                 raise
+            self._tally.failed += 1
             self._tally.recorder.failed(item, error)
 
     def _left_out(self, what: str, count: int) -> None:

@@ -145,6 +145,9 @@ class ImportResult(_Result):
     updated: tuple[Urn, ...]
     unchanged: int
     skipped: int
+    resumed: int = Field(
+        default=0, description="Datasets that the same import had done before it was interrupted."
+    )
     lineage_edges: int = Field(description="Edges written, or to be written.")
     lineage_edges_removed: int = Field(
         default=0, description="Edges that a complete snapshot lacks, when overwriting."

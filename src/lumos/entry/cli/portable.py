@@ -195,6 +195,9 @@ def import_(
     batch_size: Annotated[
         int, typer.Option(min=1, max=_LARGEST_BATCH, help="Datasets in one transaction.")
     ] = 500,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Begin anew, also where an import was interrupted.")
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="End with 1 if an item failed.")] = False,
     engine: EngineOption = Engine.AUTO,
     as_json: AsJson = False,
@@ -226,6 +229,7 @@ def import_(
             mode=mode,
             dry_run=dry_run,
             batch_size=batch_size,
+            restart=restart,
             engine=engine,
             tell=tell,
         )
@@ -242,6 +246,7 @@ def import_(
                 if result.lineage_edges_removed
                 else ""
             )
+            + (f"; {counted(result.resumed, 'dataset')} done before" if result.resumed else "")
         )
         if result.report.failed:
             print_report(result.report)

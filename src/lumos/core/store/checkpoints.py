@@ -1,0 +1,58 @@
+"""How far an interrupted operation came, kept in the database that it writes to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from lumos.core.store.documents import as_moment, as_object, as_text, checked_key
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.store.database import StateDatabase
+
+_KIND = "checkpoint"  # among the entities, but of no kind that a catalog lists
+_PUT = """
+INSERT INTO entities (kind, name, document, updated_at)
+VALUES (:kind, :name, :document, :updated_at)
+ON CONFLICT (kind, name) DO UPDATE SET
+    document = excluded.document, updated_at = excluded.updated_at
+"""
+
+
+class CheckpointRepository:
+    """Checkpoints, of which one counts only while nothing else was written."""
+
+    def __init__(self, database: StateDatabase) -> None:
+        self._database = database
+
+    def load(self, name: str) -> dict[str, JsonValue] | None:
+        """Return what was kept last under a name, unless another run has ended since."""
+        rows = self._database.query(
+            "SELECT document, updated_at, (SELECT MAX(finished_at) FROM runs) AS last_run "
+            "FROM entities WHERE kind = :kind AND name = :name",
+            {"kind": _KIND, "name": name},
+        )
+        if not rows:
+            return None
+        last_run = rows[0].optional_text("last_run")
+        if last_run is not None and last_run >= rows[0].text("updated_at"):
+            return None
+        return as_object(rows[0].text("document"))
+
+    def save(self, name: str, document: dict[str, JsonValue], *, at: datetime) -> None:
+        """Keep how far an operation came, as part of the caller's transaction."""
+        self._database.execute(
+            _PUT,
+            {
+                "kind": _KIND,
+                "name": checked_key(name),
+                "document": as_text(document),
+                "updated_at": as_moment(at),
+            },
+        )
+
+    def forget_all(self) -> None:
+        """Remove every checkpoint: whatever was interrupted begins anew."""
+        self._database.execute("DELETE FROM entities WHERE kind = :kind", {"kind": _KIND})
