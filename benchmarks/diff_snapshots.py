@@ -161,8 +161,9 @@ def read(*folders: Path) -> int:
     for stored in map(StoredSnapshot.open, folders):
         for part in stored.manifest.parts:
             content = (stored.folder / part.name).read_bytes()
-            plain = zstandard.ZstdDecompressor().decompress(content, part.plain_bytes)
-            unpacked += len(plain)
+            unpacker = zstandard.ZstdDecompressor()
+            with unpacker.stream_reader(content, read_across_frames=True) as stream:
+                unpacked += len(stream.read(part.plain_bytes))
     return unpacked
 
 

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import orjson
 from pydantic import JsonValue
 
+from lumos.core.errors import InvalidModelError
 from lumos.core.models.dataset import LumosDataset
+from lumos.core.models.types import Field, Schema
 
 Json = dict[str, JsonValue]
 
@@ -38,19 +40,27 @@ def built_beside(document: Json, known: Known) -> LumosDataset:
             if _alike(value, before):
                 shared[name] = getattr(known.dataset, name)
             elif name == "schema" and isinstance(before, dict):
-                shared[name] = {**value, "fields": _shared_fields(value, before, known.dataset)}
+                shared[name] = _shared_schema(value, before, known.dataset) or value
     return LumosDataset.from_json(shared)
 
 
-def _shared_fields(schema: Json, before: Json, dataset: LumosDataset) -> object:
-    fields, fields_before = schema.get("fields", ()), before.get("fields")
+def _shared_schema(schema: Json, before: Json, dataset: LumosDataset) -> Schema | None:
+    """Build a schema with the columns that are spelt as before; None where that is not possible."""
+    fields, fields_before = schema.get("fields"), before.get("fields")
     if not isinstance(fields, list) or not isinstance(fields_before, list):
-        return fields
+        return None
     built = {
         _spelt(document): field
         for document, field in zip(fields_before, dataset.schema.fields, strict=True)
     }
-    return [built.get(_spelt(field), field) for field in fields]
+    try:
+        columns = tuple(built.get(_spelt(each)) or Field.from_json(each) for each in fields)
+        rest = Schema.from_json({**schema, "fields": ()})
+    except InvalidModelError:
+        return None  # built as a whole, the dataset is refused with the place of what is wrong
+    # Each column is checked already; what columns must be to each other is checked by the dataset.
+    given = {**dict(rest), "fields": columns}
+    return Schema.model_construct(_fields_set={*schema}, **given)
 
 
 def _alike(value: JsonValue, other: JsonValue) -> bool:

@@ -14,18 +14,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import orjson
-import zstandard
 from pydantic import JsonValue
 
 from lumos.core.errors import InvalidModelError
 from lumos.core.models import LumosDataset
 from lumos.core.models.base import canonical_json
+from lumos.core.store.part_frames import (
+    differing_frames,
+    frames_of,
+    packed_lines,
+    unpacked_frames,
+)
 
 PART_BYTES = 4 * 1024 * 1024
 """The plain size that a part aims at; larger parts made a diff slower than linear."""
 
 MAX_BUCKETS = 65_536
-_LEVEL = 3
 _SHORTEST_STRIDE, _LONGEST_STRIDE = 1 << 12, 1 << 16  # longer ones cost fresh memory each time
 _HASH_LENGTH = 64
 _URN_START = len(b'{"urn":"')
@@ -170,12 +174,11 @@ def split_bucket(lines: Iterable[bytes], section: str, *, buckets: int) -> dict[
 def encode_part(lines: Iterable[bytes]) -> EncodedPart:
     """Compress sorted lines into a part; the same lines always give the same bytes."""
     listed = list(lines)
-    plain = plain_of(listed)
-    content = zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True).compress(plain)
+    content = packed_lines(listed)
     return EncodedPart(
         content=content,
         count=len(listed),
-        plain_bytes=len(plain),
+        plain_bytes=sum(map(len, listed)) + len(listed),
         sha256=hashlib.sha256(content).hexdigest(),
     )
 
@@ -186,15 +189,25 @@ def unpacked_part(content: bytes, plain_bytes: int) -> bytes:
     Raises:
         ValueError: the content does not unpack to `plain_bytes` bytes of whole lines.
     """
-    try:
-        plain = zstandard.ZstdDecompressor().decompress(content, max_output_size=plain_bytes)
-    except zstandard.ZstdError as error:
-        raise ValueError(str(error)) from None
-    if len(plain) != plain_bytes:
-        raise ValueError("the part unpacks to another size")
+    return _whole_lines(unpacked_frames(frames_of(content, plain_bytes)))
+
+
+def _whole_lines(plain: bytes) -> bytes:
     if plain and not plain.endswith(b"\n"):
         raise ValueError("the last line of the part has no end")
     return plain
+
+
+def differing_plain(old: tuple[bytes, int], new: tuple[bytes, int]) -> tuple[bytes, bytes]:
+    """Return the plain text of two parts without frames that are the same on both sides.
+
+    Each part is its packed content, whose checksum was verified, and the size of its plain text.
+
+    Raises:
+        ValueError: a content does not unpack to whole lines of that size.
+    """
+    left, right = differing_frames(frames_of(*old), frames_of(*new))
+    return _whole_lines(unpacked_frames(left)), _whole_lines(unpacked_frames(right))
 
 
 def decode_part(content: bytes, plain_bytes: int) -> list[bytes]:

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from lumos.core.errors import InvalidModelError, StateError
 from lumos.core.store.manifest import PartEntry, corrupt, lines_out_of_place
-from lumos.core.store.part_format import key_of_line, lines_of, unpacked_part
+from lumos.core.store.part_format import differing_plain, key_of_line, lines_of, unpacked_part
 from lumos.core.store.snapshot_files import reading
 
 
@@ -57,6 +57,20 @@ class StoredPart:
             return unpacked_part(self.content(), self.entry.plain_bytes)
         except ValueError:
             raise corrupt(self.snapshot, str(self), reason="it cannot be unpacked") from None
+
+    def differing_plain(self, other: StoredPart) -> tuple[bytes, bytes]:
+        """Return the texts of this and another part without stretches that both have packed alike.
+
+        Raises:
+            CorruptSnapshotError: a part is damaged or missing.
+            UnseenFolderError: the whole folder is missing.
+            StateError: it cannot be read.
+        """
+        sides = [(part.content(), part.entry.plain_bytes) for part in (self, other)]
+        try:
+            return differing_plain(*sides)
+        except ValueError:  # whichever of them is damaged says so
+            return self.plain(), other.plain()
 
     def content(self) -> bytes:
         """Return the packed bytes, once the checksum has matched.

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import takewhile
+from operator import attrgetter
 from pathlib import Path
 
 import orjson
@@ -16,7 +17,7 @@ from lumos.core.models import Change, ChangeLevel, Urn
 from lumos.core.models.base import CanonicalModel, Count
 from lumos.core.store.line_sorter import LineSorter
 from lumos.core.store.part_format import SECTIONS
-from lumos.core.store.snapshot_files import DurableFiles, storing
+from lumos.core.store.snapshot_files import DurableFiles, storing_error
 from lumos.feature.snapshot.bucket_work import LOCAL, BucketEngine
 from lumos.feature.snapshot.pair_diff import (
     DatasetDifference,
@@ -200,8 +201,10 @@ def streamed_diff(
         gathered = _Gathered(found)
         with in_parts(old, engine) as older, in_parts(new, engine) as newer:
             for each in engine.run(work, diff_tasks(older, newer)):
-                with storing(folder):
+                try:
                     gathered.add(each)
+                except OSError as error:
+                    raise storing_error(error, folder) from error
         yield StreamedDiff(old.name, new.name, totals=gathered.totals(old, new), found=found)
 
 
@@ -257,7 +260,7 @@ class _Gathered:
         for change in found.changes:
             self._count(change)
         if found.changes:
-            ordered = sorted(found.changes, key=lambda each: (each.path, each.rule))
+            ordered = sorted(found.changes, key=attrgetter("path", "rule"))
             line = orjson.dumps([change_as_json(change) for change in ordered])
             self._found.add(_CHANGES, key, line=line)
         if found.fate is not None:

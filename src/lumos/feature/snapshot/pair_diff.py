@@ -17,6 +17,7 @@ from lumos.core.store.part_format import (
     differing_lines,
     item_of,
     key_of_line,
+    lines_of,
     urn_of,
 )
 from lumos.feature.snapshot.bucket_work import BucketWork, Codec
@@ -69,8 +70,8 @@ def diff_pair(
         CorruptSnapshotError: a part is damaged.
     """
     if pair.section != "datasets":
-        for old_lines, new_lines in pair.lines():
-            yield _diff_items(pair.section, old_lines, new_lines=new_lines)
+        for text, other in pair.differing():
+            yield _diff_items(pair.section, lines_of(text), new_lines=lines_of(other))
         return
     held = pair.held()
     sides = _held_sides(*held) if held else _stored_sides(pair, missing=new_is_complete)
@@ -85,7 +86,7 @@ def diff_pair(
 
 def _stored_sides(pair: BucketPair, *, missing: bool) -> Iterator[Sides]:
     """Yield the datasets whose lines differ; those that only the old side has if `missing`."""
-    for old, new in pair.plain():
+    for old, new in pair.differing():
         for old_line, new_line in differing_lines(old, new):
             if old_line is None or (new_line is None and not missing):
                 urn = Urn(urn_of(new_line or old_line or b"").decode())

@@ -61,6 +61,18 @@ class BucketPair:
             whole = _plain(bucket)
             yield (whole, part) if swapped else (part, whole)
 
+    def differing(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the texts of both sides; stretches of lines that both have may be left out.
+
+        Raises:
+            CorruptSnapshotError: a part is damaged.
+        """
+        match self.old, self.new:
+            case [[StoredPart() as old], [StoredPart() as new]]:
+                yield old.differing_plain(new)
+            case _:
+                yield from self.plain()
+
     def held(self) -> tuple[Sequence[LumosDataset], Sequence[LumosDataset]] | None:
         """Return the datasets of both sides, sorted by URN, where both are in memory already."""
         sides = [[_held_datasets(bucket) for bucket in side] for side in (self.old, self.new)]
