@@ -122,7 +122,7 @@ def _totals(totals: DiffTotals, *, shown: int) -> Iterator[str]:
     )
     yield f"{counted(totals.changes, 'change')}: {levels}"
     if totals.ignored:
-        yield f"{counted(totals.ignored, 'change')} of them ignored by the change policy"
+        yield f"{totals.ignored:,} of them ignored by the change policy"
     if shown < totals.changes:
         yield f"{shown:,} of them shown"
     if unobserved := totals.datasets.unobserved:

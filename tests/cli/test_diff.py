@@ -1,0 +1,80 @@
+"""`lumos diff`: what is shown, what is counted, and what fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from command_line import FEBRUARY, JANUARY, Lumos
+
+SIDES = ("diff", "--source", JANUARY, "--target", FEBRUARY)
+IGNORED = """
+change_policy:
+  exceptions:
+    - pattern: "*"
+      rules: ["*"]
+      level: ignore
+      reason: nobody reads these yet
+"""
+
+
+def test_filters_choose_what_is_shown_and_not_what_is_counted(lumos: Lumos) -> None:
+    everything = lumos(*SIDES).stdout.splitlines()
+    breaking = lumos(*SIDES, "--level", "breaking").stdout.splitlines()
+    docs = lumos(*SIDES, "--rule", "doc.*", "--rule", "dataset.added").stdout.splitlines()
+
+    assert "6 changes: 2 breaking, 3 non-breaking, 1 informational" in everything
+    for shown, count in ((breaking, 2), (docs, 3)):
+        assert shown[-1] == f"{count} of them shown"
+        assert shown[-2] == everything[-1]
+        assert sum(line.startswith("  [") for line in shown) == count
+    assert all("[BREAKING]" in line for line in breaking if line.startswith("  ["))
+
+
+def test_a_filter_never_opens_the_gate(lumos: Lumos) -> None:
+    hidden = lumos(*SIDES, "--rule", "no.such.rule", "--fail-on", "breaking", "--json")
+
+    assert hidden.exit_code == 1
+    assert hidden.json()["changes"] == []
+    assert hidden.json()["summary"]["levels"]["BREAKING"] == 2
+
+
+def test_details_say_where_what_and_under_which_fingerprint(lumos: Lumos) -> None:
+    answer = lumos(*SIDES, "--json").json()
+    text = lumos(*SIDES, "--details").stdout
+
+    for change in answer["changes"]:
+        assert f"fingerprint: {change['fingerprint']}" in text
+    assert "path: total" in text
+    assert "value: DECIMAL(12,2) → DECIMAL(14,2)" in text
+    assert "not breaking under: writers, iceberg" in text
+
+
+def test_a_profile_judges_for_others(lumos: Lumos) -> None:
+    def breaking(*options: str) -> set[str]:
+        changes = lumos(*SIDES, "--json", *options).json()["changes"]
+        return {change["rule"] for change in changes if change["level"] == "BREAKING"}
+
+    assert breaking() == {"field.removed", "decimal.precision.up"}
+    assert breaking("--profile", "writers") == set()
+    assert breaking("--profile", "BACKWARD") == set()
+    assert breaking("--profile", "iceberg") == {"field.removed"}
+    refused = lumos(*SIDES, "--profile", "reader")
+    assert refused.exit_code == 2
+    assert "did you mean readers?" in refused.error_line
+
+
+@pytest.mark.parametrize("gate", ["breaking", "caution", "any"])
+def test_what_the_policy_ignores_fails_no_gate(lumos: Lumos, project: Path, gate: str) -> None:
+    datasets_alone = project / "february.json"
+    sides = ("diff", "--source", JANUARY, "--target", str(datasets_alone))
+    text = Path(JANUARY).read_text("utf-8").replace('"precision": 12', '"precision": 14')
+    datasets_alone.write_text(text, "utf-8")
+    assert lumos(*sides, "--fail-on", gate).exit_code == 1
+    (project / "lumos.yaml").write_text(IGNORED)
+
+    ignored = lumos(*sides, "--fail-on", gate)
+
+    assert ignored.exit_code == 0, ignored.stdout
+    assert "2 of them ignored by the change policy" in ignored.stdout
