@@ -194,6 +194,10 @@ class SnapshotController:
         named = {"name": reference} if place != reference else {}
         return ValidationResult.model_validate({**report.as_json(), **named})
 
+    def is_catalog(self, reference: str) -> bool:
+        """Tell whether a name means a catalog."""
+        return self._opener.is_catalog(reference)
+
     def opened(self, reference: str) -> SnapshotSource:
         """Open a snapshot by any name that a user may give it."""
         return self._opener.opened(reference)

@@ -54,11 +54,15 @@ class SnapshotOpener:
             InvalidModelError: the file is no snapshot.
             CorruptSnapshotError: a checksum does not match.
         """
-        if reference in self._platform_names and not Path(reference).exists():
+        if self.is_catalog(reference):
             return self.exported(reference)
         if (in_git := GitReference.parse(reference)) is not None:
             return _opened_in_git(in_git)
         return open_source(reference, store=self._store)
+
+    def is_catalog(self, reference: str) -> bool:
+        """Tell whether a name means a catalog; a file of that name comes first."""
+        return reference in self._platform_names and not Path(reference).exists()
 
     def exported(self, platform: str | None, selection: Selection = EVERYTHING) -> DocumentSource:
         """Read what a catalog holds into parts that last as long as what is returned."""

@@ -71,6 +71,8 @@ def diff(
 ) -> None:
     """Compare two snapshots or catalogs and classify every change.
 
+    Of two catalogs it also says how much of the first is in the second.
+
     --rule and --level choose what is shown; the totals and --fail-on are of every change.
 
     Example: lumos diff --source january.json --target february.json --fail-on breaking
@@ -80,6 +82,7 @@ def diff(
     Example on Spark: lumos diff --source snapshots/january --target latest --engine spark
     """
     from lumos.entry.cli.diff_text import print_diff, print_diff_json
+    from lumos.entry.cli.migration_text import print_migration
 
     application: Application = context.obj
     least = _LEVELS.index(level)
@@ -100,6 +103,10 @@ def diff(
         if as_json:
             print_diff_json(found, keep)
         else:
+            if application.snapshots.is_catalog(source) and application.snapshots.is_catalog(
+                target
+            ):
+                print_migration(found.totals)
             print_diff(found, keep, details=details)
         if _fails(found.totals, fail_on):
             raise typer.Exit(EXIT_GATE_FAILED)

@@ -1,0 +1,142 @@
+"""The migration of the product documents: its commands as they stand there, and what they print."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Self
+
+import pytest
+from pydantic import JsonValue
+from typing_extensions import override
+
+from command_line import Lumos
+from lumos.core.models import LineageEdge, LumosDataset, Tag
+from lumos.core.platform.factory import PlatformFactory
+from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
+from lumos.core.platform.interface import MetadataPlatformInterface
+from lumos.core.registry import Registry
+from lumos.core.store.database import StateDatabase
+
+FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
+DATASETS, EDGES, LOST_TAGS = (5_247, 12_834, 3) if FULL_SIZE else (47, 134, 3)
+
+EXPORT = "lumos export --platform datahub --output backup.json"
+VALIDATE = "lumos validate --input backup.json"
+VALIDATED = """\
+[ok] 5,247 datasets
+[ok] 12,834 lineage edges
+[ok] All references resolved
+"""
+IMPORT = "lumos import --input backup.json --platform openmetadata"
+DIFF = "lumos diff --source datahub --target openmetadata"
+COMPARED = """\
+[ok] 5,247/5,247 datasets migrated
+[ok] 12,834/12,834 lineage edges migrated
+[warn] 3 tags require manual mapping
+"""
+
+
+class Catalog(EmbeddedHandler):
+    """A catalog of another name, with a database of its own."""
+
+    @classmethod
+    @override
+    def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
+        return cls(StateDatabase.open(Path(f"{cls.name}.db")))
+
+
+class DataHub(Catalog):
+    name = "datahub"
+
+
+class OpenMetadata(Catalog):
+    name = "openmetadata"
+
+
+@pytest.fixture(autouse=True)
+def catalogs(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    builtins = {"embedded": f"{EmbeddedHandler.__module__}:EmbeddedHandler"}
+    registry: Registry[MetadataPlatformInterface] = Registry(
+        "lumos.platforms", builtins=builtins, noun="platform"
+    )
+    registry.register("datahub", DataHub)
+    registry.register("openmetadata", OpenMetadata)
+    monkeypatch.setattr(PlatformFactory, "_registry", registry)
+    monkeypatch.setattr(PlatformFactory, "_instances", {})
+    yield
+    PlatformFactory.close_all()
+
+
+def urn(number: int) -> str:
+    return f"lumos://snowflake/FINANCE/table_{number:05d}"
+
+
+def fill_datahub() -> None:
+    with StateDatabase.open(Path("datahub.db")) as database, database.transaction():
+        catalog = DataHub(database)
+        for number in range(DATASETS):
+            catalog.emit_dataset(
+                LumosDataset.from_json(
+                    {"urn": urn(number), "name": f"table_{number:05d}", "platform": "snowflake"}
+                )
+            )
+        for number in range(EDGES):
+            upstream, step = number % DATASETS, 1 + number // DATASETS
+            catalog.emit_edge(
+                LineageEdge.from_json(
+                    {
+                        "upstream_urn": urn(upstream),
+                        "downstream_urn": urn((upstream + step) % DATASETS),
+                    }
+                )
+            )
+
+
+def sized(lines: str) -> str:
+    """Return the lines of the documents with the numbers of this run."""
+    return lines.replace("5,247", f"{DATASETS:,}").replace("12,834", f"{EDGES:,}")
+
+
+def given(command: str) -> list[str]:
+    program, *arguments = shlex.split(command)
+    assert program == "lumos"
+    return arguments
+
+
+def test_the_migration_of_the_product_documents_runs_as_it_is_written(lumos: Lumos) -> None:
+    fill_datahub()
+
+    assert lumos(*given(EXPORT)).exit_code == 0
+    validated = lumos(*given(VALIDATE))
+    assert (validated.exit_code, validated.stdout) == (0, sized(VALIDATED))
+    imported = lumos(*given(IMPORT))
+    assert imported.exit_code == 0, imported.stderr
+    with StateDatabase.open(Path("datahub.db")) as database:
+        for number in range(LOST_TAGS):  # since the migration
+            DataHub(database).emit_entity(Tag(name=f"tier-{number}"))
+    compared = lumos(*given(DIFF))
+
+    assert compared.exit_code == 0
+    assert compared.stdout.startswith(sized(COMPARED))
+
+
+def test_what_is_missing_in_the_new_catalog_is_a_warning(lumos: Lumos) -> None:
+    fill_datahub()
+    for command in (EXPORT, IMPORT):
+        lumos(*given(command))
+    with StateDatabase.open(Path("openmetadata.db")) as database:
+        OpenMetadata(database).delete(urn(0))
+
+    compared = lumos(*given(DIFF))
+
+    assert f"[warn] {DATASETS - 1:,}/{DATASETS:,} datasets migrated\n" in compared.stdout
+
+
+def test_a_diff_of_files_says_nothing_of_a_migration(lumos: Lumos) -> None:
+    fill_datahub()
+    lumos(*given(EXPORT))
+
+    assert "migrated" not in lumos("diff", "--source", "backup.json", "--target", "datahub").stdout
