@@ -6,11 +6,13 @@ any text within a line; a line of `...` stands for any lines. `# exit code 1` af
 how it ends. Values that differ from run to run (ids of snapshots, times and authors of versions,
 durations, sizes) need only look alike. `$ cat FILE` shows a file: one of the examples, which must
 hold what is shown, or a new one, which is written. `$ make demo` is run as `lumos demo`, which is
-what it does once everything is installed; plain work on files, such as `mkdir`, is done by a shell.
+what it does once everything is installed; plain work on files, such as `mkdir` or `git add`, is
+done by a shell.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -19,7 +21,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 BLOCK = re.compile(r"^(`{3,})([^`\n]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
-FILE_WORK = ("mkdir ", "printf ", "rm ", "mv ", "cp ")
+FILE_WORK = (
+    "mkdir ",
+    "printf ",
+    "rm ",
+    "mv ",
+    "cp ",
+    "git init ",
+    "git add ",
+    "git commit ",
+    "git switch ",
+)
+_SOMEONE = {
+    "GIT_AUTHOR_NAME": "Ada",
+    "GIT_AUTHOR_EMAIL": "ada@example.org",
+    "GIT_COMMITTER_NAME": "Ada",
+    "GIT_COMMITTER_EMAIL": "ada@example.org",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+}
 NEEDS_SPARK = frozenset({"demo", "discover", "engine", "ingest", "profile", "watch"})
 NOT_RUN = ("make ", "pip ", "git ", "cd ", "#", "export ", ".venv/")
 _EXIT_CODE = re.compile(r"# exit code (\d)")
@@ -105,7 +124,8 @@ def differs(shown: Shown, printed: str) -> bool:
 
 def work_on_files(shown: Shown) -> None:
     """Let a shell make, move or remove files of the current folder."""
-    subprocess.run(["sh", "-c", shown.command], check=True, timeout=60)
+    environment = {**os.environ, **_SOMEONE}
+    subprocess.run(["sh", "-c", shown.command], check=True, timeout=60, env=environment)
 
 
 def show_file(shown: Shown) -> None:
