@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from lumos.core.store.line_sorter import MEMORY_BYTES
 from lumos.core.store.snapshot_files import DurableFiles, storing
 from lumos.core.store.snapshot_store import SnapshotStore
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _PREFIX = "lumos-scratch-"
 _LOCK = "owner.lock"
+_MEMORY_BYTES = MEMORY_BYTES // 2  # a command may need several at once
 
 
 class PassingFiles(DurableFiles):
@@ -56,7 +58,7 @@ class Scratch:
 
     def store(self, content: SnapshotContent) -> StoredSnapshot:
         """Put a snapshot into parts."""
-        store = SnapshotStore(self.folder, files=PassingFiles())
+        store = SnapshotStore(self.folder, files=PassingFiles(), memory_bytes=_MEMORY_BYTES)
         info = store.write_content(content, at=content.header.export_timestamp)
         return store.open(info.id)
 
