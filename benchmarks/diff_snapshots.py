@@ -3,8 +3,9 @@
 Run: python benchmarks/diff_snapshots.py [--full] [--sizes N ...] [--rounds N]
 
 Stored snapshots: N datasets with 30 fields each, made from a seed; in the newer one 1 % of them
-changed (a type, a flag, a text, a column more or less), in a second pair another 10 % have new
-statistics besides, which change no contract. Each way runs in a process of its own, in turn:
+changed (a type, a flag, a text, a column more or less); at the first size, also a pair of which
+another 10 % have new statistics besides, which change no contract. Each way runs in a process of
+its own, in turn:
   read    the floor: every part of both read and unpacked, nothing else
   check   the same, every part held against its SHA-256
   lumos   `lumos diff`: checked, merged, what differs judged by all rules and written as JSON
@@ -281,7 +282,7 @@ def command(*arguments: str, cwd: Path) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", help="datasets in each snapshot")
-    parser.add_argument("--full", action="store_true", help="100,000 and 1,000,000 datasets too")
+    parser.add_argument("--full", action="store_true", help="1,000,000 datasets too")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--measure", nargs=3, metavar=("WAY", "OLD", "NEW"), help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -290,10 +291,10 @@ def main() -> None:
         measured_here(way, Path(old), Path(new))
         return
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    sizes = given.sizes or ([20_000, 100_000, 1_000_000] if given.full else [20_000])
+    sizes = given.sizes or [20_000, 100_000, *([1_000_000] if given.full else [])]
     for size in sizes:
-        for observing in (False, True):
-            compare_stored(size, rounds=given.rounds, observing=observing)
+        compare_stored(size, rounds=given.rounds, observing=False)
+    compare_stored(sizes[0], rounds=given.rounds, observing=True)
     compare_files(1_000, rounds=given.rounds)
 
 
