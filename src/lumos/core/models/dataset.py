@@ -161,6 +161,8 @@ def _contract_of_schema(schema: Json) -> Json:
 
 def _with_sorted(document: Json, *names: str) -> Json:
     """Return the object with the lists of these names in an order of their own."""
+    if not any(name in document for name in names):
+        return document
     ordered: Json = {
         name: sorted(value, key=sha256_of)
         for name in names

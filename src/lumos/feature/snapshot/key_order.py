@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from functools import cache
-from operator import itemgetter
 from typing import NamedTuple, get_args
 
 from pydantic import JsonValue
@@ -18,7 +16,6 @@ class _Shape(NamedTuple):
     """How objects of the same keys are ordered, and what of them is ordered in turn."""
 
     keys: tuple[str, ...]
-    values: Callable[[dict[str, JsonValue]], Iterable[JsonValue]]
     nested: tuple[tuple[str, KeyOrder], ...]
 
 
@@ -56,7 +53,7 @@ class KeyOrder:
                 continue
             keys = tuple(item)
             shape = self._shapes.get(keys) or self._shape_of(keys)
-            found: dict[str, JsonValue] = dict(zip(shape.keys, shape.values(item), strict=False))
+            found: dict[str, JsonValue] = {name: item[name] for name in shape.keys}
             for name, inner in shape.nested:
                 found[name] = inner.ordered(found[name])
             ordered.append(found)
@@ -67,16 +64,10 @@ class KeyOrder:
         known = [name for name in self._inner if name in keys]
         ordered = (*known, *(name for name in keys if name not in self._inner))
         nested = tuple((name, inner) for name in known if (inner := self._inner[name]))
-        shape = _Shape(ordered, _values_of(ordered), nested)
+        shape = _Shape(ordered, nested)
         if len(self._shapes) < _SHAPES_KEPT:
             self._shapes[keys] = shape
         return shape
-
-
-def _values_of(keys: tuple[str, ...]) -> Callable[[dict[str, JsonValue]], Iterable[JsonValue]]:
-    if len(keys) > 1:
-        return itemgetter(*keys)
-    return lambda value: value.values()
 
 
 def _order_of(model: type[CanonicalModel], known: dict[type, KeyOrder]) -> KeyOrder:
