@@ -239,7 +239,7 @@ def test_one_flipped_bit_is_noticed_by_every_reader(shop: Lumos, project: Path) 
     for command in (
         ("snapshot", "verify", "latest"),
         ("export", "--snapshot", "latest", "--output", "out.json"),
-        ("diff", "--source", "latest", "--target", "embedded"),
+        ("diff", "--source", "latest", "--target", FEBRUARY),
         ("import", "--input", "latest"),
     ):
         assert_one_line(shop(*command), code=UNREADABLE, says=part.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
@@ -18,7 +18,7 @@ from lumos.core.models.migrations import (
     require_readable,
 )
 from lumos.core.store.line_sorter import LineSorter
-from lumos.core.store.snapshot_files import DurableFiles
+from lumos.core.store.snapshot_files import DurableFiles, storing
 from lumos.core.store.snapshot_sections import MAP_SECTIONS
 from lumos.feature.snapshot.document_seal import SEAL
 from lumos.feature.snapshot.scratch import Scratch
@@ -71,9 +71,11 @@ class DocumentSpool:
         try:
             for piece in text.pieces():
                 spool._add(piece)
+            spool._flush()
             version = require_readable(spool.head)
             if version == 0 or "lineage_edges" not in spool.head:
                 spool._lift_edges()
+                spool._flush()
         except BaseException:
             spool.close()
             raise
@@ -112,7 +114,8 @@ class DocumentSpool:
 
     def close(self) -> None:
         """Let go of the files."""
-        self._open.close()
+        with suppress(OSError):  # what a full disk did not take is of no use any more
+            self._open.close()
 
     def __enter__(self) -> Self:
         return self
@@ -143,14 +146,20 @@ class DocumentSpool:
         file, count = self._files[section], self._counts.get(section, 0)
         if count % CHUNK_ITEMS == 0:
             self._marks[section].append(file.tell())
-        file.write(raw_line(value) + b"\n")
+        with storing(self._scratch.folder):
+            file.write(raw_line(value) + b"\n")
         self._counts[section] = count + 1
+
+    def _flush(self) -> None:
+        with storing(self._scratch.folder):
+            for file in self._files.values():
+                file.flush()
 
     def _lift_edges(self) -> None:
         """Add an edge for each neighbour that a dataset lists, unless that edge is there."""
         if not self.is_list("lineage_edges"):
             return  # refused by the model
-        with self.sorter() as sorter:
+        with storing(self._scratch.folder), self.sorter() as sorter:
             for edge in _objects(self.items("lineage_edges")):
                 key = edge_key(edge.get("upstream_urn"), edge.get("downstream_urn"))
                 sorter.add(0, key, line=_GIVEN)
