@@ -204,7 +204,7 @@ class Application:
         from lumos.core.controllers.diff_controller import DiffController
 
         return DiffController(
-            self._opener.opened,
+            self._opener.opened_pair,
             engines=self._engines,
             clock=self._clock,
             policy=self._policy,

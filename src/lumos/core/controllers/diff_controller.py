@@ -38,14 +38,14 @@ class DiffController:
 
     def __init__(
         self,
-        open_snapshot: Callable[[str], SnapshotSource],
+        open_pair: Callable[[str, str], tuple[SnapshotSource, SnapshotSource]],
         *,
         engines: Engines,
         clock: Clock,
         policy: ChangePolicy | None = None,
     ) -> None:
-        """Take a way to snapshots by any name, and the policy that judges changes."""
-        self._open_snapshot = open_snapshot
+        """Take a way to two snapshots by any name, and the policy that judges changes."""
+        self._open_pair = open_pair
         self._engines = engines
         self._clock = clock
         self._policy = policy or ChangePolicy()
@@ -101,7 +101,7 @@ class DiffController:
     def _opened(
         self, source: str, target: str, *, engine: Engine, tell: Tell
     ) -> Iterator[tuple[SnapshotSource, SnapshotSource, BucketEngine]]:
-        old, new = self._open_snapshot(source), self._open_snapshot(target)
+        old, new = self._open_pair(source, target)
         size = sum(pair.plain_bytes() for pair in diff_tasks(old, new))
         worth_spark = size >= SPARK_FROM_BYTES["diff"]
         with self._engines.opened(engine, worth_spark=worth_spark, tell=tell) as worker:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lumos.core.errors import LumosError
+from lumos.core.store.manifest import MANIFEST_NAME, is_snapshot_id
+from lumos.core.store.snapshot_store import LATEST
 from lumos.core.store.stored_snapshot import StoredSnapshot
 from lumos.feature.snapshot.contents import catalog_content
 from lumos.feature.snapshot.document import stored_document
@@ -64,12 +66,37 @@ class SnapshotOpener:
         """Tell whether a name means a catalog; a file of that name comes first."""
         return reference in self._platform_names and not Path(reference).exists()
 
+    def opened_pair(self, old: str, new: str) -> tuple[SnapshotSource, SnapshotSource]:
+        """Open two snapshots that are to be compared.
+
+        Raises:
+            SnapshotNotFoundError: the store has no such snapshot.
+            InputUnreadableError: there is no such file or revision, or it cannot be read.
+            InvalidModelError: a file is no snapshot.
+            CorruptSnapshotError: a checksum does not match.
+        """
+        if _is_document(old) and _is_document(new):
+            from lumos.feature.snapshot.document_pair import loaded_pair
+
+            if pair := loaded_pair(Path(old), Path(new)):
+                return pair
+        return self.opened(old), self.opened(new)
+
     def exported(self, platform: str | None, selection: Selection = EVERYTHING) -> DocumentSource:
         """Read what a catalog holds into parts that last as long as what is returned."""
         adapter = self._platform_of(platform)
         scratch = Scratch()
         content = selected(catalog_content(adapter, at=self._clock()), selection)
         return DocumentSource(scratch.store(content), adapter.name, scratch=scratch)
+
+
+def _is_document(reference: str) -> bool:
+    if reference == LATEST or is_snapshot_id(reference):
+        return False
+    try:
+        return Path(reference).name != MANIFEST_NAME and Path(reference).is_file()
+    except (OSError, ValueError):  # told by whoever opens it
+        return False
 
 
 def _opened_in_git(reference: GitReference) -> SnapshotSource:
