@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from tests.strategies import datasets
 
 from lumos.core.changes import ChangePolicy, DeprecationWindow, PolicyException, diff_datasets
 from lumos.core.changes.policy import matches_dataset
 from lumos.core.changes.policy_settings import policy_of
 from lumos.core.models import Bump, ChangeLevel, LumosDataset, Urn, with_parts
 from lumos.core.settings import InvalidSettingsError, load_settings
+from strategies import datasets
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 ORDERS = LumosDataset.from_json(

@@ -29,6 +29,7 @@ FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
 KILLS = 600 if FULL_SIZE else 25
 TESTS = Path(__file__).parents[1]
 KILLED = signal.SIGKILL.value
+LONGEST = 0.3
 LAST = sample_snapshot(2, note="last")
 
 
@@ -54,7 +55,7 @@ def kill_often(action: str, folder: Path, *, look: Callable[[], None]) -> tuple[
                 writer = int(rest) if word == "started" else writer
                 ends += word == "done"
             if number == 0:
-                longest = 2 * (time.monotonic() - begin)
+                longest = min(2 * (time.monotonic() - begin), LONGEST)
             else:
                 time.sleep(chance.uniform(0.0, longest))
             os.kill(writer, signal.SIGKILL)
