@@ -99,6 +99,20 @@ def test_a_second_run_opens_nothing_and_changes_nothing(lumos: Lumos, tmp_path: 
     assert ingested(lumos, "--full")["files"]["opened"] == 4
 
 
+def test_a_run_without_news_needs_no_spark(lumos: Lumos, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = ingested(lumos)
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("Spark was asked for")
+
+    monkeypatch.setattr("lumos.bootstrap.Application._spark_session", refused)
+    second = ingested(lumos)
+
+    assert second["files"]["unchanged"] == first["files"]["opened"]
+    assert second["formats"] == first["formats"]
+    assert second["snapshot"] == first["snapshot"]
+
+
 def test_what_changed_is_classified_versioned_and_removed(lumos: Lumos, lake: Path) -> None:
     ingested(lumos)
     for month in (1, 2):

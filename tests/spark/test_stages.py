@@ -11,6 +11,7 @@ import pytest
 from typing_extensions import override
 
 from lumos.core.progress import SILENT
+from lumos.spark import driver_listing
 from lumos.spark.failures import SparkRunError
 from lumos.spark.file_index import FileIndex, KnownUnits, Origin
 from lumos.spark.parquet_rows import scan_rows
@@ -119,8 +120,8 @@ def run_of(
             index.replace(work, ORIGIN, run=work.name, units=UNITS[work])
     number = len(list(tmp_path.glob("work*")))
     work = tmp_path / f"work{number}"
-    pipeline = Pipeline(spark, Functions(files), work=work, progress=SILENT)
-    counts = pipeline.run([("lake", unit)], index.read(spark, ORIGIN))
+    pipeline = Pipeline(lambda: spark, Functions(files), work=work, progress=SILENT)
+    counts = pipeline.run([("lake", unit)], index.read(lambda: spark, ORIGIN))
     UNITS[work] = pipeline.units
     return pipeline, counts
 
@@ -207,8 +208,8 @@ def test_what_was_read_before_stays_while_a_file_cannot_be_read(
 
     changed = [("a/day=1/x.csv", 3, 1), ("a/day=2/x.csv", 9, 2)]
     for number in ("one", "two"):  # once is not enough: it must also be carried on
-        again = Pipeline(spark, Closing(changed), work=tmp_path / number, progress=SILENT)
-        again.run([("lake", "open")], index.read(spark, ORIGIN))
+        again = Pipeline(lambda: spark, Closing(changed), work=tmp_path / number, progress=SILENT)
+        again.run([("lake", "open")], index.read(lambda: spark, ORIGIN))
 
         assert documents(again) == ["a 7 ['0', '1']"]
         assert again.written is not None
@@ -235,10 +236,10 @@ def test_a_look_at_some_folders_leaves_all_others_as_they_were(
     index = FileIndex(tmp_path / "index")
     index.replace(tmp_path / "work0", ORIGIN, run="whole")
     now = Functions([("a/2.csv", 4, 1), ("t/part/y.csv", 9, 9)])
-    pipeline = Pipeline(spark, now, work=tmp_path / "work1", progress=SILENT)
+    pipeline = Pipeline(lambda: spark, now, work=tmp_path / "work1", progress=SILENT)
 
     counts = pipeline.run(
-        [("lake", "any")], index.read(spark, ORIGIN), scope={"lake": (b"a", b"t/part")}
+        [("lake", "any")], index.read(lambda: spark, ORIGIN), scope={"lake": (b"a", b"t/part")}
     )
 
     assert counts == FileCounts(listed=1, opened=1)
@@ -252,8 +253,8 @@ def test_an_index_of_other_readers_or_another_root_is_not_used(
     index = FileIndex(tmp_path / "index")
     index.replace(tmp_path / "work0", ORIGIN, run="one")
 
-    assert index.read(spark, Origin("2", ORIGIN.sources)) is None
-    moved = index.read(spark, Origin("1", {"lake": "/elsewhere"}))
+    assert index.read(lambda: spark, Origin("2", ORIGIN.sources)) is None
+    moved = index.read(lambda: spark, Origin("1", {"lake": "/elsewhere"}))
     assert moved is not None
     assert moved.items.count() == moved.datasets.count() == 0
 
@@ -274,11 +275,11 @@ def rerun(
 ) -> Pipeline:
     """Run other functions after `run_of`, and keep what they wrote for the next."""
     index = FileIndex(tmp_path / "index")
-    if index.read(spark, ORIGIN) is None:
+    if index.read(lambda: spark, ORIGIN) is None:
         index.replace(tmp_path / "work0", ORIGIN, run="first")
     number = len(list(tmp_path.glob("again*")))
-    pipeline = Pipeline(spark, functions, work=tmp_path / f"again{number}", progress=SILENT)
-    pipeline.run([("lake", unit)], index.read(spark, ORIGIN))
+    pipeline = Pipeline(lambda: spark, functions, work=tmp_path / f"again{number}", progress=SILENT)
+    pipeline.run([("lake", unit)], index.read(lambda: spark, ORIGIN))
     return pipeline
 
 
@@ -299,7 +300,10 @@ class Sheets(Functions):
 def test_sheets_go_with_their_workbook(spark: SparkSession, tmp_path: Path) -> None:
     others = [("b/1.csv", 1, 1)]
     first = Pipeline(
-        spark, Sheets([("book.xlsx", 3, 1), *others]), work=tmp_path / "work0", progress=SILENT
+        lambda: spark,
+        Sheets([("book.xlsx", 3, 1), *others]),
+        work=tmp_path / "work0",
+        progress=SILENT,
     )
     first.run([("lake", "open")], None)
     assert {built.dataset for built in first.found()} == {"sheet0", "sheet1", "sheet2"}
@@ -352,9 +356,9 @@ def test_a_log_that_is_gone_no_longer_hides_its_files(spark: SparkSession, tmp_p
     index = FileIndex(tmp_path / "index")
     index.replace(tmp_path / "work0", ORIGIN, run="whole")
     now = Functions([("t/x.csv", 9, 1)])
-    pipeline = Pipeline(spark, now, work=tmp_path / "work1", progress=SILENT)
+    pipeline = Pipeline(lambda: spark, now, work=tmp_path / "work1", progress=SILENT)
 
-    pipeline.run([("lake", "any")], index.read(spark, ORIGIN), scope={"lake": (b"t",)})
+    pipeline.run([("lake", "any")], index.read(lambda: spark, ORIGIN), scope={"lake": (b"t",)})
 
     assert documents(pipeline) == ["b 1 ['1']", "t 9 ['0']"]
 
@@ -368,11 +372,11 @@ def test_rows_that_executors_wrote_elsewhere_are_missed(
 
     def as_if_not_shared(self: DataFrameWriter, path: str) -> None:
         write(self, path)
-        for part in (tmp_path / "work" / "listed").rglob("*.parquet"):
+        for part in (tmp_path / "work" / "read").rglob("*.parquet"):
             part.unlink()
 
     monkeypatch.setattr(DataFrameWriter, "parquet", as_if_not_shared)
-    pipeline = Pipeline(spark, Functions(FILES), work=tmp_path / "work", progress=SILENT)
+    pipeline = Pipeline(lambda: spark, Functions(FILES), work=tmp_path / "work", progress=SILENT)
 
     with pytest.raises(SparkRunError, match="is not the same folder"):
         pipeline.run([("lake", "open")], None)
@@ -415,23 +419,32 @@ class Seen(NamedTuple):
     """The files that the listing told one by one."""
 
 
+@pytest.fixture(params=["here", "on executors"])
+def listed_somewhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """List in this process, as small sources are, and where large ones are."""
+    if request.param != "here":
+        monkeypatch.setattr(driver_listing, "MOST_FILES", -1)
+
+
 def prefixed(
     spark: SparkSession, tmp_path: Path, files: list[tuple[str, int, int]], *units: str
 ) -> Seen:
     """Run over units that are prefixes, after and before others of their kind."""
     index = FileIndex(tmp_path / "index")
     number = len(list(tmp_path.glob("run*")))
-    pipeline = Pipeline(spark, Prefixes(files), work=tmp_path / f"run{number}", progress=SILENT)
-    counts = pipeline.run([("lake", unit) for unit in units], index.read(spark, ORIGIN))
+    work = tmp_path / f"run{number}"
+    pipeline = Pipeline(lambda: spark, Prefixes(files), work=work, progress=SILENT)
+    counts = pipeline.run([("lake", unit) for unit in units], index.read(lambda: spark, ORIGIN))
     found = documents(pipeline)
     keep(pipeline, index, run=f"kept{number}")
-    rows = scan_rows(tmp_path / f"run{number}" / "listed" / "row=file", ["path"])
+    rows = scan_rows(work / "listed" / "row=file", ["path"])
     return Seen(counts, found, {path for (path,) in rows})
 
 
 PREFIXED = [("a/1.csv", 1, 1), ("a/2.csv", 2, 1), ("b/1.csv", 4, 1), ("c/closed.csv", 1, 1)]
 
 
+@pytest.mark.usefixtures("listed_somewhere")
 def test_a_unit_that_is_as_it_was_is_told_in_one_row(spark: SparkSession, tmp_path: Path) -> None:
     files = PREFIXED[:3]
     first = prefixed(spark, tmp_path, files, "a/", "b/")
@@ -469,6 +482,7 @@ def test_a_source_that_is_divided_otherwise_is_compared_file_by_file(
     assert gone.documents == ["a 2 ['2']", "b 4 ['1']"]
 
 
+@pytest.mark.usefixtures("listed_somewhere")
 def test_a_table_that_appears_takes_the_files_of_units_that_are_as_they_were(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -491,9 +505,9 @@ def test_a_look_at_some_folders_forgets_what_the_listing_was(
     prefixed(spark, tmp_path, PREFIXED[:3], "a/", "b/")
     index = FileIndex(tmp_path / "index")
     between = Pipeline(
-        spark, Prefixes([("b/1.csv", 9, 9)]), work=tmp_path / "between", progress=SILENT
+        lambda: spark, Prefixes([("b/1.csv", 9, 9)]), work=tmp_path / "between", progress=SILENT
     )
-    between.run([("lake", "b/")], index.read(spark, ORIGIN), scope={"lake": (b"b",)})
+    between.run([("lake", "b/")], index.read(lambda: spark, ORIGIN), scope={"lake": (b"b",)})
     keep(between, index, run="between")
 
     back = prefixed(spark, tmp_path, PREFIXED[:3], "a/", "b/")

@@ -104,7 +104,7 @@ def test_a_note_that_is_lost_or_damaged_costs_a_comparison_and_nothing_else(
     snapshots: SnapshotController, tmp_path: Path, note: str
 ) -> None:
     first = snapshots.create(reuse_identical=True)
-    (tmp_path / "snapshots" / "made-of.json").write_text(note)
+    (tmp_path / "snapshots" / ".made-of.json").write_text(note)
 
     assert snapshots.create(reuse_identical=True).id == first.id
     assert len(snapshots.list().snapshots) == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +47,8 @@ class KnownUnit(NamedTuple):
     """How many of its files belong to datasets."""
 
 
+Session = Callable[[], "SparkSession"]
+"""Gives a session; the first call may start Spark."""
 KnownUnits = Mapping[str, Mapping[bytes, KnownUnit]]
 """By source and unit; a source is whole or not there."""
 
@@ -55,7 +57,7 @@ class IndexTables:
     """The tables of an index.
 
     Args:
-        spark: reads them.
+        session: opens the Spark that reads them, where that is needed.
         folder: where they lie.
         without: the sources of which nothing is to be seen.
         units: what the listings were when the tables were made.
@@ -63,13 +65,13 @@ class IndexTables:
 
     def __init__(
         self,
-        spark: SparkSession,
+        session: Session,
         folder: Path,
         *,
         without: Sequence[str] = (),
         units: KnownUnits | None = None,
     ) -> None:
-        self._spark = spark
+        self._session = session
         self._folder = folder
         self._without = list(without)
         self.units = {
@@ -82,7 +84,7 @@ class IndexTables:
 
     @cached_property
     def schemas(self) -> DataFrame:
-        return parquet_table(self._spark, self._folder / "schemas", SCHEMAS)
+        return parquet_table(self._session(), self._folder / "schemas", SCHEMAS)
 
     @cached_property
     def datasets(self) -> DataFrame:
@@ -120,7 +122,7 @@ class IndexTables:
         return counts
 
     def _of_sources(self, name: str) -> DataFrame:
-        table = parquet_table(self._spark, self._folder / name, _TABLES[name])
+        table = parquet_table(self._session(), self._folder / name, _TABLES[name])
         return table.where(~table["source"].isin(self._without)) if self._without else table
 
 
@@ -130,7 +132,7 @@ class FileIndex:
     def __init__(self, folder: Path) -> None:
         self._folder = folder.absolute()
 
-    def read(self, spark: SparkSession, origin: Origin) -> IndexTables | None:
+    def read(self, session: Session, origin: Origin) -> IndexTables | None:
         """Return the tables of the last complete run; None where nothing can be used of them."""
         current = self._current()
         if current is None:
@@ -143,7 +145,7 @@ class FileIndex:
             for name, place in made_with.sources.items()
             if origin.sources.get(name, place) != place
         ]
-        return IndexTables(spark, current, without=moved, units=_units_of(current))
+        return IndexTables(session, current, without=moved, units=_units_of(current))
 
     def replace(
         self, tables: Path, origin: Origin, *, run: str, units: KnownUnits | None = None

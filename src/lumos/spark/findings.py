@@ -11,9 +11,9 @@ from lumos.spark.stages.rows import BuiltDataset
 
 if TYPE_CHECKING:
     import pyarrow.dataset as pads
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, Row
 
-    from lumos.spark.file_index import IndexTables
+    from lumos.spark.file_index import IndexTables, Session
     from lumos.spark.listing import Listing
 
 _FEW_DATASETS = 5_000
@@ -51,8 +51,8 @@ class FormatCount(NamedTuple):
 class Findings:
     """The datasets and problems of a run; most of it is read without a job of Spark."""
 
-    def __init__(self, spark: SparkSession, listing: Listing) -> None:
-        self._spark = spark
+    def __init__(self, session: Session, listing: Listing) -> None:
+        self._session = session
         self._listing = listing
         self._sources: list[str] = []
         self._now: IndexTables | None = None
@@ -152,7 +152,7 @@ class Findings:
         return self.tables.rows(table, columns, sources=self._sources, where=where)
 
     def _differing(self, states: Mapping[str, str]) -> Iterator[BuiltDataset | str]:
-        known = states_frame(self._spark, states.items())
+        known = states_frame(self._session(), states.items())
         for row in _in_order(differing(self._datasets(), known), "urn"):
             found = row["source"] is not None
             yield BuiltDataset(*(row[name] for name in BuiltDataset._fields)) if found else row.urn

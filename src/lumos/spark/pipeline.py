@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from lumos.spark.driver_listing import MOST_FILES, DriverListing
 from lumos.spark.failures import SparkRunError
-from lumos.spark.file_index import IndexTables, KnownUnit, KnownUnits, parquet_table
+from lumos.spark.file_index import IndexTables, KnownUnit, KnownUnits, Session, parquet_table
 from lumos.spark.findings import Findings
 from lumos.spark.listing import Listing, kind_folder, listing_of
+from lumos.spark.options import is_local
 from lumos.spark.parquet_rows import count_rows
 from lumos.spark.stages import delta as deltas
 from lumos.spark.stages.datasets import BuildDatasets, build_datasets, fold_files, schema_pieces
@@ -41,7 +43,7 @@ from lumos.spark.task_progress import task_progress
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
     from lumos.core.progress import Progress
     from lumos.spark.stages.delta import Scope
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
 _FILES_PER_TASK = 32
 _MOST_FILES_PER_TASK = 5_000
 """Bounds what one task holds, and what is lost with it."""
+_SECONDS_BEFORE_SPARK = 3.0
+_SECONDS_AFTER_SPARK = 1.0
 _STACK = 16
 _MANY_UNITS = 200
 _KINDS = {"listed": (FILES, LOGS), "read": (ITEM, SCHEMA, PIECE)}
@@ -90,15 +94,16 @@ class Pipeline(Findings):
     """
 
     def __init__(
-        self, spark: SparkSession, functions: PipelineFunctions, *, work: Path, progress: Progress
+        self, session: Session, functions: PipelineFunctions, *, work: Path, progress: Progress
     ) -> None:
         self._work = work.absolute()
-        super().__init__(spark, Listing(self._work))
+        super().__init__(session, Listing(self._work))
         self._functions = functions
         self._progress = progress
         self._before: IndexTables | None = None
         self._is_partial = False
         self._is_redivided = False
+        self._is_in_parts = False
         self.written: Path | None = None
         """Where the tables for the file index lie; None where nothing is new in them."""
 
@@ -124,12 +129,13 @@ class Pipeline(Findings):
         to_list = [(source, os.fsencode(unit)) for source, unit in units]
         known = {} if full or scope is not None else _comparable(index, to_list)
         self._is_redivided = index is not None and scope is None and len(known) < len(self._sources)
-        self._listing = self._listed(to_list, known)
+        self._listing = self._listed(to_list, known, only_spark=_is_large(index, self._sources))
         if not self._listing.has_news:
             return self._without_news()
         marks = self._marks()
         if index is not None and self._listing.same() and marks != self._known_marks(index):
-            self._listing = self._listed(to_list, {})  # files may belong to tables, or no longer
+            # Files may belong to tables, or no longer.
+            self._listing = self._listed(to_list, {}, only_spark=True)
             marks = self._marks()
         return self._with_news(marks, full=full, scope=scope)
 
@@ -152,15 +158,37 @@ class Pipeline(Findings):
         """Whether listings were told file by file, so that the next could be told as a whole."""
         return self._listing.has_news
 
-    def _listed(self, units: Sequence[tuple[str, bytes]], known: KnownUnits) -> Listing:
+    def _listed(
+        self, units: Sequence[tuple[str, bytes]], known: KnownUnits, *, only_spark: bool
+    ) -> Listing:
         """List the sources; what is as it was is not told again."""
         self._progress.stage("listing")
-        to_list = (
+        to_list = [
             (source, unit, known[source][unit].digest if source in known else None)
             for source, unit in units
-        )
-        found = list_files(units_frame(self._spark, to_list), self._functions.list_unit)
+        ]
+        self._is_in_parts = not only_spark and self._listed_here(to_list, may_be_same=bool(known))
+        if self._is_in_parts:
+            return listing_of(self._work / "listed")
+        found = list_files(units_frame(self._session(), to_list), self._functions.list_unit)
         return listing_of(self._written("listed", found, by_kind=True))
+
+    def _listed_here(
+        self, units: Sequence[tuple[str, bytes, str | None]], *, may_be_same: bool
+    ) -> bool:
+        """List the units in this process, where that is soon done; else tell that it is not."""
+        here = DriverListing(self._functions.list_unit, units)
+        folder = self._work / "listed"
+        if may_be_same and here.wait(_SECONDS_BEFORE_SPARK) and not here.has_news:
+            here.write(folder, parts=1)  # and Spark need not even start
+            return True
+        # What this process writes may be out of sight of executors on other machines.
+        is_near = is_local(self._session().conf.get("spark.master") or "")
+        if is_near and here.wait(_SECONDS_AFTER_SPARK):
+            here.write(folder, parts=self._tasks(here.files))
+            return True
+        here.give_up()
+        return False
 
     def _without_news(self) -> FileCounts:
         known = self.tables.units
@@ -182,7 +210,7 @@ class Pipeline(Findings):
         return set(index.rows("items", columns, sources=self._sources, where=is_table))  # type: ignore[arg-type]
 
     def _roots(self) -> DataFrame:
-        logs = parquet_table(self._spark, self._listing.logs_folder, LISTED)
+        logs = parquet_table(self._session(), self._listing.logs_folder, LISTED)
         return tables(logs, self._functions.table_formats)
 
     def _with_news(
@@ -227,7 +255,7 @@ class Pipeline(Findings):
         return files.unionByName(self._roots()) if self._listing.logs else files
 
     def _listed_files(self) -> DataFrame:
-        return parquet_table(self._spark, self._listing.files_folder, LISTED)
+        return parquet_table(self._session(), self._listing.files_folder, LISTED)
 
     def _compared(
         self, there: DataFrame, *, full: bool, scope: Scope | None, closed: Scope
@@ -255,7 +283,7 @@ class Pipeline(Findings):
             F.count_if(is_same & F.col("old_dataset").isNotNull()).alias("same"),
         )
         folder = self._written("delta", counted.where(~is_known))
-        return parquet_table(self._spark, folder, deltas.DELTA), _News(**seen.get)
+        return parquet_table(self._session(), folder, deltas.DELTA), _News(**seen.get)
 
     def _read(self, to_read: DataFrame, *, files: int, is_all: bool) -> int:
         """Read files and tables, and return how many of them are no mere housekeeping."""
@@ -264,7 +292,13 @@ class Pipeline(Findings):
 
         self._progress.stage("reading files", total=files)
         tasks = self._tasks(files)
-        spread = to_read.repartitionById(tasks, self._task_of(tasks, is_all=is_all))
+        if is_all and self._is_in_parts:
+            # Written in as many parts as there are to be tasks; no part is too small to be one.
+            tasks = len(list(self._listing.files_folder.glob("*.parquet")))
+            self._session().conf.set("spark.sql.files.minPartitionNum", str(max(1, tasks)))
+            spread = to_read
+        else:
+            spread = to_read.repartitionById(tasks, self._task_of(tasks, is_all=is_all))
         seen = Observation("read")
         is_opened = (
             (F.col(ROW) == ITEM) & (F.col("part") == FILE_PART) & F.col("dataset").isNotNull()
@@ -272,7 +306,7 @@ class Pipeline(Findings):
         read = read_items(
             spread, self._functions.read_items, new_fold=self._functions.new_fold
         ).observe(seen, F.count_if(is_opened).alias("opened"))
-        with task_progress(self._spark, self._progress, items=files, tasks=tasks):
+        with task_progress(self._session(), self._progress, items=files, tasks=tasks):
             self._written("read", read, by_kind=True)
             opened: int = seen.get["opened"]
             return opened
@@ -307,7 +341,7 @@ class Pipeline(Findings):
             for kind, name in ((ITEM, "items"), (SCHEMA, "schemas")):
                 os.rename(kind_folder(self._work / "read", kind), self._work / name)
             self._written("datasets", build_datasets(pieces, build, tasks=self._parallel))
-            return IndexTables(self._spark, self._work)
+            return IndexTables(self._session, self._work)
         before, read = self._before, self._of_kind(ITEM, ITEMS)
         key = ["source", "dataset"]
         touched = deltas.affected(before.items, delta, read)
@@ -319,20 +353,20 @@ class Pipeline(Findings):
         folder = self._written("schemas", texts.dropDuplicates(["fingerprint"]))
         files = kept.join(touched, key, "left_semi")
         folded = fold_files(files, self._functions.new_fold)
-        schemas = schema_pieces(files, parquet_table(self._spark, folder, SCHEMAS))
+        schemas = schema_pieces(files, parquet_table(self._session(), folder, SCHEMAS))
         every = pieces.unionByName(folded).unionByName(schemas)
         built = build_datasets(every, build, tasks=self._parallel)
         others = before.datasets.join(touched, key, "left_anti")
         self._written("datasets", others.unionByName(built))
-        return IndexTables(self._spark, self._work)
+        return IndexTables(self._session, self._work)
 
     def _of_kind(self, kind: str, schema: str) -> DataFrame:
         """Return what was read, of one kind of rows."""
-        return parquet_table(self._spark, kind_folder(self._work / "read", kind), schema)
+        return parquet_table(self._session(), kind_folder(self._work / "read", kind), schema)
 
     @property
     def _parallel(self) -> int:
-        return int(self._spark.conf.get("spark.sql.leafNodeDefaultParallelism", "8") or 8)
+        return int(self._session().conf.get("spark.sql.leafNodeDefaultParallelism", "8") or 8)
 
     def _tasks(self, files: int) -> int:
         few = min(self._parallel, files // _FILES_PER_TASK)
@@ -366,6 +400,14 @@ class _News(NamedTuple):
     news: int
     to_read: int
     same: int
+
+
+def _is_large(index: IndexTables | None, sources: Sequence[str]) -> bool:
+    """Tell whether so many files are known that executors should list them."""
+    if index is None:
+        return False
+    units = (unit for source in sources for unit in index.units.get(source, {}).values())
+    return sum(unit.files for unit in units) > MOST_FILES
 
 
 def _comparable(index: IndexTables | None, units: Sequence[tuple[str, bytes]]) -> KnownUnits:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lumos.core.models import DatasetVersion
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.settings import SourceEntry
-    from lumos.spark.file_index import IndexTables
+    from lumos.spark.file_index import IndexTables, Session
     from lumos.spark.findings import FileRemark
     from lumos.spark.handles import SparkSession
 
@@ -207,13 +207,13 @@ class IngestionController:
 
     def _look(self, run: _Run, catalog: MetadataPlatformInterface | None) -> IngestResult:
         with (
-            self._open_session(run.progress.note) as spark,
+            self._session(run.progress.note) as session,
             tempfile.TemporaryDirectory(prefix="lumos-") as work,
             spark_failures(),
         ):
-            index = FileIndex(self._state_dir() / FILE_INDEX).read(spark, run.origin)
+            index = FileIndex(self._state_dir() / FILE_INDEX).read(session, run.origin)
             run = _with_unknown_sources_whole(run, index)
-            found, scanned = self._scanned(spark, run, work=Path(work), index=index)
+            found, scanned = self._scanned(session, run, work=Path(work), index=index)
             if run.inspect is not None:
                 run.inspect(scanned.pipeline.tables, run.recorder)
             found.platform = catalog
@@ -233,11 +233,11 @@ class IngestionController:
                 shutil.rmtree(leftover, ignore_errors=True)
             temporary = tempfile.TemporaryDirectory(prefix=_WORK_PREFIX, dir=self._state_dir())
         started = self._clock()
-        with temporary as work, self._open_session(run.progress.note) as spark, spark_failures():
+        with temporary as work, self._session(run.progress.note) as session, spark_failures():
             index = FileIndex(folder)
-            known = index.read(spark, run.origin)
+            known = index.read(session, run.origin)
             run = _with_unknown_sources_whole(run, known)
-            found, scanned = self._scanned(spark, run, work=Path(work), index=known)
+            found, scanned = self._scanned(session, run, work=Path(work), index=known)
             pipeline = scanned.pipeline
             if run.inspect is not None:
                 run.inspect(pipeline.tables, run.recorder)
@@ -256,11 +256,24 @@ class IngestionController:
             run, scanned, found=found, had_catalog=earlier is not None, snapshot=snapshot
         )
 
+    @contextmanager
+    def _session(self, tell: Tell) -> Iterator[Session]:
+        """Give a way to a session, which is opened when it is first needed."""
+        opened: list[SparkSession] = []
+        with ExitStack() as stack:
+
+            def session() -> SparkSession:
+                if not opened:
+                    opened.append(stack.enter_context(self._open_session(tell)))
+                return opened[0]
+
+            yield session
+
     def _scanned(
-        self, spark: SparkSession, run: _Run, *, work: Path, index: IndexTables | None
+        self, session: Session, run: _Run, *, work: Path, index: IndexTables | None
     ) -> tuple[FoundDatasets, _Scanned]:
         functions = StorageFunctions(run.sources.by_name)
-        pipeline = Pipeline(spark, functions, work=work, progress=run.progress)
+        pipeline = Pipeline(session, functions, work=work, progress=run.progress)
         files = pipeline.run(run.sources.units, index, full=run.full, scope=run.under)
         found = FoundDatasets(Scope(run.sources.by_name), None)
         unreadable = _record_problems(pipeline, found.scope, recorder=run.recorder)

@@ -149,7 +149,7 @@ class ProfileController:
         profiles = []
         with self._open_session(progress.note) as spark, spark_failures():
             index = FileIndex(self._state_dir() / "file_index").read(
-                spark, IndexOrigin(READERS, {})
+                lambda: spark, IndexOrigin(READERS, {})
             )
             profiler = Profiler(spark, options=options, progress=progress, clock=self._clock)
             for task in tasks:

@@ -135,7 +135,7 @@ class RunTimestampController:
             with session(progress.note) as spark, spark_failures():
                 index = FileIndex(self._state_dir() / FILE_INDEX)
                 scanned = ScanSources({source.name: source.scanned for source in sources})
-                before = index.read(spark, Origin(READERS, scanned.places))
+                before = index.read(lambda: spark, Origin(READERS, scanned.places))
                 under = None if before is None else _under(before, sources, time)
             check = _Check(sources, time, before=before, now=self._clock())
             if under is None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from lumos.core.models import Snapshot
 
 LATEST = "latest"
-_MADE_OF = "made-of.json"
+_MADE_OF = ".made-of.json"
 _SECOND = len("YYYYMMDDTHHMMSSZ")
 _NAMED_IN_ERROR = 3
 

@@ -55,13 +55,13 @@ def list_files(units: DataFrame, list_unit: ListUnit) -> DataFrame:
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in parts:
             for source, unit, known in rows(part, names_of(TO_LIST)):
-                listing = _Listing(str(source), bytes(unit), known)  # type: ignore[call-overload]
+                listing = UnitListing(str(source), bytes(unit), known)  # type: ignore[call-overload]
                 yield from batches(listing.rows(list_unit), LISTED_ROWS)
 
     return units.mapInArrow(run, LISTED_ROWS)
 
 
-class _Listing:
+class UnitListing:
     """The rows of one unit."""
 
     def __init__(self, source: str, unit: bytes, known: object) -> None:
