@@ -22,7 +22,7 @@ _START, _SOURCES, _LOOK, _SNAPSHOTS, _PEOPLE, _CHAINS = (
     "Chains",
 )
 _CLI = "lumos.entry.cli"
-_OBJECTS_BETWEEN_COLLECTIONS = 100_000
+OBJECTS_BETWEEN_COLLECTIONS = 100_000
 
 COMMANDS = (
     LazyCommand(
@@ -127,7 +127,7 @@ def lumos(
 def main() -> None:
     """Run the command line and end the process with the documented exit code."""
     # Looking for cycles every 700 objects takes a quarter of the CPU of a short command.
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
     from lumos.entry.cli.error_boundary import run_within_boundary
 
