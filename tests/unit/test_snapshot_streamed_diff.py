@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from pathlib import Path
 
 import orjson
@@ -87,6 +89,22 @@ def test_each_dataset_has_one_fate(sides: tuple[SnapshotSource, SnapshotSource])
 
     assert fates == sorted(fates, key=[*Fate].index)
     assert len({*urns}) == len(urns) == 140
+
+
+def test_what_is_held_takes_little_more_memory_than_it_is_long(
+    sides: tuple[SnapshotSource, SnapshotSource],
+) -> None:
+    length = len(document(*sides, held_bytes=100_000_000))
+    tracemalloc.start()
+    try:
+        with streamed_diff(*sides, diff_datasets=JUDGE) as found:
+            gc.collect()
+            held, _ = tracemalloc.get_traced_memory()
+            assert found.totals.changes > 100
+    finally:
+        tracemalloc.stop()
+
+    assert held < 3 * length
 
 
 def test_a_disk_without_room_is_said(

@@ -262,7 +262,8 @@ class _Gathered:
         if found.changes:
             ordered = sorted(found.changes, key=attrgetter("path", "rule"))
             line = orjson.dumps([change_as_json(change) for change in ordered])
-            self._found.add(_CHANGES, key, line=line)
+            # A copy: what orjson returns keeps the kilobytes that it was written into.
+            self._found.add(_CHANGES, key, line=bytes(memoryview(line)))
         if found.fate is not None:
             self._fates[found.fate.value] += 1
             self._found.add(_RANKS[found.fate], key, line=b"")
