@@ -215,6 +215,31 @@ class DatasetNotFoundError(PlatformError):
         self.platform = platform
 
 
+class PlatformAuthError(PlatformError):
+    """A catalog does not accept the token, or does not allow what was asked."""
+
+    code = "LUM-405"
+
+
+class PlatformConflictError(PlatformError):
+    """Somebody else changed the thing in the catalog since it was read."""
+
+    code = "LUM-406"
+    retryable = True
+
+
+class PlatformNotFoundError(PlatformError):
+    """A catalog has no such address or thing."""
+
+    code = "LUM-407"
+
+
+class PlatformAnswerError(PlatformError):
+    """A catalog's answer is not what its interface promises: a web page, a broken document."""
+
+    code = "LUM-408"
+
+
 class VersionNotFoundError(LumosError):
     """A dataset has no version of that name."""
 

@@ -1,0 +1,431 @@
+"""The one way in which adapters speak HTTP to a catalog.
+
+It asks again what is safe to ask again, for as long as its budget lasts, and turns whatever goes
+wrong into one clear line. No line holds a token, a parameter or text that the server sent.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
+from urllib.parse import urlsplit
+
+import orjson
+
+from lumos.core.errors import (
+    ConfigurationError,
+    InvalidModelError,
+    MissingExtraError,
+    PlatformAnswerError,
+    PlatformAuthError,
+    PlatformConflictError,
+    PlatformError,
+    PlatformNotFoundError,
+    PlatformUnavailableError,
+)
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx2
+    from pydantic import JsonValue
+
+T = TypeVar("T")
+R = TypeVar("R")
+JSON: Final = "application/json"
+OK: Final = (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, HTTPStatus.NO_CONTENT)
+DEFAULT_TIMEOUT: Final = 30.0
+_REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
+_LONGEST_PATH: Final = 120
+
+# Of repeats a command line tells nothing, unless somebody listens; of the last failure it does.
+logging.getLogger("stamina").addHandler(logging.NullHandler())
+
+
+class RetryPolicy(NamedTuple):
+    """How often and how patiently a request is tried again."""
+
+    attempts: int = 6
+    """How often one request is sent at most."""
+    first_wait: float = 0.2
+    longest_wait: float = 10.0
+    longest_retry_after: float = 120.0
+    """What a server may ask to wait; one that asks for more is told as unavailable."""
+    budget: int = 1_000
+    """How many repeats all requests of a run may need together."""
+
+
+DEFAULT_RETRIES: Final = RetryPolicy()
+
+
+class CatalogHttp:
+    """A connection to the HTTP interface of one catalog; it may be used from several threads."""
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        name: str,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        verify: bool | str = True,
+        retries: RetryPolicy = DEFAULT_RETRIES,
+        connections: int = 32,
+    ) -> None:
+        """Get ready; nothing is sent yet.
+
+        Args:
+            base_url: where the interface is; paths are appended to it.
+            name: what messages call the catalog.
+            headers: sent with every request, such as `Authorization`; they are never shown.
+            timeout: how many seconds connecting, and each wait for more bytes, may take.
+            verify: whether the certificate is checked, or a file of authorities to trust.
+            retries: how often to try again.
+            connections: how many requests may be under way at a time.
+
+        Raises:
+            ConfigurationError: the address is none, or the file of authorities cannot be read.
+            MissingExtraError: the packages for HTTP are not installed.
+        """
+        self._name = name
+        self._retries = retries
+        self._left = retries.budget  # threads may overdraw it by one request each
+        place = _checked_place(base_url, name)
+        try:
+            import httpx2
+            import stamina
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(
+                f"platform '{name}': the package {error.name} is not installed",
+                hint=f"install it with: pip install 'lumos[{name}]'",
+            ) from error
+        self._transport_error = httpx2.TransportError
+        self._unsent = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+        self._too_slow = httpx2.TimeoutException
+        self._stamina = stamina
+        try:
+            self._client = httpx2.Client(
+                base_url=place,
+                headers={"Accept": JSON, **(headers or {})},
+                timeout=timeout,
+                verify=_trusted(verify),
+                limits=httpx2.Limits(
+                    max_connections=connections, max_keepalive_connections=connections
+                ),
+            )
+        except (OSError, UnicodeError) as error:
+            raise ConfigurationError(
+                f"platform '{name}': the connection cannot be made from its settings "
+                f"({type(error).__name__})",
+                hint="check the token, the headers and the file of certificate authorities",
+            ) from None
+
+    def json(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | int | bool | list[str]] | None = None,
+        body: object = None,
+        ok: Collection[int] = OK,
+        content_type: str = JSON,
+        idempotent: bool | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> JsonValue | None:
+        """Send one request and return the JSON of its answer, or None where that is empty.
+
+        Args:
+            method: such as `GET`.
+            path: below the base URL; parts from outside are percent-encoded by the caller.
+            params: the query.
+            body: sent as JSON; None sends no body.
+            ok: the statuses that are no error.
+            content_type: of the body.
+            idempotent: whether it is safe to send it twice; by default what HTTP says of the
+                method. A `POST` that only asks, or creates or updates by a key, is safe.
+            headers: sent with this request only.
+
+        Raises:
+            PlatformUnavailableError: no answer, or refusal for now, also after trying again.
+            PlatformAuthError: the token is not accepted or not allowed this.
+            PlatformNotFoundError: there is no such address or thing.
+            PlatformConflictError: somebody else changed it meanwhile.
+            PlatformAnswerError: the answer is a web page, a redirect or a broken document.
+            PlatformError: any other refusal.
+        """
+        sent = {"Content-Type": content_type} if body is not None else {}
+        request = self._client.build_request(
+            method,
+            path.lstrip("/"),
+            params=params,
+            content=None if body is None else _encoded(body),
+            headers={**sent, **(headers or {})},
+        )
+        safe = method.upper() in _REPEATABLE if idempotent is None else idempotent
+        call = _Call(f"{method.upper()} {_shown(path)}", request, tuple(ok), safe)
+        try:
+            for attempt in self._stamina.retry_context(
+                on=self._wait_before,
+                attempts=self._retries.attempts,
+                timeout=None,
+                wait_initial=self._retries.first_wait,
+                wait_max=self._retries.longest_wait,
+                wait_jitter=self._retries.first_wait,
+            ):
+                with attempt:
+                    self._left -= attempt.num > 1
+                    return self._once(call)
+        except _AgainError as again:
+            raise again.error from again.__cause__
+        raise AssertionError("a retry ends by returning or raising")  # pragma: no cover
+
+    def pages(
+        self,
+        method: str,
+        path: str,
+        *,
+        following: Callable[[JsonValue | None], Mapping[str, str | int | bool] | None],
+        params: Mapping[str, str | int | bool | list[str]] | None = None,
+        body: object = None,
+        idempotent: bool | None = None,
+    ) -> Iterator[JsonValue]:
+        """Yield pages of a list until `following` names no parameters for the next one.
+
+        Raises:
+            PlatformAnswerError: the catalog leads back to the page it has just given.
+        """
+        more: Mapping[str, str | int | bool] | None = {}
+        while more is not None:
+            page = self.json(
+                method,
+                path,
+                params={**(params or {}), **more},
+                body=body,
+                idempotent=idempotent,
+            )
+            if page is None:
+                return
+            yield page
+            before, more = more, following(page)
+            if more is not None and more == before:
+                raise PlatformAnswerError(
+                    f"{self._name}: {method} {_shown(path)}: the list leads back to the same page",
+                    hint="check the version of the catalog",
+                )
+
+    def map(self, act: Callable[[T], R], items: Iterable[T], *, workers: int = 8) -> Iterator[R]:
+        """Yield what a function makes of each item, in their order, a few at a time at once."""
+        return mapped(act, items, workers=workers)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _once(self, call: _Call) -> JsonValue | None:
+        try:
+            answer = self._client.send(call.request)
+        except self._transport_error as error:
+            failed = self._unreached(call, error)
+            if call.repeatable or isinstance(error, self._unsent):
+                raise _AgainError(failed) from error
+            raise failed from error
+        if answer.status_code not in call.ok:
+            raise self._refused(call, answer)
+        return self._content(call, answer)
+
+    def _content(self, call: _Call, answer: httpx2.Response) -> JsonValue | None:
+        if not answer.content.strip():
+            return None
+        kind = _kind(answer)
+        if kind != JSON and not kind.endswith("+json"):
+            what = "a web page" if "html" in kind else "no JSON"
+            raise self._odd(call, f"the answer is {what}", "check that the URL is the API's")
+        try:
+            content: JsonValue = orjson.loads(answer.content)
+        except orjson.JSONDecodeError:
+            broken = self._odd(call, "the answer is broken off or no JSON", "run again")
+            raise (_AgainError(broken) if call.repeatable else broken) from None
+        return content
+
+    def _refused(self, call: _Call, answer: httpx2.Response) -> Exception:
+        status = answer.status_code
+        where = f"{self._name}: {call.shown}"
+        if status in _FOR_NOW or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            busy = PlatformUnavailableError(
+                f"{where}: the catalog refused for now ({status})",
+                hint="run again later; what was acknowledged is not sent again",
+            )
+            if not (call.repeatable or status in _NOT_DONE):
+                return busy
+            return _AgainError(busy, after=_retry_after(answer))
+        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+            return self._odd(
+                call, f"the catalog leads elsewhere ({status})", "check the URL and the token"
+            )
+        known = _REFUSALS.get(status)
+        if known is None:
+            return PlatformError(
+                f"{where}: the catalog refused it ({status})",
+                hint="check the catalog's version and its own log",
+            )
+        kind, reason, hint = known
+        return kind(f"{where}: {reason} ({status})", hint=hint)
+
+    def _unreached(self, call: _Call, error: Exception) -> PlatformUnavailableError:
+        if isinstance(error, self._unsent):
+            reason = "the catalog cannot be reached"
+        elif isinstance(error, self._too_slow):
+            reason = "the catalog did not answer in time"
+        else:
+            reason = "the connection broke off"
+        return PlatformUnavailableError(
+            f"{self._name}: {call.shown}: {reason}",
+            hint="check the URL of the platform, the network and that the server runs",
+        )
+
+    def _odd(self, call: _Call, reason: str, hint: str) -> PlatformAnswerError:
+        return PlatformAnswerError(f"{self._name}: {call.shown}: {reason}", hint=hint)
+
+    def _wait_before(self, error: Exception) -> bool | float:
+        """Tell how long to wait before a repeat, or that there is to be none."""
+        if not isinstance(error, _AgainError):
+            return False
+        if error.after is not None and error.after > self._retries.longest_retry_after:
+            return False
+        if self._left <= 0:
+            return False
+        return True if error.after is None else error.after
+
+
+class _Call(NamedTuple):
+    """A request, and what is known of it."""
+
+    shown: str
+    request: httpx2.Request
+    ok: tuple[int, ...]
+    repeatable: bool
+
+
+class _AgainError(Exception):
+    """A failure that may not happen again."""
+
+    def __init__(self, error: PlatformError, *, after: float | None = None) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.after = after
+
+
+_FOR_NOW = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY,
+                      HTTPStatus.TOO_MANY_REQUESTS})  # fmt: skip
+_NOT_DONE = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+"""Refused before anything was done, so that any request may be sent again."""
+_VERSION = "check the catalog's version"
+_REFUSALS: Final[Mapping[int, tuple[type[PlatformError], str, str]]] = {
+    401: (PlatformAuthError, "the token is not accepted",
+          "it may be wrong or expired; set a new one for the platform"),
+    403: (PlatformAuthError, "the token does not allow it",
+          "give its user the right to do this in the catalog"),
+    404: (PlatformNotFoundError, "there is no such thing", f"check the URL; {_VERSION}"),
+    405: (PlatformNotFoundError, "the address takes no such request", f"check the URL; {_VERSION}"),
+    409: (PlatformConflictError, "it was changed by somebody else meanwhile", "run again"),
+    412: (PlatformConflictError, "it was changed by somebody else meanwhile", "run again"),
+    413: (PlatformError, "the request is too large", "make the batches smaller"),
+    415: (PlatformError, "the catalog does not take this form of body", _VERSION),
+}  # fmt: skip
+
+
+def mapped(act: Callable[[T], R], items: Iterable[T], *, workers: int = 8) -> Iterator[R]:
+    """Yield what a function makes of each item, in their order, by a bounded number of threads.
+
+    No more items are taken than twice the number of threads ahead of what was yielded. The first
+    error ends it: what had not begun is not done.
+    """
+    if workers <= 1:
+        yield from map(act, items)
+        return
+    waiting: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(workers, thread_name_prefix="lumos-catalog") as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(act, item))
+                if len(waiting) >= 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _encoded(body: object) -> bytes:
+    try:
+        return orjson.dumps(body)
+    except TypeError as error:
+        raise InvalidModelError(f"not expressible as JSON: {error}") from None
+
+
+def _shown(path: str) -> str:
+    """Return a path for messages: without a query, and not without end."""
+    plain = f"/{path.partition('?')[0].lstrip('/')}"
+    return plain if len(plain) <= _LONGEST_PATH else f"{plain[:_LONGEST_PATH]}…"
+
+
+def _kind(answer: httpx2.Response) -> str:
+    header: str = answer.headers.get("Content-Type", JSON)
+    return header.partition(";")[0].strip().lower()
+
+
+def _retry_after(answer: httpx2.Response) -> float | None:
+    """Return the seconds that a server asks to wait, given as such or as a date."""
+    given = str(answer.headers.get("Retry-After", "")).strip()
+    with suppress(ValueError, OverflowError):
+        seconds = float(given)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
+    with suppress(ValueError, TypeError, OverflowError):
+        moment = parsedate_to_datetime(given)
+        zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max(0.0, (zoned - datetime.now(UTC)).total_seconds())
+    return None
+
+
+def _checked_place(base_url: str, name: str) -> str:
+    """Return a base URL that paths can be appended to."""
+    try:
+        parts = urlsplit(base_url)
+        whole = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        whole = None
+    if not whole:
+        raise ConfigurationError(
+            f"platform '{name}': its URL is not of the form http(s)://HOST[:PORT][/PATH]",
+            hint=f"set the URL of platform_config.{name}",
+        )
+    return f"{base_url.rstrip('/')}/"
+
+
+def _trusted(verify: bool | str) -> bool | ssl.SSLContext:
+    if isinstance(verify, bool):
+        return verify
+    import ssl
+
+    return ssl.create_default_context(cafile=verify)
