@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.version_controller import VersionController
     from lumos.core.controllers.version_sources import CatalogSource
     from lumos.core.controllers.watch_controller import WatchController
-    from lumos.core.models import LumosDataset, Urn
+    from lumos.core.models import Change, LumosDataset, Urn
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.run_report import RunReport
     from lumos.core.settings import LumosSettings, SourceEntry
@@ -313,10 +313,18 @@ class Application:
         from lumos.core.controllers.import_controller import ImportTarget
         from lumos.core.controllers.ingestion_controller import IngestionController
         from lumos.core.store.history import HistoryRepository
+        from lumos.feature.versioning.planning import earlier_states
 
         def target() -> ImportTarget:
             adapter = self._platform(None, writing=True)
             return ImportTarget(adapter, self._publisher(adapter), self._writer)
+
+        def judge(old: LumosDataset | None, new: LumosDataset | None) -> tuple[Change, ...]:
+            def earlier() -> list[LumosDataset]:
+                urn = new.urn if new is not None else ""
+                return earlier_states(lambda: HistoryRepository(self._reader).states(urn))
+
+            return self._policy.judge(old, new, at=self._clock(), earlier=earlier)
 
         return IngestionController(
             entries=lambda: self.settings.sources,
@@ -328,6 +336,7 @@ class Application:
             write_lock=self._write_lock,
             keep_report=self._keep_report,
             version_of=lambda urn: HistoryRepository(self._reader).current(urn),
+            judge=judge,
             clock=self._clock,
         )
 

@@ -92,3 +92,52 @@ def test_a_source_of_one_file_is_named_by_its_path(lake: Path, tmp_path: Path) -
     write_settings(tmp_path, file)
 
     assert [item.item for item in ingested().failed] == [str(file)]
+
+
+def test_a_linked_folder_whose_disk_is_missing_keeps_its_dataset(
+    lake: Path, tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    write_table(disk / "part-0.parquet", {"id": [1]})
+    (lake / "linked").symlink_to(disk)
+    assert ingested().datasets.created == 4
+    (lake / "campaigns.csv").unlink()
+    disk.rename(tmp_path / "unmounted")
+
+    result = ingested()
+
+    assert [item.reason for item in result.failed] == [
+        "it cannot be listed: the link leads nowhere"
+    ]
+    assert [change.dataset.split("/")[-1] for change in result.changes] == ["campaigns"]
+
+
+def test_a_linked_file_whose_disk_is_missing_keeps_its_columns(lake: Path, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    write_table(disk / "more.parquet", {"id": [1], "extra": [2]})
+    (lake / "customers" / "part-1.parquet").symlink_to(disk / "more.parquet")
+    ingested()
+    disk.rename(tmp_path / "unmounted")
+
+    result = ingested()
+
+    assert [item.reason for item in result.failed] == ["it is gone since it was listed"]
+    assert result.changes == ()
+
+
+def test_a_link_that_leads_nowhere_and_would_not_be_data_is_nobodys_business(lake: Path) -> None:
+    (lake / "customers" / ".#lock").symlink_to("nobody@nowhere")
+
+    assert ingested().failed == ()
+
+
+def test_what_is_reported_follows_the_policy_of_the_project(lake: Path, tmp_path: Path) -> None:
+    ingested()
+    settings = tmp_path / "lumos.yaml"
+    rules = "change_policy: {rules: {dataset.removed: NON_BREAKING}}\n"
+    settings.write_text(settings.read_text() + rules)
+    (lake / "campaigns.csv").unlink()
+
+    (change,) = ingested().changes
+
+    assert (change.rule, change.level) == ("dataset.removed", "NON_BREAKING")

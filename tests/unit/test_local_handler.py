@@ -174,7 +174,7 @@ def test_a_folder_with_the_name_of_a_file_is_a_folder(tmp_path: Path) -> None:
     assert names(ingest(tmp_path)) == ["part-0"]
 
 
-def test_a_link_that_leads_nowhere_is_no_file_and_one_to_itself_hides_nobody_knows_what(
+def test_links_that_lead_nowhere_or_to_themselves_are_named(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "gone.parquet").symlink_to(tmp_path / "nowhere")
@@ -182,7 +182,8 @@ def test_a_link_that_leads_nowhere_is_no_file_and_one_to_itself_hides_nobody_kno
     datasets, report = ingest(tmp_path)
     assert datasets == []
     assert [(Path(item.item).name, item.reason) for item in report.failed] == [
-        ("self.parquet", "it cannot be read: Too many levels of symbolic links")
+        ("gone.parquet", "it is gone since it was listed"),
+        ("self.parquet", "it cannot be read: Too many levels of symbolic links"),
     ]
     assert not report.complete
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from lumos.core.changes import diff_datasets
 from lumos.core.controllers.results import DatasetCounts
 from lumos.core.controllers.storage_functions import OWN_EXTENSIONS
 from lumos.core.models import Change, LumosDataset, Urn, with_parts
@@ -25,13 +24,16 @@ if TYPE_CHECKING:
     from lumos.spark.stages.rows import BuiltDataset
 
 
+Judge = Callable[[LumosDataset | None, LumosDataset | None], tuple[Change, ...]]
+
+
 @dataclass
 class Scope:
     """What a scan was to look at, and what of it nobody could see."""
 
     sources: Mapping[str, ScanSource]
-    incomplete: set[str] = field(default_factory=set)
-    """Sources of which a part could not be listed."""
+    doubted: set[str] = field(default_factory=set)
+    """Sources without a single file: their disks may be missing."""
     closed: dict[str, list[str]] = field(default_factory=dict)
     """The folders that could not be listed, by source, as paths below its root."""
     unreadable: set[tuple[str, str]] = field(default_factory=set)
@@ -46,7 +48,6 @@ class Scope:
 
     def close(self, source: str, path: bytes) -> None:
         """Remember a part that could not be listed."""
-        self.incomplete.add(source)
         below = path.decode("utf-8", "backslashreplace").strip("/")
         self.closed.setdefault(source, []).append(below)
 
@@ -82,6 +83,8 @@ class FoundDatasets:
     scope: Scope
     platform: MetadataPlatformInterface | None
     """The catalog; None where there is none yet."""
+    judge: Judge
+    """Says what changed, as the policy of the project sees it."""
     created: int = 0
     updated: int = 0
     removed: int = 0
@@ -140,7 +143,7 @@ class FoundDatasets:
         if known is None:
             return
         self.touched.add(known.urn)
-        self.changes.extend(diff_datasets(present, wanted))
+        self.changes.extend(self.judge(present, wanted))
         if wanted is None:
             self.removed += 1
         elif present is None:
@@ -156,7 +159,8 @@ class FoundDatasets:
             return
         source = self.scope.sources.get(origin.source)
         is_here = source is not None and source.is_whole_folder and source.holds(dataset.urn)
-        if is_here and origin.source not in self.scope.incomplete:
+        is_doubtful = origin.source in self.scope.doubted
+        if is_here and not is_doubtful and not self.scope.hides_part_of(dataset, origin.source):
             self._count(dataset, None)
             yield _Step(None, dataset, is_news=True)
 

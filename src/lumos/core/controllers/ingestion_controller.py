@@ -29,6 +29,7 @@ from lumos.spark.pipeline import Pipeline
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.controllers.found_datasets import Judge
     from lumos.core.controllers.import_controller import ImportTarget
     from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.snapshot_controller import SnapshotController
@@ -100,9 +101,11 @@ class IngestionController:
         write_lock: Callable[[str], AbstractContextManager[None]],
         keep_report: Callable[[RunReport], None],
         version_of: Callable[[str], DatasetVersion | None],
+        judge: Judge,
         clock: Clock,
     ) -> None:
         self._version_of = version_of
+        self._judge = judge
         self._entries = entries
         self._open_session = open_session
         self._target = target
@@ -275,7 +278,7 @@ class IngestionController:
         functions = StorageFunctions(run.sources.by_name)
         pipeline = Pipeline(session, functions, work=work, progress=run.progress)
         files = pipeline.run(run.sources.units, index, full=run.full, scope=run.under)
-        found = FoundDatasets(Scope(run.sources.by_name), None)
+        found = FoundDatasets(Scope(run.sources.by_name), None, self._judge)
         unreadable = _record_problems(pipeline, found.scope, recorder=run.recorder)
         if not run.full and run.under is None:
             _doubt_empty_sources(pipeline, found.scope, recorder=run.recorder)
@@ -343,7 +346,7 @@ def _with_unknown_sources_whole(run: _Run, known: IndexTables | None) -> _Run:
 def _doubt_empty_sources(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> None:
     """Take nothing as removed from a source without a single file: its disk may be missing."""
     for source in sorted(scope.sources.keys() - pipeline.sources_with_files()):
-        scope.incomplete.add(source)
+        scope.doubted.add(source)
         recorder.incomplete(
             reason=f"source {source} has no file at all; nothing is taken as removed, unless --full"
         )

@@ -17,7 +17,7 @@ from lumos.core.storage.port import (
     UnlistedPrefix,
     printable,
 )
-from lumos.core.storage.selection import Folder, Selection
+from lumos.core.storage.selection import Folder, Selection, is_hidden
 
 PLATFORM = "local"
 
@@ -178,6 +178,8 @@ class FolderWalk:
             folders = []
             for entry in entries:
                 if not _is_folder(entry):
+                    if entry.is_symlink() and self._hides_folder(entry.path):
+                        yield _nowhere(entry.path, self._start)
                     yield entry.path
                 elif not self._wanted(entry.path):
                     continue
@@ -193,6 +195,14 @@ class FolderWalk:
         is_new = identity not in self._entered
         self._entered.add(identity)
         return is_new
+
+    def _hides_folder(self, link: str) -> bool:
+        """Tell whether a link leads nowhere and would not be read if it led to a file."""
+        relative = link[self._start :]
+        name = relative.rpartition("/")[2]
+        if is_hidden(name) or self._selection.wanted(relative) or not self._wanted(link):
+            return False
+        return not os.path.exists(link)
 
     def _wanted(self, folder: str) -> bool:
         if folder in self._skip:
@@ -234,11 +244,19 @@ def _listed(path: str, relative: str) -> Iterator[ListedObject | UnlistedPrefix]
     try:
         status = os.stat(path)
     except FileNotFoundError:
-        return  # gone between the listing and the look: it is not there
+        if os.path.islink(path):  # reading it gives the reason, and keeps what was read before
+            yield ListedObject(os.fsencode(relative), 0, 0)
+        return  # else gone between the listing and the look: it is not there
     except OSError as error:
         yield UnlistedPrefix(printable(path), unreadable(error), os.fsencode(relative))
         return
     yield ListedObject(os.fsencode(relative), status.st_size, status.st_mtime_ns // 1000)
+
+
+def _nowhere(link: str, start: int) -> UnlistedPrefix:
+    """Say that what a link led to is not there: a disk may be missing."""
+    problem = UnreadableItemError("it cannot be listed: the link leads nowhere", retryable=True)
+    return UnlistedPrefix(printable(link), problem, os.fsencode(link[start:]))
 
 
 def _is_there(folder: str) -> bool:

@@ -109,7 +109,7 @@ class VersionPlanner:
             states: gives every version with its state, oldest first, for transitive profiles.
         """
         old = None if is_removal(current) else known
-        earlier = partial(_earlier, states)
+        earlier = partial(earlier_states, states)
         changes = self.policy.judge(old, new, at=at, earlier=earlier)
         return self._after(current, new, changes=changes, at=at, author=author)
 
@@ -164,7 +164,7 @@ class VersionPlanner:
         return PlannedVersion(version, dataset, tuple(changes), bump)
 
 
-def _earlier(states: Callable[[], Iterable[VersionedState]]) -> list[LumosDataset]:
+def earlier_states(states: Callable[[], Iterable[VersionedState]]) -> list[LumosDataset]:
     """Return all states but the newest, each with the number of its version."""
     known = [
         with_parts(dataset, version=version.version)
