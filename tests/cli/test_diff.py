@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from command_line import FEBRUARY, JANUARY, Lumos
+from command_line import FEBRUARY, JANUARY, Lumos, checked
 
 SIDES = ("diff", "--source", JANUARY, "--target", FEBRUARY)
 IGNORED = """
@@ -78,3 +79,53 @@ def test_what_the_policy_ignores_fails_no_gate(lumos: Lumos, project: Path, gate
 
     assert ignored.exit_code == 0, ignored.stdout
     assert "2 of them ignored by the change policy" in ignored.stdout
+
+
+def test_what_an_incomplete_side_lacks_is_told_and_fails_no_gate(
+    lumos: Lumos, project: Path
+) -> None:
+    document = json.loads(Path(JANUARY).read_text("utf-8"))
+    document["complete"] = False
+    document["lineage_edges"], gone = [], document["datasets"].pop()
+    (project / "partial.json").write_text(json.dumps(document), "utf-8")
+    sides = ("diff", "--source", JANUARY, "--target", "partial.json")
+
+    for gate in ("any", "caution", "breaking"):
+        assert lumos(*sides, "--fail-on", gate).exit_code == 0
+    answer = checked(lumos(*sides, "--json"), "diff")
+    told = lumos(*sides).stdout
+
+    assert answer["unobserved"] == [gone["urn"]]
+    assert [change["rule"] for change in answer["changes"]] == ["dataset.unobserved"]
+    assert "[INFORMATIONAL] the dataset was not observed; it may still be there" in told
+    assert "1 dataset was not observed, so not removed" in told
+    assert lumos(*sides[:4], JANUARY, "--fail-on", "any").exit_code == 0
+
+
+def test_observations_are_compared_when_asked_for(lumos: Lumos, project: Path) -> None:
+    document = json.loads(Path(JANUARY).read_text("utf-8"))
+    for name, rows in (("old.json", 10), ("new.json", 12)):
+        document["datasets"][0]["statistics"] = {"row_count": rows}
+        (project / name).write_text(json.dumps(document), "utf-8")
+    sides = ("diff", "--source", "old.json", "--target", "new.json")
+
+    assert "0 changes" in lumos(*sides).stdout
+    (change,) = checked(lumos(*sides, "--observations", "--json"), "diff")["changes"]
+    assert (change["rule"], change["bump"]) == ("obs.stats.rows", "NONE")
+
+
+def test_a_column_made_from_others_is_told(lumos: Lumos, project: Path) -> None:
+    document = json.loads(Path(JANUARY).read_text("utf-8"))
+    edge = document["lineage_edges"][0]
+    for name, source in (("old.json", "net"), ("new.json", "gross")):
+        mapping = {"upstream_column": source, "downstream_column": "total"}
+        edge["column_mappings"] = [mapping]
+        (project / name).write_text(json.dumps(document), "utf-8")
+
+    answer = checked(
+        lumos("diff", "--source", "old.json", "--target", "new.json", "--json"), "diff"
+    )
+
+    (change,) = answer["changes"]
+    assert (change["dataset"], change["rule"]) == (edge["downstream_urn"], "lineage.column.changed")
+    assert answer["summary"]["sections"]["lineage_edges"]["changed"] == 1

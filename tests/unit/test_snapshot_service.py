@@ -35,7 +35,12 @@ def store(tmp_path: Path) -> SnapshotStore:
     return SnapshotStore(tmp_path / "snapshots", part_bytes=4_000)
 
 
-def simple_diff(old: LumosDataset | None, new: LumosDataset | None) -> tuple[Change, ...]:
+UNSEEN = ("dataset.unobserved", ChangeLevel.INFORMATIONAL)
+
+
+def simple_diff(
+    old: LumosDataset | None, new: LumosDataset | None, *, observed: bool = True
+) -> tuple[Change, ...]:
     """One change per pair, which tells what the pair was."""
     dataset = new or old
     assert dataset is not None
@@ -44,7 +49,7 @@ def simple_diff(old: LumosDataset | None, new: LumosDataset | None) -> tuple[Cha
     rule, level = (
         ("added", ChangeLevel.NON_BREAKING)
         if old is None
-        else ("removed", ChangeLevel.BREAKING)
+        else (("removed", ChangeLevel.BREAKING) if observed else UNSEEN)
         if new is None
         else ("changed", ChangeLevel.INFORMATIONAL)
     )
@@ -269,7 +274,8 @@ class TestDiff:
 
         assert found.removed == ()
         assert found.unobserved == (sample_dataset(2).urn, sample_dataset(3).urn)
-        assert [change.rule for change in found.changes] == ["changed", "added"]
+        unseen, _ = UNSEEN
+        assert [change.rule for change in found.changes] == ["changed", unseen, unseen, "added"]
 
     def test_lineage_that_an_incomplete_snapshot_lacks_is_unobserved(self) -> None:
         old = LoadedSource(sample_snapshot(5), "old")

@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from functools import lru_cache
 
-from lumos.core.changes.diff import diff_datasets, severity_order
+from lumos.core.changes.diff import (
+    diff_datasets,
+    diff_edges,
+    diff_observations,
+    severity_order,
+)
 from lumos.core.changes.profiles import resolve_profile
 from lumos.core.changes.rules import DEFAULT_PROFILE
 from lumos.core.changes.text import member_path
@@ -21,6 +26,7 @@ from lumos.core.models import (
     Deprecation,
     Field,
     FieldType,
+    LineageEdge,
     LumosDataset,
     PolicyEffect,
     Urn,
@@ -123,6 +129,18 @@ class ChangePolicy:
             states = (*earlier(), old)
             changes = diff_against_history(states, new, profile=self.profile, at=at)
         return self.adjusted(changes, old=old, at=at)
+
+    def judge_edges(
+        self, old: LineageEdge, new: LineageEdge, *, at: datetime | None = None
+    ) -> tuple[Change, ...]:
+        """Return what changed within one step of lineage, as this policy sees it."""
+        return self.adjusted(diff_edges(old, new, profile=self.profile), old=None, at=at)
+
+    def judge_observations(
+        self, old: LumosDataset, new: LumosDataset, *, at: datetime | None = None
+    ) -> tuple[Change, ...]:
+        """Return which observed facts differ, as this policy sees it."""
+        return self.adjusted(diff_observations(old, new, profile=self.profile), old=old, at=at)
 
     @property
     def is_transitive(self) -> bool:

@@ -17,6 +17,7 @@ from lumos.feature.snapshot.diff import (
     streamed_diff,
 )
 from lumos.feature.snapshot.engine_choice import SPARK_FROM_BYTES, Engine
+from lumos.feature.snapshot.pair_diff import FurtherDiffs
 
 if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Clock
@@ -57,20 +58,22 @@ class DiffController:
         target: str,
         *,
         profile: str | None = None,
+        observations: bool = False,
         engine: Engine = Engine.AUTO,
         tell: Tell = _tell_nobody,
     ) -> Iterator[StreamedDiff]:
         """Compare two snapshots by any name; what changed is not held in memory.
 
-        Each is a file, a folder, an id, `latest`, a catalog's name or `git:REVISION:PATH`.
+        Each is a file, a folder, an id, `latest`, a catalog's name or `git:REVISION:PATH`. With
+        `observations`, what was only seen is compared too: sizes, rows, checks, costs.
 
         Raises:
             UnknownNameError: there is no such profile.
         """
-        judge = self._judge(profile)
+        judge, further = self._judges(profile, observations=observations)
         with (
             self._opened(source, target, engine=engine, tell=tell) as (old, new, worker),
-            streamed_diff(old, new, diff_datasets=judge, engine=worker) as found,
+            streamed_diff(old, new, diff_datasets=judge, further=further, engine=worker) as found,
         ):
             yield found
 
@@ -80,22 +83,27 @@ class DiffController:
         target: str,
         *,
         profile: str | None = None,
+        observations: bool = False,
         engine: Engine = Engine.AUTO,
         tell: Tell = _tell_nobody,
     ) -> DiffResult:
         """Compare two snapshots as `streamed` does, and hold all that changed."""
         from lumos.core.controllers.results import DiffResult
 
-        judge = self._judge(profile)
+        judge, further = self._judges(profile, observations=observations)
         with self._opened(source, target, engine=engine, tell=tell) as (old, new, worker):
-            found = diff_snapshots(old, new, diff_datasets=judge, engine=worker)
+            found = diff_snapshots(old, new, diff_datasets=judge, further=further, engine=worker)
         return DiffResult.model_validate(found.as_json())
 
-    def _judge(self, profile: str | None) -> DiffDatasets:
+    def _judges(
+        self, profile: str | None, *, observations: bool
+    ) -> tuple[DiffDatasets, FurtherDiffs]:
         policy = self._policy
         if profile is not None:
             policy = replace(policy, profile=str(resolve_profile(profile)))
-        return partial(policy.judge, at=self._clock())
+        at = self._clock()
+        seen = partial(policy.judge_observations, at=at) if observations else None
+        return partial(policy.judge, at=at), FurtherDiffs(partial(policy.judge_edges, at=at), seen)
 
     @contextmanager
     def _opened(

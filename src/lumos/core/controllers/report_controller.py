@@ -27,6 +27,7 @@ from lumos.feature.extraction.catalog_report import (
 )
 from lumos.feature.extraction.inventory import DEFAULT_LIMITS, Limits, inventory_of, listed
 from lumos.feature.snapshot.diff import diff_snapshots
+from lumos.feature.snapshot.pair_diff import FurtherDiffs
 
 if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Clock
@@ -109,10 +110,12 @@ class ReportController:
         if len(snapshots) < 2:  # noqa: PLR2004 - a comparison takes two
             return None
         previous, latest = snapshots[-2:]
+        at = self._clock()
         found = diff_snapshots(
             self._open_snapshot(previous.id),
             self._open_snapshot(latest.id),
-            diff_datasets=partial(self._policy.judge, at=self._clock()),
+            diff_datasets=partial(self._policy.judge, at=at),
+            further=FurtherDiffs(partial(self._policy.judge_edges, at=at)),
         )
         return ChangeSummary(
             previous=_reference(previous),

@@ -231,11 +231,14 @@ def plain_of(lines: Iterable[bytes]) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
-def differing_lines(old: bytes, new: bytes) -> Iterator[tuple[bytes | None, bytes | None]]:
+def differing_lines(
+    old: bytes, new: bytes, *, observations: bool = False
+) -> Iterator[tuple[bytes | None, bytes | None]]:
     """Yield the pairs of dataset lines that differ in URN or hash, in ascending order of URN.
 
     Both are the plain text of lines sorted by URN. What is equal is skipped in long strides,
-    neither split into lines nor parsed; lines with equal hashes are skipped unparsed.
+    neither split into lines nor parsed; lines with equal hashes are skipped unparsed, unless
+    `observations`, which the hash is not of, are looked for.
     """
     here = there = 0
     stride = _SHORTEST_STRIDE
@@ -254,8 +257,9 @@ def differing_lines(old: bytes, new: bytes) -> Iterator[tuple[bytes | None, byte
         end, other_end = old.index(b"\n", here), new.index(b"\n", there)
         line, other = old[here:end], new[there:other_end]
         urn, other_urn = urn_of(line), urn_of(other)
-        if urn == other_urn and line != other and hash_of(line) != hash_of(other):
-            yield line, other
+        if urn == other_urn and line != other:
+            if observations or hash_of(line) != hash_of(other):
+                yield line, other
         elif urn < other_urn:
             yield line, None
         elif urn > other_urn:

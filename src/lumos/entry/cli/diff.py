@@ -63,6 +63,10 @@ def diff(
     level: Annotated[
         Level, typer.Option(help="Show changes of this level or worse.")
     ] = Level.INFORMATIONAL,
+    observations: Annotated[
+        bool,
+        typer.Option("--observations", help="Also compare rows, sizes, checks and costs."),
+    ] = False,
     details: Annotated[
         bool, typer.Option("--details", help="Show path, values, direction and fingerprint.")
     ] = False,
@@ -97,7 +101,12 @@ def diff(
         with told("diff") as tell:
             found = stack.enter_context(
                 application.diffs.streamed(
-                    source, target, profile=profile, engine=engine, tell=tell
+                    source,
+                    target,
+                    profile=profile,
+                    observations=observations,
+                    engine=engine,
+                    tell=tell,
                 )
             )
         if as_json:
@@ -119,7 +128,7 @@ def _fails(totals: DiffTotals, fail_on: FailOn) -> bool:
             return False
         case FailOn.ANY:
             others = totals.other_sections.values()
-            return totals.changes > totals.ignored or any(
+            return totals.weighed > 0 or any(
                 section.added or section.removed or section.changed for section in others
             )
         case FailOn.CAUTION:

@@ -6,8 +6,8 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import takewhile
-from operator import attrgetter
+from itertools import groupby, takewhile
+from operator import attrgetter, itemgetter
 from pathlib import Path
 
 import orjson
@@ -20,9 +20,11 @@ from lumos.core.store.part_format import SECTIONS
 from lumos.core.store.snapshot_files import DurableFiles, storing_error
 from lumos.feature.snapshot.bucket_work import LOCAL, BucketEngine
 from lumos.feature.snapshot.pair_diff import (
+    NOTHING_FURTHER,
     DatasetDifference,
     DiffDatasets,
     Fate,
+    FurtherDiffs,
     ItemDifferences,
     diff_work,
 )
@@ -34,6 +36,7 @@ HELD_BYTES = 16 * 1024 * 1024
 """How much of what was found is held in memory; what is more waits in temporary files."""
 
 _CHANGES = 0
+_UNOBSERVED = "dataset.unobserved"
 _RANKS = {Fate.ADDED: 1, Fate.REMOVED: 2, Fate.CHANGED: 3, Fate.UNOBSERVED: 4}
 
 
@@ -54,11 +57,19 @@ class DiffTotals(CanonicalModel):
     levels: dict[ChangeLevel, Count] = Field(default_factory=dict)
     cautions: Count = Field(default=0, description="Changes that are allowed, with caution.")
     ignored: Count = Field(default=0, description="Changes that the project's policy ignores.")
+    unobserved: Count = Field(
+        default=0, description="Findings that say no more than that a dataset was not seen."
+    )
     sections: dict[str, SectionDiff] = Field(default_factory=dict)
 
     @property
     def changes(self) -> int:
         return sum(self.levels.values())
+
+    @property
+    def weighed(self) -> int:
+        """How many changes there are for sure that the policy does not ignore."""
+        return self.changes - self.ignored - self.unobserved
 
     @property
     def worst_level(self) -> ChangeLevel | None:
@@ -76,7 +87,7 @@ class DiffTotals(CanonicalModel):
     @property
     def is_empty(self) -> bool:
         """Whether the snapshots agree in all that was observed by both."""
-        return not self.changes and not any(
+        return self.changes == self.unobserved and not any(
             section.added or section.removed or section.changed
             for section in self.sections.values()
         )
@@ -107,8 +118,12 @@ class StreamedDiff:
 
     def changes(self) -> Iterator[Json]:
         """Yield the changes as JSON objects with fingerprints, by URN, path and rule."""
-        for line in takewhile(lambda each: each.rank == _CHANGES, self._found):
-            yield from orjson.loads(line.line)
+        lines = takewhile(lambda each: each.rank == _CHANGES, self._found)
+        for _, group in groupby(lines, key=attrgetter("key")):
+            first, *rest = (orjson.loads(line.line) for line in group)
+            if rest:  # of the dataset itself, and of the steps of lineage that lead to it
+                first = sorted(sum(rest, first), key=itemgetter("path", "rule"))
+            yield from first
 
     def urns(self) -> Iterator[tuple[Fate, Urn]]:
         """Yield what happened to which dataset: those added, removed, changed, unobserved."""
@@ -182,12 +197,13 @@ def streamed_diff(
     new: SnapshotSource,
     *,
     diff_datasets: DiffDatasets,
+    further: FurtherDiffs = NOTHING_FURTHER,
     engine: BucketEngine = LOCAL,
     held_bytes: int = HELD_BYTES,
 ) -> Iterator[StreamedDiff]:
     """Compare two snapshots of any form; all is compared before the first change is told.
 
-    Datasets that an incomplete new snapshot lacks may still exist: they are listed as unobserved,
+    Datasets that an incomplete new snapshot lacks may still exist: they are told as unobserved,
     not as removed. Neither is lineage removed that it lacks. However much changed, no more than
     `held_bytes` of it are held in memory; what is more waits in temporary files.
 
@@ -196,7 +212,7 @@ def streamed_diff(
         StorageFullError: there is no room for temporary files.
     """
     folder = Path(tempfile.gettempdir())
-    work = diff_work(diff_datasets, new_is_complete=new.header.complete)
+    work = diff_work(diff_datasets, new_is_complete=new.header.complete, further=further)
     with LineSorter(folder, files=DurableFiles(), memory_bytes=held_bytes) as found:
         gathered = _Gathered(found)
         with in_parts(old, engine) as older, in_parts(new, engine) as newer:
@@ -213,6 +229,7 @@ def diff_snapshots(
     new: SnapshotSource,
     *,
     diff_datasets: DiffDatasets,
+    further: FurtherDiffs = NOTHING_FURTHER,
     engine: BucketEngine = LOCAL,
 ) -> SnapshotDiff:
     """Compare two snapshots of any form, as `streamed_diff` does, and hold all that changed.
@@ -223,7 +240,9 @@ def diff_snapshots(
         CorruptSnapshotError: a stored snapshot is damaged.
     """
     urns: dict[Fate, list[Urn]] = {fate: [] for fate in Fate}
-    with streamed_diff(old, new, diff_datasets=diff_datasets, engine=engine) as found:
+    with streamed_diff(
+        old, new, diff_datasets=diff_datasets, further=further, engine=engine
+    ) as found:
         changes = tuple(_change_of(change) for change in found.changes())
         for fate, urn in found.urns():
             urns[fate].append(urn)
@@ -248,6 +267,7 @@ class _Gathered:
         self._levels: Counter[ChangeLevel] = Counter()
         self._cautions = 0
         self._ignored = 0
+        self._unobserved = 0
         self._fates: Counter[str] = Counter()
         self._items: dict[str, Counter[str]] = {name: Counter() for name in SECTIONS}
 
@@ -280,6 +300,7 @@ class _Gathered:
             levels={level: self._levels[level] for level in ChangeLevel},
             cautions=self._cautions,
             ignored=self._ignored,
+            unobserved=self._unobserved,
             sections={
                 "datasets": datasets,
                 **{name: section for name, section in sections.items() if section != SectionDiff()},
@@ -291,6 +312,8 @@ class _Gathered:
         ignored = change.policy is not None and change.policy.ignored
         self._ignored += ignored
         self._cautions += change.caution and not ignored
+        unseen = change.rule == _UNOBSERVED and change.level is ChangeLevel.INFORMATIONAL
+        self._unobserved += unseen and not ignored
 
 
 def _section(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import orjson
 
-from lumos.core.models import Change, DatasetLineage, LumosDataset, Urn, with_parts
+from lumos.core.models import Change, DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
 from lumos.core.models.sharing import Known, built_beside
 from lumos.core.store.part_format import (
     dataset_json_of,
@@ -23,8 +23,29 @@ from lumos.core.store.part_format import (
 from lumos.feature.snapshot.bucket_work import BucketWork, Codec
 from lumos.feature.snapshot.pairs import PAIRS, BucketPair
 
-DiffDatasets = Callable[[LumosDataset | None, LumosDataset | None], tuple[Change, ...]]
 Sides = tuple[Urn, LumosDataset | None, LumosDataset | None]
+_EDGES = "lineage_edges"
+
+
+class DiffDatasets(Protocol):
+    """Tells what changed from one state of a dataset to another; `None` is not to be there."""
+
+    def __call__(
+        self, old: LumosDataset | None, new: LumosDataset | None, /, *, observed: bool = True
+    ) -> tuple[Change, ...]:
+        """Return the changes; where not `observed`, the new state could not be looked at."""
+
+
+class FurtherDiffs(NamedTuple):
+    """What is compared besides the contracts of datasets, if anything."""
+
+    edges: Callable[[LineageEdge, LineageEdge], tuple[Change, ...]] | None = None
+    """Compares what two snapshots say of one step of lineage."""
+    observations: Callable[[LumosDataset, LumosDataset], tuple[Change, ...]] | None = None
+    """Compares what was seen of a dataset; to look for that, more has to be parsed."""
+
+
+NOTHING_FURTHER = FurtherDiffs()
 
 
 class Fate(StrEnum):
@@ -54,15 +75,24 @@ class ItemDifferences(NamedTuple):
 
 
 def diff_work(
-    diff_datasets: DiffDatasets, *, new_is_complete: bool
+    diff_datasets: DiffDatasets,
+    *,
+    new_is_complete: bool,
+    further: FurtherDiffs = NOTHING_FURTHER,
 ) -> BucketWork[BucketPair, DatasetDifference | ItemDifferences]:
     """Return the comparison of one pair of buckets, as every engine carries it out."""
-    kernel = partial(diff_pair, diff_datasets=diff_datasets, new_is_complete=new_is_complete)
+    kernel = partial(
+        diff_pair, diff_datasets=diff_datasets, new_is_complete=new_is_complete, further=further
+    )
     return BucketWork(kernel, PAIRS, Codec(_encoded, _decoded))
 
 
 def diff_pair(
-    pair: BucketPair, *, diff_datasets: DiffDatasets, new_is_complete: bool
+    pair: BucketPair,
+    *,
+    diff_datasets: DiffDatasets,
+    new_is_complete: bool,
+    further: FurtherDiffs = NOTHING_FURTHER,
 ) -> Iterator[DatasetDifference | ItemDifferences]:
     """Compare the buckets of a pair; only what differs is parsed.
 
@@ -71,25 +101,31 @@ def diff_pair(
     """
     if pair.section != "datasets":
         for text, other in pair.differing():
-            yield _diff_items(pair.section, lines_of(text), new_lines=lines_of(other))
+            yield from _diff_items(
+                pair.section, lines_of(text), new_lines=lines_of(other), diff_edges=further.edges
+            )
         return
     held = pair.held()
-    sides = _held_sides(*held) if held else _stored_sides(pair, missing=new_is_complete)
+    observed = further.observations is not None
+    sides = _held_sides(*held) if held else _stored_sides(pair, observations=observed)
     for urn, old, new in sides:
         if new is None and not new_is_complete:
-            yield DatasetDifference(urn, Fate.UNOBSERVED)
+            yield DatasetDifference(urn, Fate.UNOBSERVED, diff_datasets(old, None, observed=False))
             continue
         if old and new and not new_is_complete:
             new = _with_unobserved_lineage(old, new)  # noqa: PLW2901 - what is compared
-        yield _difference(urn, old, new=new, diff_datasets=diff_datasets)
+        found = _difference(urn, old, new=new, diff_datasets=diff_datasets)
+        if old and new and further.observations:
+            found = found._replace(changes=found.changes + further.observations(old, new))
+        yield found
 
 
-def _stored_sides(pair: BucketPair, *, missing: bool) -> Iterator[Sides]:
-    """Yield the datasets whose lines differ; those that only the old side has if `missing`."""
+def _stored_sides(pair: BucketPair, *, observations: bool) -> Iterator[Sides]:
+    """Yield the datasets whose contracts differ; with `observations`, all whose lines differ."""
     for old, new in pair.differing():
-        for old_line, new_line in differing_lines(old, new):
-            if old_line is None or (new_line is None and not missing):
-                urn = Urn(urn_of(new_line or old_line or b"").decode())
+        for old_line, new_line in differing_lines(old, new, observations=observations):
+            if old_line is None:
+                urn = Urn(urn_of(new_line or b"").decode())
                 yield urn, None, dataset_of(new_line) if new_line else None
                 continue
             document = item_of(dataset_json_of(old_line))
@@ -135,11 +171,24 @@ def _with_unobserved_lineage(old: LumosDataset, new: LumosDataset) -> LumosDatas
     return new if lineage == new.lineage else with_parts(new, lineage=lineage)
 
 
-def _diff_items(section: str, old_lines: list[bytes], *, new_lines: list[bytes]) -> ItemDifferences:
+def _diff_items(
+    section: str,
+    old_lines: list[bytes],
+    *,
+    new_lines: list[bytes],
+    diff_edges: Callable[[LineageEdge, LineageEdge], tuple[Change, ...]] | None,
+) -> Iterator[DatasetDifference | ItemDifferences]:
+    """Yield how many items differ and, of steps of lineage that both sides have, what changed."""
     before, after = set(old_lines), set(new_lines)
-    gone = {key_of_line(section, line) for line in before - after}
-    come = {key_of_line(section, line) for line in after - before}
-    return ItemDifferences(section, len(come - gone), len(gone - come), len(gone & come))
+    gone = {key_of_line(section, line): line for line in before - after}
+    come = {key_of_line(section, line): line for line in after - before}
+    both = gone.keys() & come.keys()
+    yield ItemDifferences(section, len(come) - len(both), len(gone) - len(both), len(both))
+    if section == _EDGES and diff_edges is not None:
+        for key in both:
+            old, new = (LineageEdge.from_json(item_of(side[key])) for side in (gone, come))
+            if changes := diff_edges(old, new):
+                yield DatasetDifference(new.downstream_urn, changes=changes)
 
 
 def _encoded(found: DatasetDifference | ItemDifferences) -> bytes:
