@@ -40,6 +40,8 @@ from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.platform.fidelity import Fidelity
+
 __all__ = [
     "ENTITY_KINDS",
     "Capability",
@@ -121,6 +123,8 @@ class MetadataPlatformInterface(ABC):
 
     name: ClassVar[str]
     capabilities: ClassVar[frozenset[Capability]]
+    FIDELITY: ClassVar[Mapping[str, Fidelity]] = {}
+    """What it makes of each concept of `fidelity.CONCEPTS`; empty where it keeps all as it is."""
 
     @override
     def __init_subclass__(cls, **kwargs: object) -> None:

@@ -1,0 +1,188 @@
+"""How well a catalog keeps each concept, counted before anything is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from lumos.core.models.base import CanonicalModel, Count
+
+if TYPE_CHECKING:
+    from lumos.core.models import Field, FieldType, LineageEdge, LumosDataset, Snapshot
+    from lumos.core.platform.interface import MetadataPlatformInterface
+
+
+class Fidelity(StrEnum):
+    """What becomes of something when a catalog is told of it, the best first."""
+
+    NATIVE = "native"
+    """The catalog has the same concept."""
+    TRANSFORMED = "transformed"
+    """It is shown in another form, from which it is read back the same."""
+    STASHED = "stashed"
+    """The catalog does not show it; it travels with the dataset and is read back the same."""
+    DROPPED = "dropped"
+    """It is not written."""
+
+
+class FidelityRow(CanonicalModel):
+    """One concept: how often it occurs and what becomes of it."""
+
+    concept: str
+    fidelity: Fidelity
+    count: Count
+
+
+class FidelityReport(CanonicalModel):
+    """What would become of everything that is to be written."""
+
+    platform: str
+    rows: tuple[FidelityRow, ...] = ()
+
+    def total(self, fidelity: Fidelity) -> int:
+        """Return how many things share a fate."""
+        return sum(row.count for row in self.rows if row.fidelity is fidelity)
+
+    @property
+    def is_lossless(self) -> bool:
+        return not self.total(Fidelity.DROPPED)
+
+
+def _fields(dataset: LumosDataset) -> Iterable[Field]:
+    return dataset.schema.fields
+
+
+def _nested(node: FieldType) -> int:
+    inner = [*node.fields, *node.branches]
+    inner.extend(part for part in (node.items, node.key, node.value) if part is not None)
+    return len(inner) + sum(map(_nested, inner))
+
+
+def _present(*values: object) -> int:
+    return sum(value not in (None, ()) for value in values)
+
+
+def _in_fields(count: Callable[[Field], int]) -> Callable[[LumosDataset], int]:
+    return lambda dataset: sum(map(count, _fields(dataset)))
+
+
+_OF_DATASETS: Final[Mapping[str, Callable[[LumosDataset], int]]] = {
+    "dataset": lambda one: 1,
+    "kind": lambda one: _present(one.kind),
+    "environment": lambda one: _present(one.environment),
+    "format": lambda one: _present(one.format),
+    "location": lambda one: _present(one.location),
+    "field": lambda one: len(one.schema.fields),
+    "nested_field": _in_fields(_nested),
+    "field_description": _in_fields(lambda field: _present(field.description)),
+    "field_default": _in_fields(lambda field: _present(field.default)),
+    "field_pii": _in_fields(lambda field: int(field.pii)),
+    "field_tag": _in_fields(lambda field: len(field.tags)),
+    "field_term": _in_fields(lambda field: len(field.glossary_terms)),
+    "field_property": _in_fields(lambda field: len(field.properties)),
+    "field_deprecation": _in_fields(lambda field: _present(field.deprecation)),
+    "primary_key": lambda one: _present(one.schema.primary_key),
+    "unique_key": lambda one: len(one.schema.unique_keys),
+    "foreign_key": lambda one: len(one.schema.foreign_keys),
+    "check": lambda one: len(one.schema.checks),
+    "owner": lambda one: len(one.ownership.owners),
+    "tag": lambda one: len(one.tags),
+    "term": lambda one: len(one.governance.glossary_terms),
+    "domain": lambda one: len(one.governance.domains),
+    "deprecation": lambda one: _present(one.governance.deprecation),
+    "governance": lambda one: _present(
+        one.governance.stability, one.governance.access, one.governance.retention_days
+    ),
+    "description": lambda one: _present(one.documentation.description),
+    "documentation": lambda one: _present(
+        one.documentation.business_context, one.documentation.sla
+    ),
+    "link": lambda one: len(one.documentation.links),
+    "property": lambda one: len(one.properties),
+    "assertion": lambda one: len(one.assertions),
+    "statistics": lambda one: _present(one.statistics),
+    "profile": lambda one: _present(one.profile),
+    "quality": lambda one: _present(one.quality),
+    "cost": lambda one: _present(one.cost),
+    "version": lambda one: _present(one.version),
+    "extension": lambda one: len(one.extensions),
+}
+_OF_CATALOGS: Final[Mapping[str, str]] = {
+    "lineage_edge": "LINEAGE",
+    "column_lineage": "LINEAGE",
+    "job": "ENTITIES",
+    "user": "ENTITIES",
+    "group": "ENTITIES",
+    "tag_definition": "ENTITIES",
+    "glossary_term": "ENTITIES",
+    "domain_definition": "ENTITIES",
+    "identity": "IDENTITY_MAP",
+    "catalog_extension": "EXTENSIONS",
+}
+"""Concepts beside datasets, and the capability without which nothing is kept of them."""
+
+CONCEPTS: Final = (*_OF_DATASETS, *_OF_CATALOGS)
+"""Every concept that an adapter's table may name."""
+
+
+class FidelityCount:
+    """Counts concepts as they come by."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def add(self, concept: str, count: int = 1) -> None:
+        """Count something of a concept beside datasets."""
+        self._counts[concept] += count
+
+    def add_dataset(self, dataset: LumosDataset) -> None:
+        """Count a dataset and all that it holds."""
+        for concept, counted in _OF_DATASETS.items():
+            self._counts[concept] += counted(dataset)
+
+    def add_edge(self, edge: LineageEdge) -> None:
+        """Count a lineage edge and its columns."""
+        self._counts["lineage_edge"] += 1
+        self._counts["column_lineage"] += len(edge.column_mappings)
+
+    def report(self, adapter: MetadataPlatformInterface) -> FidelityReport:
+        """Tell what a catalog would make of all that was counted."""
+        rows = [
+            FidelityRow(concept=concept, fidelity=fidelity_of(adapter, concept), count=count)
+            for concept in CONCEPTS
+            if (count := self._counts[concept])
+        ]
+        return FidelityReport(platform=adapter.name, rows=tuple(rows))
+
+
+def fidelity_of(adapter: MetadataPlatformInterface, concept: str) -> Fidelity:
+    """Tell what a catalog makes of a concept, by its table and its capabilities.
+
+    An adapter without a table says that it keeps all that its capabilities name; one with a table
+    promises nothing that the table does not.
+    """
+    needed = _OF_CATALOGS.get(concept)
+    if needed is not None and needed not in adapter.capabilities:
+        return Fidelity.DROPPED
+    table = adapter.FIDELITY
+    return table.get(concept, Fidelity.DROPPED) if table else Fidelity.NATIVE
+
+
+def fidelity_report(adapter: MetadataPlatformInterface, snapshot: Snapshot) -> FidelityReport:
+    """Count by concept what would become of a snapshot in a catalog; nothing is written."""
+    count = FidelityCount()
+    for dataset in snapshot.datasets:
+        count.add_dataset(dataset)
+    for edge in snapshot.lineage_edges:
+        count.add_edge(edge)
+    count.add("job", len(snapshot.jobs))
+    count.add("user", len(snapshot.users))
+    count.add("group", len(snapshot.groups))
+    count.add("tag_definition", len(snapshot.tags))
+    count.add("glossary_term", len(snapshot.glossary))
+    count.add("domain_definition", len(snapshot.domains))
+    count.add("identity", sum(map(len, snapshot.identity_map.values())))
+    count.add("catalog_extension", len(snapshot.extensions))
+    return count.report(adapter)
