@@ -157,7 +157,7 @@ class Application:
             VersionParts(
                 versions=lambda writing: self._versions(self._writer if writing else self._reader),
                 history=lambda: self._history(self._reader),
-                writer=lambda: (self._history(self._writer), self._writer),
+                writer=lambda alerts: (self._history(self._writer, alerts=alerts), self._writer),
                 catalog=self._catalog_source,
                 tell_catalog=None if embedded else tell,  # the embedded one reads the history
                 open_snapshot=self.snapshots.opened,
@@ -530,12 +530,12 @@ class Application:
             )
         return PlatformFactory.embedded_over(self._writer if writing else self._reader)
 
-    def _history(self, database: StateDatabase) -> AlertingHistory:
+    def _history(self, database: StateDatabase, *, alerts: bool = True) -> AlertingHistory:
         from lumos.core.store.downstream import Downstream
         from lumos.feature.alerting.outbox_history import AlertingHistory
         from lumos.feature.alerting.planning import AlertPlanner
 
-        planner = AlertPlanner(self.settings.alerts, Downstream(database))
+        planner = AlertPlanner(self.settings.alerts, Downstream(database)) if alerts else None
         return AlertingHistory(database, planner)
 
     def _versions(self, database: StateDatabase) -> VersionManager:

@@ -149,3 +149,39 @@ def test_a_wrong_policy_is_told_by_every_command(lumos: Lumos, project: Path) ->
     refused = lumos("import", JANUARY)
     assert refused.exit_code == 2
     assert "did you mean 'field.removed'?" in refused.error_line
+
+
+def test_old_snapshots_that_are_versioned_alert_nobody(
+    lumos: Lumos, project: Path, server: WebhookServer
+) -> None:
+    configured(project, server.url)
+    for snapshot in (JANUARY, FEBRUARY):
+        assert lumos("version", "apply", "--to", snapshot).exit_code == 0
+    assert "2.0.0" in lumos("history", ORDERS).stdout
+    assert lumos("alerts", "list").stdout.splitlines() == ["0 alerts"]
+    assert server.posted == []
+    assert alert_of(lumos) is None
+
+
+def test_old_snapshots_alert_when_that_is_asked_for(
+    lumos: Lumos, project: Path, server: WebhookServer
+) -> None:
+    configured(project, server.url)
+    assert lumos("version", "apply", "--from", JANUARY, "--to", FEBRUARY, "--alert").exit_code == 0
+    assert len(server.posted) == 1
+    assert alert_of(lumos) == "SENT"
+
+
+@pytest.mark.parametrize(("option", "alert"), [((), "SENT"), (("--no-alert",), None)])
+def test_what_the_catalog_holds_now_alerts_unless_that_is_refused(
+    lumos: Lumos,
+    project: Path,
+    server: WebhookServer,
+    option: tuple[str, ...],
+    alert: str | None,
+) -> None:
+    configured(project, server.url, "features: {schema_tracking: false}\n")
+    lumos("import", FEBRUARY)
+    assert lumos("version", "apply", "--from", JANUARY, *option).exit_code == 0
+    assert alert_of(lumos) == alert
+    assert len(server.posted) == (1 if alert else 0)

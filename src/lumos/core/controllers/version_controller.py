@@ -101,7 +101,8 @@ class VersionParts:
     versions: Callable[[bool], VersionManager]
     """Opens the histories of single datasets, for writing if asked."""
     history: Callable[[], HistoryRepository]
-    writer: Callable[[], tuple[HistoryRepository, Transactional]]
+    writer: Callable[[bool], tuple[HistoryRepository, Transactional]]
+    """Opens the histories for writing; owners are told of what it adds if asked."""
     catalog: Callable[[int], VersionedStates]
     """Opens the catalog, to be read in pages of so many datasets."""
     tell_catalog: Callable[[LumosDataset], None] | None
@@ -155,7 +156,7 @@ class VersionController:
         """
         urn = self._parts.urn_of(reference)
         with self._parts.write_lock("version"):
-            _, database = self._parts.writer()
+            _, database = self._parts.writer(True)
             with database.transaction():
                 manager = self._parts.versions(True)
                 result = manager.increment_version(urn, change_type, author=author)
@@ -206,9 +207,12 @@ class VersionController:
         retire: bool = False,
         limit: int = DEFAULT_LISTED,
         batch_size: int = BATCH,
+        alert: bool | None = None,
         progress: Progress = SILENT,
     ) -> VersionApplyResult:
         """Write the versions that datasets get, a batch in a transaction.
+
+        What a snapshot holds has happened before: its owners are alerted only if `alert` says so.
 
         Args:
             source: a snapshot whose states are versioned first, those of the target after them.
@@ -216,6 +220,7 @@ class VersionController:
             retire: also give versions to datasets that are gone.
             limit: how many versions to list; all of them if 0.
             batch_size: how many datasets are versioned in one transaction.
+            alert: whether alerts are made; of what the catalog holds now if not given.
             progress: is told how many datasets are safely done.
         """
         recorder = RunRecorder("version apply", started_at=self._parts.clock())
@@ -226,7 +231,9 @@ class VersionController:
             for states in steps:
                 retires = retire and states is steps[-1]
                 progress.stage("applying versions", total=states.count(), unit="datasets")
-                self._apply(states, retire=retires, tally=tally, run=(recorder, progress))
+                alerts = alert if alert is not None else not states.declares
+                written = self._parts.writer(alerts)
+                self._apply(states, written, retire=retires, tally=tally, run=(recorder, progress))
             report = recorder.finish(at=self._parts.clock())
             self._parts.keep_report(report)
         found = tally.result(steps[0].name if source else HISTORY, steps[-1].name, dry_run=False)
@@ -235,13 +242,14 @@ class VersionController:
     def _apply(
         self,
         states: VersionedStates,
+        written: tuple[HistoryRepository, Transactional],
         *,
         retire: bool,
         tally: _Tally,
         run: tuple[RunRecorder, Progress],
     ) -> None:
         recorder, progress = run
-        history, database = self._parts.writer()
+        history, database = written
         pages = self._against_history(states, history, retire=retire, tally=tally)
         while True:
             with database.transaction():

@@ -121,6 +121,14 @@ def apply(
     batch_size: Annotated[
         int, typer.Option(min=1, max=100_000, help="How many are written at once.")
     ] = _BATCH,
+    alert: Annotated[
+        bool | None,
+        typer.Option(
+            "--alert/--no-alert",
+            help="Alert owners of breaking changes, or do not; by default not of snapshots.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the versions that datasets get; running it again writes nothing twice.
@@ -135,6 +143,7 @@ def apply(
             retire=retire,
             limit=limit,
             batch_size=batch_size,
+            alert=alert,
             progress=told,
         )
     if as_json:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class AlertingHistory(HistoryRepository):
     """Keeps a version and its alerts in one transaction, and tells what became of them."""
 
-    def __init__(self, database: StateDatabase, planner: AlertPlanner) -> None:
+    def __init__(self, database: StateDatabase, planner: AlertPlanner | None) -> None:
+        """Take what decides who is told; without it nobody is told of what is added."""
         super().__init__(database)
         self._outbox = AlertRepository(database)
         self._planner = planner
@@ -65,5 +66,5 @@ class AlertingHistory(HistoryRepository):
             yield entry
 
     def _tell(self, recorded: RecordedVersion) -> None:
-        if alerts := self._planner.alerts_of(recorded):
+        if self._planner and (alerts := self._planner.alerts_of(recorded)):
             self._outbox.add(alerts)
