@@ -234,3 +234,20 @@ def test_any_sequence_of_states_makes_one_rising_chain(
     assert numbers == sorted(set(numbers))
     earlier = [version.version for version in chain[:-1]]
     assert [version.previous_version for version in chain] == [None, *earlier]
+
+
+def test_a_version_that_says_the_dataset_is_gone_compares_as_that(
+    manager: VersionManager,
+) -> None:
+    manager.record(None, FIRST, at=AT)
+    manager.retire(FIRST, at=AT)
+    manager.record(FIRST, SECOND, at=AT)
+
+    def rules(*names: str) -> list[str]:
+        return [change.rule for change in manager.compare_versions(URN, *names)]
+
+    first, gone, back = (each.version for each in manager.get_version_history(URN))
+    assert rules(first, gone) == ["dataset.removed"]
+    assert rules(gone, back) == ["dataset.added"]
+    assert rules(gone, gone) == []
+    assert rules(first, back) == ["field.added.nullable"]

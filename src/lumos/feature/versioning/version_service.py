@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from typing import Protocol
 
 from lumos.core.changes import DEFAULT_CLOUD_VERSION_PREFIX
@@ -16,8 +17,11 @@ from lumos.feature.versioning.models import VersionUpdateResult
 from lumos.feature.versioning.planning import (
     KnownState,
     PlannedVersion,
+    VersionedState,
     VersionPlanner,
+    earlier_states,
     holds,
+    is_removal,
     semantic,
 )
 
@@ -205,16 +209,28 @@ class VersionManager:
     def compare_versions(self, dataset_urn: str, v1: str, v2: str) -> tuple[Change, ...]:
         """Return what changed from one version to another, in either direction.
 
-        Versions are named as `find_version` takes them.
+        Versions are named as `find_version` takes them; one that says the dataset is gone has no
+        state. Forward, a transitive profile also judges against the versions before the first.
 
         Raises:
             VersionNotFoundError: there is no such version; the known ones are named.
         """
-        before, after = (
-            self._history.dataset_at(dataset_urn, self.find_version(dataset_urn, name))
-            for name in (v1, v2)
+        old, new = (self.find_version(dataset_urn, name) for name in (v1, v2))
+        before, after = (self._history.dataset_at(dataset_urn, name) for name in (old, new))
+        known = self._history.versions(dataset_urn)
+        gone = {version.version for version in known if is_removal(version)}
+        places = {version.version: place for place, version in enumerate(known)}
+
+        def up_to_the_first() -> Iterator[VersionedState]:
+            return islice(self._history.states(dataset_urn), places[old] + 1)
+
+        forward = places[old] < places[new]
+        return self._policy.judge(
+            None if old in gone else before,
+            None if new in gone else after,
+            at=self._clock(),
+            earlier=partial(earlier_states, up_to_the_first) if forward else tuple,
         )
-        return self._policy.judge(before, after, at=self._clock())
 
     def blame(self, dataset_urn: str) -> tuple[FieldBlame, ...]:
         """Return which version brought each column in and which one changed it last."""
