@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from lumos.core.controllers.diff_controller import DiffController
     from lumos.core.controllers.engine_controller import EngineController
     from lumos.core.controllers.import_controller import ImportController, ImportTarget
-    from lumos.core.controllers.ingestion_controller import IngestionController, OpenSession
+    from lumos.core.controllers.ingestion_controller import IngestionController
+    from lumos.core.controllers.lazy_session import OpenSession
     from lumos.core.controllers.people_controller import PeopleController
     from lumos.core.controllers.profile_controller import ProfileController
     from lumos.core.controllers.publishing import Publisher

@@ -72,7 +72,7 @@ class IndexTables:
         units: KnownUnits | None = None,
     ) -> None:
         self._session = session
-        self._folder = folder
+        self.folder = folder
         self._without = list(without)
         self.units = {
             source: known for source, known in (units or {}).items() if source not in without
@@ -84,7 +84,7 @@ class IndexTables:
 
     @cached_property
     def schemas(self) -> DataFrame:
-        return parquet_table(self._session(), self._folder / "schemas", SCHEMAS)
+        return parquet_table(self._session(), self.folder / "schemas", SCHEMAS)
 
     @cached_property
     def datasets(self) -> DataFrame:
@@ -104,7 +104,7 @@ class IndexTables:
         seen = [source for source in sources if source not in self._without]
         is_seen = pads.field("source").isin(seen)
         found = is_seen if where is None else is_seen & where
-        return scan_rows(self._folder / table, columns, found)
+        return scan_rows(self.folder / table, columns, found)
 
     def units_in_items(self, sources: Sequence[str]) -> dict[tuple[str, bytes], tuple[int, bool]]:
         """Count the files of datasets in each unit, and tell where some are to be tried again."""
@@ -122,7 +122,7 @@ class IndexTables:
         return counts
 
     def _of_sources(self, name: str) -> DataFrame:
-        table = parquet_table(self._session(), self._folder / name, _TABLES[name])
+        table = parquet_table(self._session(), self.folder / name, _TABLES[name])
         return table.where(~table["source"].isin(self._without)) if self._without else table
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from lumos.spark.parquet_rows import count_rows
 from lumos.spark.stages.compare import differing, states_frame
 from lumos.spark.stages.rows import BuiltDataset
 
@@ -63,6 +64,11 @@ class Findings:
         if self._now is None:
             raise RuntimeError("tables are there once a run is over")
         return self._now
+
+    @property
+    def may_need_spark(self) -> bool:
+        """Whether `differing` may need a job; `found` always does."""
+        return count_rows(self.tables.folder / "datasets") > _FEW_DATASETS
 
     def found(self) -> Iterator[BuiltDataset]:
         """Yield every dataset of the run in ascending order of URN."""

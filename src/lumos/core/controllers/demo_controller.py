@@ -17,7 +17,8 @@ from lumos.feature.demo.lake import evolve_lake, write_lake
 from lumos.feature.extraction.wording import verdict
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.ingestion_controller import IngestionController, OpenSession
+    from lumos.core.controllers.ingestion_controller import IngestionController
+    from lumos.core.controllers.lazy_session import OpenSession
     from lumos.core.controllers.report_controller import ReportController
     from lumos.core.progress import Progress
 

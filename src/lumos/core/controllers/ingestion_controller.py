@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
 
 from lumos.core.controllers.found_datasets import FoundDatasets, Scope
+from lumos.core.controllers.lazy_session import LazySession, OpenSession
 from lumos.core.controllers.results import FileTotals, IngestResult, NewVersion, ReportedChange
 from lumos.core.controllers.scan_sources import Folders, ScanSources, scan_sources
 from lumos.core.controllers.storage_functions import READERS, StorageFunctions
@@ -38,20 +39,12 @@ if TYPE_CHECKING:
     from lumos.core.settings import SourceEntry
     from lumos.spark.file_index import IndexTables, Session
     from lumos.spark.findings import FileRemark
-    from lumos.spark.handles import SparkSession
 
-Tell = Callable[[str], None]
 FILE_INDEX = "file_index"
 """Where the state folder keeps what runs know of files."""
 _WORK_PREFIX = "work-"
 _PARTS_OF_A_SOURCE = 64
 """Into so many parts a large source is divided, to be listed side by side."""
-
-
-class OpenSession(Protocol):
-    """Starts Spark for the length of a `with` block."""
-
-    def __call__(self, tell: Tell) -> AbstractContextManager[SparkSession]: ...
 
 
 class Inspect(Protocol):
@@ -210,7 +203,7 @@ class IngestionController:
 
     def _look(self, run: _Run, catalog: MetadataPlatformInterface | None) -> IngestResult:
         with (
-            self._session(run.progress.note) as session,
+            LazySession(self._open_session, run.progress.note) as session,
             tempfile.TemporaryDirectory(prefix="lumos-") as work,
             spark_failures(),
         ):
@@ -236,7 +229,11 @@ class IngestionController:
                 shutil.rmtree(leftover, ignore_errors=True)
             temporary = tempfile.TemporaryDirectory(prefix=_WORK_PREFIX, dir=self._state_dir())
         started = self._clock()
-        with temporary as work, self._session(run.progress.note) as session, spark_failures():
+        with (
+            temporary as work,
+            LazySession(self._open_session, run.progress.note) as session,
+            spark_failures(),
+        ):
             index = FileIndex(folder)
             known = index.read(session, run.origin)
             run = _with_unknown_sources_whole(run, known)
@@ -244,6 +241,8 @@ class IngestionController:
             pipeline = scanned.pipeline
             if run.inspect is not None:
                 run.inspect(pipeline.tables, run.recorder)
+            if not pipeline.may_need_spark:
+                session.end_meanwhile()
             run.progress.stage("publishing", unit="datasets")
             earlier = self._snapshots().newest()
             target = self._target()
@@ -258,19 +257,6 @@ class IngestionController:
         return self._result(
             run, scanned, found=found, had_catalog=earlier is not None, snapshot=snapshot
         )
-
-    @contextmanager
-    def _session(self, tell: Tell) -> Iterator[Session]:
-        """Give a way to a session, which is opened when it is first needed."""
-        opened: list[SparkSession] = []
-        with ExitStack() as stack:
-
-            def session() -> SparkSession:
-                if not opened:
-                    opened.append(stack.enter_context(self._open_session(tell)))
-                return opened[0]
-
-            yield session
 
     def _scanned(
         self, session: Session, run: _Run, *, work: Path, index: IndexTables | None

@@ -43,7 +43,8 @@ from lumos.spark.partitioned import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lumos.core.controllers.ingestion_controller import IngestionController, OpenSession
+    from lumos.core.controllers.ingestion_controller import IngestionController
+    from lumos.core.controllers.lazy_session import OpenSession
     from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.results import IngestResult
     from lumos.core.models import Change

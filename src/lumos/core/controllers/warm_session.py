@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from lumos.spark.failures import SparkRunError
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.ingestion_controller import OpenSession, Tell
+    from lumos.core.controllers.lazy_session import OpenSession, Tell
     from lumos.spark.handles import SparkSession
 
 

@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     import threading
     from pathlib import Path
 
-    from lumos.core.controllers.ingestion_controller import (
-        IngestionController,
-        OpenSession,
-        Tell,
-    )
+    from lumos.core.controllers.ingestion_controller import IngestionController
+    from lumos.core.controllers.lazy_session import OpenSession, Tell
     from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.results import IngestResult
     from lumos.core.controllers.scan_sources import Folders
