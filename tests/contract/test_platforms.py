@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 import strategies
+from doubles.amundsen_database import amundsen_over, sqlite_engine
 from lumos.core.models import DatasetLineage, LumosDataset, with_parts
 from lumos.core.platform.factory import PlatformFactory
+from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_contract import PlatformContract
@@ -26,6 +28,16 @@ class EmbeddedContract(PlatformContract):
     @override
     def any_dataset(self) -> st.SearchStrategy[LumosDataset]:
         return strategies.datasets().map(lambda one: with_parts(one, lineage=DatasetLineage()))
+
+
+class TestAmundsenOnSqlite(PlatformContract):
+    """On a double of its database; the service tests do the same on the real one."""
+
+    @pytest.fixture
+    @override
+    def platform(self, tmp_path: Path) -> Iterator[AmundsenHandler]:
+        with amundsen_over(sqlite_engine(tmp_path / "amundsen.db")) as platform:
+            yield platform
 
 
 class TestEmbeddedOnSqlite(EmbeddedContract):
@@ -76,7 +88,10 @@ class TestEmbeddedOnPostgres(EmbeddedContract):
         assert platform.get_dataset(dataset().urn) == dataset()
 
 
-CASES = {"embedded": (TestEmbeddedOnSqlite, TestEmbeddedOnPostgres)}
+CASES = {
+    "amundsen": (TestAmundsenOnSqlite,),
+    "embedded": (TestEmbeddedOnSqlite, TestEmbeddedOnPostgres),
+}
 
 
 def test_every_registered_platform_has_a_contract_case() -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 EMBEDDED = "embedded"
 _BUILTINS = {
+    "amundsen": "lumos.core.platform.impl.amundsen.handler:AmundsenHandler",
     EMBEDDED: "lumos.core.platform.impl.embedded_handler:EmbeddedHandler",
 }
 

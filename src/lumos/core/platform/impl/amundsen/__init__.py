@@ -1,0 +1,1 @@
+"""Amundsen, by the relational tables that its metadata service reads."""

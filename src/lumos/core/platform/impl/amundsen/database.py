@@ -1,0 +1,181 @@
+"""The database behind Amundsen: connections, transactions, and what its errors mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import sqlalchemy
+from sqlalchemy import and_, delete, insert, select, update
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from lumos.core.errors import (
+    ConfigurationError,
+    MissingExtraError,
+    PlatformAuthError,
+    PlatformConflictError,
+    PlatformError,
+    PlatformNotFoundError,
+    PlatformUnavailableError,
+)
+from lumos.core.platform.impl.amundsen.tables import PUBLISHER
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine, Table
+
+Value = str | int | bool | None
+Row = Mapping[str, Value]
+_MYSQL = ("mysql", "mysql+pymysql", "mariadb", "mariadb+pymysql")
+_DENIED = (1044, 1045, 1142, 1227)
+_NO_SUCH = (1049, 1146)
+_CONFLICT = (1205, 1213)
+_UNREACHABLE = (2002, 2003, 2005, 2006, 2013)
+_CHARACTERS = (1267, 1366)
+
+
+def mysql_engine(url: str, *, timeout: float) -> Engine:
+    """Return an engine of the MySQL or MariaDB that Amundsen's metadata service uses.
+
+    Raises:
+        ConfigurationError: the URL is not one of such a database.
+        MissingExtraError: the driver is not installed.
+    """
+    try:
+        parsed = sqlalchemy.make_url(url)
+    except ArgumentError:
+        parsed = None
+    if parsed is None or parsed.drivername not in _MYSQL:
+        raise ConfigurationError(
+            "platform_config.amundsen: database_url is not the URL of a MySQL database",
+            hint="write mysql://USER:PASSWORD@HOST:3306/DATABASE; a Neo4j back end is not read",
+        )
+    if find_spec("pymysql") is None:
+        raise MissingExtraError(
+            "the platform amundsen needs the package pymysql",
+            hint="install it with: pip install 'lumos[amundsen]'",
+        )
+    return sqlalchemy.create_engine(
+        parsed.set(drivername="mysql+pymysql"),
+        connect_args={"connect_timeout": max(1, round(timeout)), "charset": "utf8mb4"},
+        pool_pre_ping=True,
+        hide_parameters=True,
+        isolation_level="REPEATABLE READ",
+    )
+
+
+class AmundsenDatabase:
+    """Rows in and out, in transactions; every error is one of Lumos."""
+
+    def __init__(self, engine: Engine, *, clock: Callable[[], datetime]) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._closed = False
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Yield a connection whose work is kept as a whole or not at all.
+
+        Raises:
+            PlatformError: the database is out of reach or refuses.
+        """
+        if self._closed:
+            raise PlatformUnavailableError("the connection to Amundsen was closed")
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise _translated(error) from None
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self._closed = True
+        self._engine.dispose()
+
+    def bring(
+        self,
+        connection: Connection,
+        table: Table,
+        *,
+        rows: Sequence[Row],
+        scope: sqlalchemy.ColumnElement[bool],
+    ) -> None:
+        """Make the rows within the scope what is given, touching none that is so already."""
+        held = {_key(table, row): row for row in rows_of(connection, table, scope)}
+        wanted = {_key(table, row): row for row in rows}
+        for key in held.keys() - wanted.keys():
+            connection.execute(delete(table).where(_is(table, key)))
+        self.add(connection, table, [row for key, row in wanted.items() if key not in held])
+        for key in held.keys() & wanted.keys():
+            if any(held[key][name] != value for name, value in wanted[key].items()):
+                changed = {**wanted[key], **self._published()}
+                connection.execute(update(table).where(_is(table, key)).values(changed))
+
+    def add(self, connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+        """Insert rows that are not there."""
+        if rows:
+            published = self._published()
+            connection.execute(insert(table), [{**row, **published} for row in rows])
+
+    def add_missing(self, connection: Connection, table: Table, rows: Iterable[Row]) -> None:
+        """Insert those of the rows whose keys are not there; what is there stays as it is."""
+        wanted = {_key(table, row): row for row in rows}
+        first = next(iter(table.primary_key.columns))
+        named = first.in_([key[0] for key in wanted])
+        held = {_key(table, row) for row in rows_of(connection, table, named)} if wanted else set()
+        self.add(connection, table, [row for key, row in wanted.items() if key not in held])
+
+    def _published(self) -> dict[str, Value]:
+        return {
+            "published_tag": PUBLISHER,
+            "publisher_last_updated_epoch_ms": int(self._clock().timestamp() * 1000),
+        }
+
+
+def rows_of(
+    connection: Connection, table: Table, where: sqlalchemy.ColumnElement[bool]
+) -> list[dict[str, Value]]:
+    """Return the rows that meet a condition, in the order of their keys."""
+    query = select(table).where(where).order_by(*table.primary_key.columns)
+    return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _key(table: Table, row: Row) -> tuple[Value, ...]:
+    return tuple(row[column.name] for column in table.primary_key.columns)
+
+
+def _is(table: Table, key: tuple[Value, ...]) -> sqlalchemy.ColumnElement[bool]:
+    pairs = zip(table.primary_key.columns, key, strict=True)
+    return and_(*(column == value for column, value in pairs))
+
+
+def _translated(error: SQLAlchemyError) -> PlatformError:
+    """Say what a database error means, without its statement, its values or the URL."""
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    code = cause.args[0] if cause is not None and cause.args else None
+    number = code if isinstance(code, int) else 0
+    if number in _DENIED:
+        return PlatformAuthError(
+            "the database of Amundsen refuses the user or the password",
+            hint="check platform_config.amundsen.database_url and the grants of its user",
+        )
+    if number in _NO_SUCH:
+        return PlatformNotFoundError(
+            "the database has no tables of Amundsen",
+            hint="name the database that its metadata service uses; `flask rds initdb` makes it",
+        )
+    if number in _CONFLICT:
+        return PlatformConflictError("another writer changed the same rows of Amundsen")
+    if number in _UNREACHABLE:
+        return PlatformUnavailableError(
+            "the database of Amundsen does not answer", hint="check its host and port"
+        )
+    if number in _CHARACTERS:
+        return PlatformError(
+            "the database of Amundsen cannot keep these characters",
+            hint="its character set has to be utf8mb4",
+        )
+    shown = f" (error {number})" if number else ""
+    return PlatformError(f"the database of Amundsen failed{shown}: {type(error).__name__}")

@@ -1,0 +1,229 @@
+"""The adapter of Amundsen: first of all the way out of it, and a way in for what it can show.
+
+Its metadata service can neither list nor create tables, so Lumos works on the tables of the MySQL
+database behind it, as Amundsen's own publisher does.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Self
+
+from pydantic import Field, SecretStr
+from sqlalchemy import delete
+from typing_extensions import override
+
+from lumos.core.errors import (
+    ConfigurationError,
+    DatasetNotFoundError,
+    InvalidModelError,
+    UsageError,
+)
+from lumos.core.models import LineageEdge, LumosDataset, Owner, Ownership, Urn, with_parts
+from lumos.core.models.base import CanonicalModel
+from lumos.core.platform.impl.amundsen import tables
+from lumos.core.platform.impl.amundsen.database import AmundsenDatabase, mysql_engine
+from lumos.core.platform.impl.amundsen.edges import Edges, lineage_of
+from lumos.core.platform.impl.amundsen.entities import Entities
+from lumos.core.platform.impl.amundsen.fidelity import FIDELITY
+from lumos.core.platform.impl.amundsen.keys import TableKey, key_of, native_key_of
+from lumos.core.platform.impl.amundsen.table_reader import listed, located, read_datasets
+from lumos.core.platform.impl.amundsen.table_writer import TableWriter
+from lumos.core.platform.interface import (
+    DEFAULT_PAGE,
+    Capability,
+    Entity,
+    EntityKind,
+    MetadataPlatformInterface,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+    from sqlalchemy import Connection
+
+    from lumos.core.platform.impl.amundsen.table_reader import Listed
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class AmundsenSettings(CanonicalModel):
+    """Settings of Amundsen."""
+
+    database_url: SecretStr = Field(
+        description="The database of its metadata service: mysql://USER:PASSWORD@HOST/DATABASE."
+    )
+    timeout: float = Field(default=10.0, gt=0, description="Seconds to wait for a connection.")
+
+
+class AmundsenHandler(MetadataPlatformInterface):
+    """Amundsen on MySQL or MariaDB. Its search service is another server and is not asked."""
+
+    name = "amundsen"
+    capabilities = frozenset(Capability) - {Capability.SEARCH}
+    FIDELITY = FIDELITY
+
+    def __init__(self, database: AmundsenDatabase) -> None:
+        self._database = database
+
+    @classmethod
+    @override
+    def from_config(
+        cls, config: Mapping[str, JsonValue], *, clock: Callable[[], datetime] = _now
+    ) -> Self:
+        try:
+            settings = AmundsenSettings.from_json(dict(config))
+        except InvalidModelError as error:
+            raise ConfigurationError(f"platform_config.amundsen is {error.message}") from None
+        engine = mysql_engine(settings.database_url.get_secret_value(), timeout=settings.timeout)
+        return cls(AmundsenDatabase(engine, clock=clock))
+
+    @override
+    def emit_dataset(self, dataset: LumosDataset) -> None:
+        with self._database.transaction() as connection:
+            self._put(connection, dataset)
+
+    @override
+    def get_dataset(self, urn: str) -> LumosDataset:
+        name = Urn(urn)
+        with self._database.transaction() as connection:
+            return self._dataset(connection, name)
+
+    @override
+    def list(
+        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
+    ) -> Iterator[LumosDataset]:
+        if page_size < 1:
+            raise UsageError(f"page_size is {page_size}; the least is 1")
+        return self._pages(platform, page_size)
+
+    @override
+    def emit_edge(self, edge: LineageEdge) -> None:
+        with self._database.transaction() as connection:
+            Edges(self._database, connection).put(edge)
+
+    @override
+    def list_edges(self) -> Iterator[LineageEdge]:
+        with self._database.transaction() as connection:
+            edges = Edges(self._database, connection).all()
+        return iter(edges)
+
+    @override
+    def remove_edge(self, edge: LineageEdge) -> None:
+        with self._database.transaction() as connection:
+            Edges(self._database, connection).remove(edge)
+
+    @override
+    def emit_ownership(
+        self,
+        dataset_urn: str,
+        owner: str,
+        owner_type: str = "TECHNICAL_OWNER",
+        *,
+        category: str = "user",
+    ) -> None:
+        added = Owner.from_json({category: owner, "type": owner_type})
+        with self._database.transaction() as connection:
+            dataset = self._dataset(connection, Urn(dataset_urn), held=True)
+            owners = Ownership(owners=(*dataset.ownership.owners, added))
+            self._put(connection, with_parts(dataset, ownership=owners))
+
+    @override
+    def emit_entity(self, entity: Entity) -> None:
+        with self._database.transaction() as connection:
+            Entities(self._database, connection).put(entity)
+
+    @override
+    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
+        with self._database.transaction() as connection:
+            entities = Entities(self._database, connection).all(kind)
+        return iter(entities)
+
+    @override
+    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
+        with self._database.transaction() as connection:
+            entities = Entities(self._database, connection)
+            entities.put_identity(Urn(urn), catalog, external_id=external_id)
+
+    @override
+    def identity_map(self) -> dict[Urn, dict[str, str]]:
+        with self._database.transaction() as connection:
+            return Entities(self._database, connection).identities()
+
+    @override
+    def emit_extension(self, name: str, value: JsonValue) -> None:
+        with self._database.transaction() as connection:
+            Entities(self._database, connection).put_extension(name, value)
+
+    @override
+    def extensions(self) -> dict[str, JsonValue]:
+        with self._database.transaction() as connection:
+            return Entities(self._database, connection).extensions()
+
+    @override
+    def delete(self, urn: str) -> None:
+        name = Urn(urn)
+        with self._database.transaction() as connection:
+            place = self._place(connection, name)
+            Edges(self._database, connection).remove_all(name)
+            connection.execute(delete(tables.TABLE).where(tables.TABLE.c.rk == place.key))
+
+    @override
+    def close(self) -> None:
+        self._database.close()
+
+    def _put(self, connection: Connection, dataset: LumosDataset) -> None:
+        urn = dataset.urn
+        place = located(connection, urn)
+        writer = TableWriter(self._database, connection)
+        writer.write(dataset, _key_at(urn, place))
+        edges = Edges(self._database, connection)
+        if place is None:
+            edges.show_waiting(urn)
+        lineage = dataset.lineage
+        ends = [(each, urn) for each in lineage.upstream if each != urn]
+        ends += [(urn, each) for each in lineage.downstream if each != urn]
+        edges.put_missing(ends, of=urn)
+
+    def _dataset(self, connection: Connection, urn: Urn, *, held: bool = False) -> LumosDataset:
+        place = self._place(connection, urn, held=held)
+        (dataset,) = read_datasets(connection, [place])
+        edges = Edges(self._database, connection).of(urn)
+        return with_parts(dataset, lineage=lineage_of(urn, edges))
+
+    def _place(self, connection: Connection, urn: Urn, *, held: bool = False) -> Listed:
+        place = located(connection, urn)
+        if place is None:
+            raise DatasetNotFoundError(urn, platform=self.name)
+        if held:
+            row = tables.TABLE.select().where(tables.TABLE.c.rk == place.key)
+            connection.execute(row.with_for_update()).all()
+        return place
+
+    def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
+        with self._database.transaction() as connection:
+            places = listed(connection)
+            touching: dict[Urn, list[LineageEdge]] = defaultdict(list)
+            for edge in Edges(self._database, connection).all():
+                touching[edge.upstream_urn].append(edge)
+                touching[edge.downstream_urn].append(edge)
+        for start in range(0, len(places), page_size):
+            page = places[start : start + page_size]
+            with self._database.transaction() as connection:
+                datasets = read_datasets(connection, page)
+            for dataset in datasets:
+                if platform is None or dataset.platform == platform:
+                    edges = touching.get(dataset.urn, ())
+                    yield with_parts(dataset, lineage=lineage_of(dataset.urn, edges))
+
+
+def _key_at(urn: Urn, place: Listed | None) -> TableKey:
+    """Return the key that a dataset has, or is to have."""
+    key = key_of(urn)
+    if place is None or place.key == key.text:
+        return key
+    native = native_key_of(urn)
+    return native if native and native.text == place.key else key
