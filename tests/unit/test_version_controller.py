@@ -20,7 +20,7 @@ from lumos.core.errors import (
     PlatformUnavailableError,
     StateError,
 )
-from lumos.core.models import LumosDataset
+from lumos.core.models import ChangeLevel, LumosDataset
 from lumos.core.progress import Progress
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.engine import Parameters, Row
@@ -250,6 +250,8 @@ def test_versions_between_two_snapshots_need_no_state(tmp_path: Path) -> None:
         ("1.2.0", None, ("a",), None),
         (None, "1.0.0", ("a",), None),
         ("1.2.0", "1.2.0", ("a", "b"), None),
+        ("1.2.0", "1.3.0", ("a", "b"), None),
+        ("1.2.0", "1.1.0", ("a", "b"), "version.decreased"),
     ],
 )
 def test_a_declared_version_that_is_too_low_is_a_finding(
@@ -266,6 +268,27 @@ def test_a_declared_version_that_is_too_low_is_a_finding(
         found = application.versions.compute(source=old, target=new)
 
     assert [change.rule for change in found.declared] == ([rule] if rule else [])
+
+
+@pytest.mark.parametrize("history", [False, True], ids=["two snapshots", "the history"])
+def test_a_policy_judges_declared_versions_too(tmp_path: Path, history: bool) -> None:
+    old = write_snapshot(tmp_path, [table(0, "a", "b", version="1.2.0")])
+    new = write_snapshot(tmp_path, [table(0, "a", version="1.3.0")], day=1)
+
+    def declared(settings: str) -> list[ChangeLevel]:
+        (tmp_path / "lumos.yaml").write_text(settings)
+        config, state = tmp_path / "lumos.yaml", tmp_path / "state"
+        with Application(config=config, state_dir=state, environment={}) as application:
+            if history:
+                application.versions.apply(target=old)
+            found = application.versions.compute(source=None if history else old, target=new)
+            return [change.level for change in found.declared]
+
+    rule = "version.major_missing"
+    assert declared("{}") == [ChangeLevel.INFORMATIONAL]
+    assert declared(f"change_policy: {{rules: {{{rule}: breaking}}}}") == [ChangeLevel.BREAKING]
+    ignored = f"{{pattern: '*', rules: [{rule}], level: ignore, reason: ours}}"
+    assert declared(f"change_policy: {{exceptions: [{ignored}]}}") == []
 
 
 def test_a_version_declared_by_a_snapshot_is_held_against_the_history(

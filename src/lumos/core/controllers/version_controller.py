@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lumos.core.changes.declared import declared_version_changes
@@ -22,13 +23,15 @@ from lumos.core.models import Bump, Change, Urn, with_parts
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.history import NewEntry
-from lumos.core.store.part_format import dataset_of, hash_of, urn_of
+from lumos.core.store.part_format import dataset_json_of, dataset_of, hash_of, item_of, urn_of
 from lumos.feature.snapshot.pairs import aligned_buckets
 from lumos.feature.versioning.planning import is_removal
 from lumos.feature.versioning.scanning import ScannedVersion, VersionScan
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from pydantic import JsonValue
 
     from lumos.core.controllers.publishing import Clock, Transactional
     from lumos.core.controllers.version_sources import VersionedStates
@@ -286,7 +289,7 @@ class VersionController:
             history=history,
             at=states.at,
             author=self._parts.author,
-            check_declared=self._check_declared if states.declares else None,
+            check_declared=partial(self._check_declared, at=states.at) if states.declares else None,
         )
         ordered = not states.declares
         gone = GoneDatasets(lambda after: history.currents_after(after, limit=_PAGE))
@@ -340,6 +343,7 @@ class VersionController:
                 for line in after:
                     other = known.pop(urn_of(line), None)
                     if other is not None and hash_of(other) == hash_of(line):
+                        tally.declared += self._lowered(other, line, at=at)
                         continue
                     found = self._step(other, line, at=at, tally=tally)
                     if found:
@@ -364,14 +368,23 @@ class VersionController:
         successor = planner.next(current, state, new=dataset, at=at, author=author)
         if successor is None:
             return None
-        tally.declared += self._check_declared(state, dataset, changes=successor.changes)
+        tally.declared += self._check_declared(state, dataset, changes=successor.changes, at=at)
         return _uncounted(ScannedVersion(dataset.urn, 2, successor))
 
+    def _lowered(self, old: bytes, new: bytes, *, at: datetime) -> tuple[Change, ...]:
+        """Return what is wrong with the version that a dataset declares which is as it was."""
+        if old == new or _version_in(old) == _version_in(new):
+            return ()
+        return self._check_declared(dataset_of(old), dataset_of(new), changes=(), at=at)
+
     def _check_declared(
-        self, old: LumosDataset, new: LumosDataset, *, changes: Sequence[Change]
+        self, old: LumosDataset, new: LumosDataset, *, changes: Sequence[Change], at: datetime
     ) -> tuple[Change, ...]:
-        profile = self._parts.planner.policy.profile
-        return declared_version_changes(old, new, changes=changes, profile=profile)
+        """Return what is wrong with a declared version, unless the policy ignores that."""
+        policy = self._parts.planner.policy
+        found = declared_version_changes(old, new, changes=changes, profile=policy.profile)
+        judged = policy.adjusted(found, old=old, at=at)
+        return tuple(each for each in judged if not (each.policy and each.policy.ignored))
 
     def _removal(self, line: bytes, *, at: datetime) -> ScannedVersion | None:
         planner, author = self._parts.planner, self._parts.author
@@ -389,6 +402,10 @@ class VersionController:
         if snapshot is None:
             return self._parts.catalog(batch)
         return SnapshotStates(self._parts.open_snapshot(snapshot), batch=batch)
+
+
+def _version_in(line: bytes) -> JsonValue:
+    return item_of(dataset_json_of(line)).get("version")
 
 
 def _entry(found: ScannedVersion) -> NewEntry:
