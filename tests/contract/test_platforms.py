@@ -13,9 +13,11 @@ from typing_extensions import override
 
 import strategies
 from doubles.amundsen_database import amundsen_over, sqlite_engine
+from doubles.atlas_server import AtlasServer, atlas_at
 from lumos.core.models import DatasetLineage, LumosDataset, with_parts
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
+from lumos.core.platform.impl.atlas.handler import AtlasHandler
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_contract import PlatformContract
@@ -37,6 +39,31 @@ class TestAmundsenOnSqlite(PlatformContract):
     @override
     def platform(self, tmp_path: Path) -> Iterator[AmundsenHandler]:
         with amundsen_over(sqlite_engine(tmp_path / "amundsen.db")) as platform:
+            yield platform
+
+
+@pytest.fixture(scope="module")
+def atlas_server() -> Iterator[AtlasServer]:
+    with AtlasServer() as server:
+        yield server
+
+
+class TestAtlas(EmbeddedContract):
+    """On a double of the server."""
+
+    @pytest.fixture
+    @override
+    def platform(self, atlas_server: AtlasServer) -> Iterator[AtlasHandler]:
+        atlas_server.reset()
+        with atlas_at(atlas_server) as platform:
+            yield platform
+
+    @pytest.fixture
+    @override
+    def broken_platform(self) -> Iterator[AtlasHandler]:
+        with AtlasServer() as server, atlas_at(server) as platform:
+            platform.emit_dataset(dataset())
+            server.stop()
             yield platform
 
 
@@ -90,6 +117,7 @@ class TestEmbeddedOnPostgres(EmbeddedContract):
 
 CASES = {
     "amundsen": (TestAmundsenOnSqlite,),
+    "atlas": (TestAtlas,),
     "embedded": (TestEmbeddedOnSqlite, TestEmbeddedOnPostgres),
 }
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EMBEDDED = "embedded"
 _BUILTINS = {
     "amundsen": "lumos.core.platform.impl.amundsen.handler:AmundsenHandler",
+    "atlas": "lumos.core.platform.impl.atlas.handler:AtlasHandler",
     EMBEDDED: "lumos.core.platform.impl.embedded_handler:EmbeddedHandler",
 }
 

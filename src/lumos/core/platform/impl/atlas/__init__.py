@@ -1,0 +1,1 @@
+"""Apache Atlas: canonical models on one side, entities and type definitions on the other."""

@@ -1,0 +1,224 @@
+"""The requests that Lumos sends to Atlas, one method each."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from lumos.core.errors import PlatformNotFoundError
+from lumos.core.platform.http import CatalogHttp, RetryPolicy
+from lumos.core.platform.impl.atlas.wire import Json, mapping, objects, text
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.impl.atlas.settings import AtlasSettings
+
+NAME = "atlas"
+SEARCH_PAGE = 1_000
+GUIDS_IN_A_REQUEST = 100
+FIRST_MARKER = "*"
+LAST_MARKER = "-1"
+
+
+class AtlasClient:
+    """A connection to one Atlas server."""
+
+    def __init__(self, settings: AtlasSettings) -> None:
+        base = settings.url.rstrip("/").removesuffix("/api/atlas")
+        self._http = CatalogHttp(
+            f"{base}/api/atlas",
+            name=NAME,
+            headers={"X-XSRF-HEADER": "lumos", **_authorization(settings)},
+            timeout=settings.timeout_seconds,
+            verify=settings.verify,
+            retries=RetryPolicy(attempts=settings.attempts),
+        )
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._http.close()
+
+    def type_names(self) -> dict[str, str]:
+        """Return the category of every type that the server has, by its name."""
+        headers = self._http.json("GET", "v2/types/typedefs/headers")
+        return {
+            name: str(header.get("category"))
+            for header in objects(headers)
+            if (name := text(header.get("name"))) is not None
+        }
+
+    def classifications(self) -> Iterator[Json]:
+        """Yield the definitions of all classifications."""
+        found = self._http.json("GET", "v2/types/typedefs", params={"type": "classification"})
+        yield from objects(mapping(found).get("classificationDefs"))
+
+    def define(self, definitions: Json, *, anew: bool) -> None:
+        """Create types, or bring them up to date.
+
+        Raises:
+            PlatformConflictError: a type to be created is there already.
+        """
+        self._http.json("POST" if anew else "PUT", "v2/types/typedefs", body=definitions)
+
+    def entity(self, type_name: str, qualified_name: str) -> tuple[Json, Json] | None:
+        """Return an entity that is not deleted, and those it refers to by GUID."""
+        try:
+            found = mapping(
+                self._http.json(
+                    "GET",
+                    f"v2/entity/uniqueAttribute/type/{type_name}",
+                    params={"attr:qualifiedName": qualified_name},
+                )
+            )
+        except PlatformNotFoundError:
+            return None
+        entity = mapping(found.get("entity"))
+        if entity.get("status") == "DELETED":
+            return None
+        return entity, mapping(found.get("referredEntities"))
+
+    def entities(self, guids: Iterable[str]) -> tuple[list[Json], Json]:
+        """Return entities by GUID, and those they refer to."""
+        entities: list[Json] = []
+        referred: Json = {}
+        for some in _batches(guids):
+            found = mapping(self._http.json("GET", "v2/entity/bulk", params={"guid": some}))
+            entities += objects(found.get("entities"))
+            referred |= mapping(found.get("referredEntities"))
+        return [entity for entity in entities if entity.get("status") != "DELETED"], referred
+
+    def put(self, entities: Sequence[Json]) -> dict[str, str]:
+        """Create or update entities by type and qualified name; return GUIDs by given GUID."""
+        answer = self._http.json(
+            "POST",
+            "v2/entity/bulk",
+            body={"entities": [*entities], "referredEntities": {}},
+            idempotent=True,
+        )
+        given = mapping(mapping(answer).get("guidAssignments"))
+        return {name: guid for name, guid in given.items() if isinstance(guid, str)}
+
+    def remove(self, guids: Sequence[str], *, purge: bool = False) -> None:
+        """Delete entities, and purge them where asked to."""
+        for some in _batches(guids):
+            self._http.json("DELETE", "v2/entity/bulk", params={"guid": some}, ok=(200, 204, 404))
+            if purge:
+                self._http.json("PUT", "admin/purge", body=some)
+
+    def classify(self, guid: str, names: Iterable[str]) -> None:
+        """Attach classifications that an entity does not carry yet; they stay with it alone."""
+        body: list[JsonValue] = [{"typeName": name, "propagate": False} for name in sorted(names)]
+        if body:
+            self._http.json("POST", f"v2/entity/guid/{guid}/classifications", body=body)
+
+    def declassify(self, guid: str, names: Iterable[str]) -> None:
+        """Detach classifications."""
+        for name in sorted(names):
+            self._http.json(
+                "DELETE",
+                f"v2/entity/guid/{guid}/classification/{quote(name, safe='')}",
+                ok=(200, 204, 404),
+            )
+
+    def set_labels(self, guid: str, labels: Sequence[str]) -> None:
+        """Let an entity carry these labels and no others."""
+        self._http.json("POST", f"v2/entity/guid/{guid}/labels", body=[*labels], idempotent=True)
+
+    def set_business_metadata(self, guid: str, values: Json) -> None:
+        """Let an entity carry this business metadata and no other."""
+        self._http.json(
+            "POST",
+            f"v2/entity/guid/{guid}/businessmetadata",
+            params={"isOverwrite": "true"},
+            body=values,
+            idempotent=True,
+        )
+
+    def headers(self, type_name: str, *, attributes: Sequence[str] = ()) -> Iterator[Json]:
+        """Yield the heads of all entities of a type that are not deleted.
+
+        A server that knows markers is read by them, any other by offsets.
+        """
+        asked: Json = {
+            "typeName": type_name,
+            "excludeDeletedEntities": True,
+            "includeSubTypes": False,
+            "includeClassificationAttributes": False,
+            "attributes": ["qualifiedName", *attributes],
+            "limit": SEARCH_PAGE,
+        }
+        offset = 0
+        marker: str | None = FIRST_MARKER
+        while True:
+            place: Json = {"offset": offset} if marker is None else {"marker": marker}
+            page = mapping(
+                self._http.json("POST", "v2/search/basic", body={**asked, **place}, idempotent=True)
+            )
+            found = [*objects(page.get("entities"))]
+            yield from (head for head in found if head.get("status") != "DELETED")
+            offset += len(found)
+            marker = text(page.get("nextMarker"))
+            if marker == LAST_MARKER or (len(found) < SEARCH_PAGE and marker is None):
+                return
+
+    def glossaries(self) -> Iterator[Json]:
+        """Yield all glossaries."""
+        yield from self._listed("v2/glossary")
+
+    def create_glossary(self, name: str) -> str:
+        """Create a glossary and return its GUID."""
+        return self._created("v2/glossary", {"name": name, "shortDescription": "Written by Lumos"})
+
+    def terms(self, glossary: str) -> Iterator[Json]:
+        """Yield all terms of a glossary."""
+        yield from self._listed(f"v2/glossary/{glossary}/terms")
+
+    def term(self, guid: str) -> Json | None:
+        """Return a term, or nothing where there is none."""
+        try:
+            return mapping(self._http.json("GET", f"v2/glossary/term/{guid}"))
+        except PlatformNotFoundError:
+            return None
+
+    def create_term(self, term: Json) -> str:
+        """Create a term and return its GUID."""
+        return self._created("v2/glossary/term", term)
+
+    def update_term(self, guid: str, term: Json) -> None:
+        """Replace a term."""
+        self._http.json("PUT", f"v2/glossary/term/{guid}", body=term)
+
+    def _created(self, path: str, body: Json) -> str:
+        return str(mapping(self._http.json("POST", path, body=body)).get("guid"))
+
+    def _listed(self, path: str) -> Iterator[Json]:
+        offset = 0
+        while True:
+            params: dict[str, str | int | bool | list[str]] = {
+                "limit": SEARCH_PAGE, "offset": offset, "sort": "ASC",
+            }  # fmt: skip
+            found = [*objects(self._http.json("GET", path, params=params))]
+            yield from found
+            offset += len(found)
+            if len(found) < SEARCH_PAGE:
+                return
+
+
+def _batches(guids: Iterable[str]) -> Iterator[list[str]]:
+    rest = iter(guids)
+    while some := [*islice(rest, GUIDS_IN_A_REQUEST)]:
+        yield some
+
+
+def _authorization(settings: AtlasSettings) -> dict[str, str]:
+    if settings.token is not None:
+        return {"Authorization": f"Bearer {settings.token.get_secret_value()}"}
+    if settings.username is None:
+        return {}
+    password = settings.password.get_secret_value() if settings.password else ""
+    pair = b64encode(f"{settings.username}:{password}".encode()).decode()
+    return {"Authorization": f"Basic {pair}"}

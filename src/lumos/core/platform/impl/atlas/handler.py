@@ -1,0 +1,308 @@
+"""The platform adapter of Apache Atlas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Self
+
+from typing_extensions import override
+
+from lumos.core.errors import (
+    ConfigurationError,
+    DatasetNotFoundError,
+    InvalidModelError,
+    PlatformConflictError,
+    UsageError,
+)
+from lumos.core.models import (
+    DatasetLineage,
+    GlossaryTerm,
+    LineageEdge,
+    LumosDataset,
+    Owner,
+    Ownership,
+    Tag,
+    Urn,
+    with_parts,
+)
+from lumos.core.platform.impl.atlas.client import NAME, AtlasClient
+from lumos.core.platform.impl.atlas.datasets import dataset_entity, is_placeholder
+from lumos.core.platform.impl.atlas.fidelity import FIDELITY
+from lumos.core.platform.impl.atlas.reading import DatasetReader, is_live
+from lumos.core.platform.impl.atlas.settings import AtlasSettings
+from lumos.core.platform.impl.atlas.things import (
+    THINGS,
+    edge_entity,
+    edge_key,
+    edge_of,
+    extension_entity,
+    extension_of,
+    identity_entity,
+    thing_entity,
+    thing_of,
+)
+from lumos.core.platform.impl.atlas.typedefs import (
+    DATASET,
+    EDGE,
+    EXTENSION,
+    IDENTITY,
+    TYPE_NAMES,
+    definitions,
+)
+from lumos.core.platform.impl.atlas.vocabulary import Vocabulary
+from lumos.core.platform.impl.atlas.wire import Json, mapping, objects
+from lumos.core.platform.impl.atlas.writing import DatasetWriter
+from lumos.core.platform.interface import (
+    DEFAULT_PAGE,
+    ENTITY_KINDS,
+    Capability,
+    Entity,
+    EntityKind,
+    MetadataPlatformInterface,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+
+class AtlasHandler(MetadataPlatformInterface):
+    """Apache Atlas, through its REST interface of version 2."""
+
+    name = NAME
+    capabilities = frozenset(Capability) - {Capability.SEARCH}
+    FIDELITY = FIDELITY
+
+    def __init__(self, settings: AtlasSettings) -> None:
+        self._settings = settings
+        self._client = AtlasClient(settings)
+        self._vocabulary = Vocabulary(self._client, glossary=settings.glossary)
+        self._reader = DatasetReader(self._client, self._vocabulary)
+        self._writer = DatasetWriter(self._client, self._vocabulary)
+        self._lock = Lock()
+        self._defined = False
+
+    @classmethod
+    @override
+    def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
+        try:
+            return cls(AtlasSettings.from_json(dict(config)))
+        except InvalidModelError as error:
+            raise ConfigurationError(f"platform_config.atlas is {error.message}") from None
+
+    @override
+    def emit_dataset(self, dataset: LumosDataset) -> None:
+        self._define_types()
+        held = self._client.entity(DATASET, dataset.urn)
+        edges: list[LineageEdge] = []
+        if held is None or is_placeholder(held[0]):
+            self._writer.write(dataset_entity(dataset), held)
+        else:
+            known = self._reader.dataset(*held)
+            edges = self._reader.edges([held[0]])
+            if with_parts(dataset, lineage=DatasetLineage()) != known:
+                self._writer.write(dataset_entity(dataset), held)
+        neighbours = {(edge.upstream_urn, edge.downstream_urn) for edge in edges}
+        for edge in _listed_edges(dataset):
+            if (edge.upstream_urn, edge.downstream_urn) not in neighbours:
+                self.emit_edge(edge)
+
+    @override
+    def get_dataset(self, urn: str) -> LumosDataset:
+        entity, referred = self._held(Urn(urn))
+        (dataset,) = self._reader.datasets([entity], referred)
+        return dataset
+
+    @override
+    def list(
+        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
+    ) -> Iterator[LumosDataset]:
+        if page_size < 1:
+            raise UsageError(f"page_size is {page_size}; the least is 1")
+        return self._pages(platform, page_size)
+
+    @override
+    def emit_edge(self, edge: LineageEdge) -> None:
+        self._define_types()
+        held = self._client.entity(EDGE, edge_key(edge))
+        if held is not None and edge_of(held[0]) == edge:
+            return
+        ends = self._ends((edge.upstream_urn, edge.downstream_urn))
+        entity = edge_entity(edge, (ends[edge.upstream_urn], ends[edge.downstream_urn]))
+        self._client.put([{**entity, "guid": "-1"}])
+
+    @override
+    def list_edges(self) -> Iterator[LineageEdge]:
+        edges = [edge_of(entity) for entity in self._all(EDGE)]
+        return iter(sorted(edges, key=lambda edge: edge.key))
+
+    @override
+    def remove_edge(self, edge: LineageEdge) -> None:
+        self._remove(self._client.entity(EDGE, edge_key(edge)))
+
+    @override
+    def emit_ownership(
+        self,
+        dataset_urn: str,
+        owner: str,
+        owner_type: str = "TECHNICAL_OWNER",
+        *,
+        category: str = "user",
+    ) -> None:
+        added = Owner.from_json({category: owner, "type": owner_type})
+        dataset = self.get_dataset(dataset_urn)
+        owners = Ownership(owners=(*dataset.ownership.owners, added))
+        self.emit_dataset(with_parts(dataset, ownership=owners))
+
+    @override
+    def emit_entity(self, entity: Entity) -> None:
+        if isinstance(entity, Tag):
+            self._vocabulary.put_tag(entity)
+        elif isinstance(entity, GlossaryTerm):
+            self._vocabulary.put_term(entity)
+        else:
+            self._define_types()
+            written = thing_entity(entity)
+            if entity_ends := {*getattr(entity, "inputs", ()), *getattr(entity, "outputs", ())}:
+                written = _with_ends(written, entity, self._ends(tuple(entity_ends)))
+            self._client.put([{**written, "guid": "-1"}])
+
+    @override
+    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
+        if kind not in ENTITY_KINDS:
+            raise UsageError(
+                f"there are no entities of that kind; known: {', '.join(ENTITY_KINDS)}"
+            )
+        return iter(sorted(self._entities(kind), key=_key_of))
+
+    @override
+    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
+        self._define_types()
+        entity = identity_entity(Urn(urn), catalog, external_id=external_id)
+        self._client.put([{**entity, "guid": "-1"}])
+
+    @override
+    def identity_map(self) -> dict[Urn, dict[str, str]]:
+        found: dict[Urn, dict[str, str]] = {}
+        for entity in self._all(IDENTITY):
+            values = mapping(entity.get("attributes"))
+            names = found.setdefault(Urn(str(values.get("urn"))), {})
+            names[str(values.get("catalog"))] = str(values.get("externalId"))
+        return found
+
+    @override
+    def emit_extension(self, name: str, value: JsonValue) -> None:
+        self._define_types()
+        self._client.put([{**extension_entity(name, value), "guid": "-1"}])
+
+    @override
+    def extensions(self) -> dict[str, JsonValue]:
+        return dict(sorted(map(extension_of, self._all(EXTENSION)), key=lambda pair: pair[0]))
+
+    @override
+    def delete(self, urn: str) -> None:
+        held = self._held(Urn(urn))
+        self._remove(held)
+
+    @override
+    def close(self) -> None:
+        self._client.close()
+
+    def _held(self, urn: Urn) -> tuple[Json, Json]:
+        held = self._client.entity(DATASET, urn)
+        if held is None or is_placeholder(held[0]):
+            raise DatasetNotFoundError(urn, platform=self.name)
+        return held
+
+    def _remove(self, held: tuple[Json, Json] | None) -> None:
+        """Delete an entity with its columns and the edges that lead to and from it."""
+        if held is None:
+            return
+        related = mapping(held[0].get("relationshipAttributes"))
+        guids = [
+            str(other.get("guid"))
+            for name in ("columns", "inputToProcesses", "outputFromProcesses")
+            for other in objects(related.get(name))
+            if is_live(other) and other.get("typeName") in TYPE_NAMES
+        ]
+        self._client.remove([*guids, str(held[0].get("guid"))], purge=self._settings.purge)
+
+    def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
+        heads = sorted(
+            (str(mapping(head.get("attributes")).get("qualifiedName")), str(head.get("guid")))
+            for head in self._heads(DATASET)
+        )
+        chosen = [guid for urn, guid in heads if platform in (None, Urn(urn).platform)]
+        for start in range(0, len(chosen), page_size):
+            entities, referred = self._client.entities(chosen[start : start + page_size])
+            real = [entity for entity in entities if not is_placeholder(entity)]
+            yield from sorted(
+                self._reader.datasets(real, referred), key=lambda dataset: dataset.urn
+            )
+
+    def _heads(self, type_name: str) -> Iterator[Json]:
+        if type_name not in self._vocabulary.type_names():
+            self._vocabulary.forget()
+        if type_name in self._vocabulary.type_names():
+            yield from self._client.headers(type_name)
+
+    def _all(self, type_name: str) -> Iterable[Json]:
+        return self._client.entities(str(head.get("guid")) for head in self._heads(type_name))[0]
+
+    def _entities(self, kind: EntityKind) -> Iterator[Entity]:
+        if kind == "tag":
+            yield from self._vocabulary.tags()
+        elif kind == "glossary_term":
+            yield from self._vocabulary.terms()
+        else:
+            type_name, model = THINGS[kind]
+            for entity in self._all(type_name):
+                yield thing_of(entity, model)
+
+    def _ends(self, urns: Sequence[Urn]) -> dict[Urn, Json]:
+        """Return references to datasets; what the catalog lacks gets a place to be filled."""
+        found: dict[Urn, Json] = {}
+        for urn in urns:
+            held = self._client.entity(DATASET, urn)
+            guid = str(held[0].get("guid")) if held else self._placeholder(urn)
+            found[urn] = {"guid": guid, "typeName": DATASET}
+        return found
+
+    def _placeholder(self, urn: Urn) -> str:
+        attributes: Json = {"qualifiedName": str(urn), "name": urn.name, "placeholder": True}
+        entity: Json = {"typeName": DATASET, "guid": "-1", "attributes": attributes}
+        return self._client.put([entity])["-1"]
+
+    def _define_types(self) -> None:
+        with self._lock:
+            if self._defined:
+                return
+            missing = frozenset(TYPE_NAMES) - self._vocabulary.type_names().keys()
+            if missing:
+                try:
+                    self._client.define(definitions(missing), anew=True)
+                except PlatformConflictError:  # another process was faster
+                    self._client.define(definitions(missing), anew=False)
+                self._vocabulary.forget()
+            self._defined = True
+
+
+def _listed_edges(dataset: LumosDataset) -> Iterator[LineageEdge]:
+    for urn in dataset.lineage.upstream:
+        yield LineageEdge(upstream_urn=urn, downstream_urn=dataset.urn)
+    for urn in dataset.lineage.downstream:
+        yield LineageEdge(upstream_urn=dataset.urn, downstream_urn=urn)
+
+
+def _with_ends(written: Json, entity: Entity, ends: Mapping[Urn, Json]) -> Json:
+    attributes: Json = {**mapping(written.get("attributes"))}
+    for name in ("inputs", "outputs"):
+        attributes[name] = [ends[urn] for urn in getattr(entity, name)]
+    return {**written, "attributes": attributes}
+
+
+def _key_of(entity: Entity) -> str:
+    for name in ("urn", "username", "name"):
+        if isinstance(value := getattr(entity, name, None), str):
+            return value
+    raise AssertionError("every entity has a name")  # pragma: no cover

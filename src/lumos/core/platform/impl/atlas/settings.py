@@ -1,0 +1,32 @@
+"""What can be set for Apache Atlas."""
+
+from __future__ import annotations
+
+from pydantic import Field, SecretStr
+
+from lumos.core.models.base import CanonicalModel, Name
+
+
+class AtlasSettings(CanonicalModel):
+    """Settings of the Apache Atlas platform."""
+
+    url: str = Field(
+        default="http://localhost:21000",
+        description="Where the server is, without /api/atlas.",
+    )
+    username: str | None = Field(default=None, description="For HTTP Basic.")
+    password: SecretStr | None = Field(default=None, description="For HTTP Basic.")
+    token: SecretStr | None = Field(
+        default=None, description="A bearer token, where a proxy in front of Atlas asks for one."
+    )
+    verify: bool | str = Field(
+        default=True, description="Check the certificate; or a file of authorities to trust."
+    )
+    timeout_seconds: float = Field(default=60.0, gt=0)
+    attempts: int = Field(default=6, ge=1, le=20, description="How often a request is tried.")
+    glossary: Name = Field(
+        default="Lumos", description="The glossary that new business terms are put into."
+    )
+    purge: bool = Field(
+        default=False, description="Purge what is deleted, which needs an administrator."
+    )

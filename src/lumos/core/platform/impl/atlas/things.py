@@ -1,0 +1,156 @@
+"""Users, groups, domains, jobs and edges as entities, each with its own stash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from lumos.core.errors import InvalidModelError
+from lumos.core.models import Domain, Group, Job, LineageEdge, User
+from lumos.core.platform.impl.atlas.columns import shown
+from lumos.core.platform.impl.atlas.names import entity_key, shown_text
+from lumos.core.platform.impl.atlas.typedefs import (
+    DOMAIN,
+    EDGE,
+    EXTENSION,
+    GROUP,
+    IDENTITY,
+    JOB,
+    STASH,
+    USER,
+)
+from lumos.core.platform.impl.atlas.wire import Json, mapping, text
+from lumos.core.platform.stash import packed, residue, restored, unpacked
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.models.base import CanonicalModel
+    from lumos.core.platform.interface import EntityKind
+
+Thing = User | Group | Domain | Job
+ThingT = TypeVar("ThingT", bound="CanonicalModel")
+THINGS: Mapping[EntityKind, tuple[str, type[Thing]]] = {
+    "user": (USER, User),
+    "group": (GROUP, Group),
+    "domain": (DOMAIN, Domain),
+    "job": (JOB, Job),
+}
+_SHOWN = {"title": "description", "description": "description"}
+
+
+def thing_entity(thing: Thing) -> Json:
+    """Return the entity of a user, group, domain or job."""
+    kind = next(name for name, model in THINGS.values() if isinstance(thing, model))
+    key = thing.urn if isinstance(thing, Job) else _name_of(thing)
+    attributes: Json = {
+        "qualifiedName": str(key) if isinstance(thing, Job) else entity_key(kind, key),
+        "name": shown_text(_name_of(thing)),
+        "description": shown(getattr(thing, "description", None) or getattr(thing, "title", None)),
+        **_own_attributes(thing),
+        STASH: _stash_of(thing),
+    }
+    return {"typeName": kind, "attributes": attributes}
+
+
+def thing_of(entity: Json, model: type[ThingT]) -> ThingT:
+    """Return the user, group, domain or job of an entity, with a description edited by hand.
+
+    Raises:
+        InvalidModelError: its stash was changed by hand.
+    """
+    attributes = mapping(entity.get("attributes"))
+    stash = text(attributes.get(STASH))
+    if stash is None:
+        raise InvalidModelError("an entity of Lumos has no stash")
+    native = _native(attributes.get("description"), model)
+    return model.from_json(restored(native, unpacked(stash)))
+
+
+def edge_key(edge: LineageEdge) -> str:
+    """Return the qualified name of an edge."""
+    return entity_key("edge", *edge.key)
+
+
+def edge_entity(edge: LineageEdge, ends: tuple[Json, Json]) -> Json:
+    """Return the process that stands for an edge."""
+    upstream, downstream = ends
+    mappings: list[JsonValue] = [
+        shown_text(f"{each.upstream_column} -> {each.downstream_column}")
+        for each in edge.column_mappings
+    ]
+    attributes: Json = {
+        "qualifiedName": edge_key(edge),
+        "name": shown_text(edge.job_urn or f"{edge.upstream_urn} -> {edge.downstream_urn}"),
+        "inputs": [upstream],
+        "outputs": [downstream],
+        "upstreamUrn": str(edge.upstream_urn),
+        "downstreamUrn": str(edge.downstream_urn),
+        "jobUrn": str(edge.job_urn) if edge.job_urn else None,
+        "lineageType": edge.lineage_type.value,
+        "confidence": edge.confidence,
+        "columnMappings": mappings or None,
+        STASH: _stash_of(edge),
+    }
+    return {"typeName": EDGE, "attributes": attributes}
+
+
+def edge_of(entity: Json) -> LineageEdge:
+    """Return the edge of a process."""
+    return thing_of(entity, LineageEdge)
+
+
+def identity_entity(urn: str, catalog: str, *, external_id: str) -> Json:
+    """Return the entity that says what another catalog calls a dataset."""
+    attributes: Json = {
+        "qualifiedName": entity_key("identity", urn, catalog),
+        "urn": urn,
+        "catalog": catalog,
+        "externalId": external_id,
+    }
+    return {"typeName": IDENTITY, "attributes": attributes}
+
+
+def extension_entity(name: str, value: JsonValue) -> Json:
+    """Return the entity that keeps what Lumos does not model."""
+    attributes: Json = {
+        "qualifiedName": entity_key("extension", name),
+        "label": shown_text(name),
+        STASH: packed({"name": name, "value": value}),
+    }
+    return {"typeName": EXTENSION, "attributes": attributes}
+
+
+def extension_of(entity: Json) -> tuple[str, JsonValue]:
+    """Return the name and the value of what Lumos does not model."""
+    whole = mapping(unpacked(text(mapping(entity.get("attributes")).get(STASH)) or ""))
+    return str(whole.get("name")), whole.get("value")
+
+
+def _stash_of(thing: CanonicalModel) -> str:
+    document = thing.to_json()
+    described = next((document[name] for name in _SHOWN if name in document), None)
+    native = _native(shown(described) if isinstance(described, str) else None, type(thing))
+    return packed(residue(native, document) or {})
+
+
+def _native(description: JsonValue | None, model: type[CanonicalModel]) -> Json:
+    """Return what people may edit of a thing, by the name it has in the model."""
+    name = next((name for name in _SHOWN if name in model.model_fields), None)
+    return {name: description} if name is not None and text(description) else {}
+
+
+def _own_attributes(thing: Thing) -> Json:
+    match thing:
+        case User():
+            return {"email": shown(thing.email)}
+        case Group():
+            return {"members": [shown_text(name) for name in thing.members] or None}
+        case Domain():
+            return {"parent": shown(thing.parent)}
+        case Job():
+            return {"orchestrator": shown(thing.orchestrator)}
+
+
+def _name_of(thing: Thing) -> str:
+    return thing.username if isinstance(thing, User) else thing.name

@@ -1,0 +1,126 @@
+"""The types that Lumos defines in Atlas on first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.impl.atlas.wire import Json
+
+DATASET = "lumos_dataset"
+COLUMN = "lumos_column"
+EDGE = "lumos_edge"
+JOB = "lumos_job"
+USER = "lumos_user"
+GROUP = "lumos_group"
+DOMAIN = "lumos_domain"
+IDENTITY = "lumos_identity"
+EXTENSION = "lumos_extension"
+COLUMNS = "lumos_dataset_columns"
+STASH = "lumosStash"
+TYPE_VERSION = "1.0"
+
+_TEXT, _TEXTS, _TEXT_MAP = "string", "array<string>", "map<string,string>"
+_NO_INDEX = frozenset({STASH})
+
+_ATTRIBUTES: dict[str, tuple[str, dict[str, str]]] = {
+    DATASET: (
+        "DataSet",
+        {
+            "platform": _TEXT, "kind": _TEXT, "environment": _TEXT, "database": _TEXT,
+            "namespace": _TEXT, "format": _TEXT, "location": _TEXT, "owners": _TEXTS,
+            "domains": _TEXTS, "businessContext": _TEXT, "sla": _TEXT, "properties": _TEXT_MAP,
+            "lumosVersion": _TEXT, "rowCount": "long", "qualityScore": "double",
+            "placeholder": "boolean", STASH: _TEXT,
+        },
+    ),
+    COLUMN: (
+        "DataSet",
+        {
+            "dataType": _TEXT, "nativeType": _TEXT, "isNullable": "boolean",
+            "isPrimaryKey": "boolean", "isPersonal": "boolean", "defaultValue": _TEXT,
+            "position": "int", STASH: _TEXT,
+        },
+    ),
+    EDGE: (
+        "Process",
+        {
+            "upstreamUrn": _TEXT, "downstreamUrn": _TEXT, "jobUrn": _TEXT, "lineageType": _TEXT,
+            "confidence": "double", "columnMappings": _TEXTS, STASH: _TEXT,
+        },
+    ),
+    JOB: ("Process", {"orchestrator": _TEXT, STASH: _TEXT}),
+    USER: ("Asset", {"email": _TEXT, STASH: _TEXT}),
+    GROUP: ("Asset", {"members": _TEXTS, STASH: _TEXT}),
+    DOMAIN: ("Asset", {"parent": _TEXT, STASH: _TEXT}),
+    IDENTITY: ("Referenceable", {"urn": _TEXT, "catalog": _TEXT, "externalId": _TEXT}),
+    EXTENSION: ("Referenceable", {"label": _TEXT, STASH: _TEXT}),
+}  # fmt: skip
+
+TYPE_NAMES = (*_ATTRIBUTES, COLUMNS)
+
+
+def attributes_of(type_name: str) -> tuple[str, ...]:
+    """Return the attributes that a type adds to those of its parent."""
+    return tuple(_ATTRIBUTES[type_name][1])
+
+
+def definitions(missing: frozenset[str]) -> Json:
+    """Return the definitions of the types that a server does not have yet."""
+    entities: list[JsonValue] = [
+        _entity_definition(name) for name in _ATTRIBUTES if name in missing
+    ]
+    return {
+        "entityDefs": entities,
+        "relationshipDefs": [_COLUMNS_DEFINITION] if COLUMNS in missing else [],
+        "classificationDefs": [],
+        "enumDefs": [],
+        "structDefs": [],
+        "businessMetadataDefs": [],
+    }
+
+
+def _entity_definition(name: str) -> Json:
+    parent, attributes = _ATTRIBUTES[name]
+    return {
+        "name": name,
+        "superTypes": [parent],
+        "serviceType": "lumos",
+        "typeVersion": TYPE_VERSION,
+        "description": "Written by Lumos.",
+        "attributeDefs": [_attribute(attribute, kind) for attribute, kind in attributes.items()],
+    }
+
+
+def _attribute(name: str, kind: str) -> Json:
+    many = kind.startswith("array")
+    return {
+        "name": name,
+        "typeName": kind,
+        "isOptional": True,
+        "cardinality": "LIST" if many else "SINGLE",
+        "valuesMinCount": 0,
+        "valuesMaxCount": 2_147_483_647 if many else 1,
+        "isUnique": False,
+        # A stash may be longer than the index of Atlas takes.
+        "isIndexable": name not in _NO_INDEX,
+    }
+
+
+_COLUMNS_DEFINITION: Json = {
+    "name": COLUMNS,
+    "serviceType": "lumos",
+    "typeVersion": TYPE_VERSION,
+    "relationshipCategory": "COMPOSITION",
+    "propagateTags": "NONE",
+    "endDef1": {
+        "type": DATASET, "name": "columns", "isContainer": True, "cardinality": "SET",
+        "isLegacyAttribute": False,
+    },
+    "endDef2": {
+        "type": COLUMN, "name": "dataset", "isContainer": False, "cardinality": "SINGLE",
+        "isLegacyAttribute": False,
+    },
+}  # fmt: skip

@@ -1,0 +1,241 @@
+"""Tags as classifications and business terms as glossary terms, defined when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from threading import RLock
+from typing import TYPE_CHECKING
+
+import orjson
+
+from lumos.core.errors import PlatformConflictError
+from lumos.core.models import GlossaryTerm, Tag
+from lumos.core.platform.impl.atlas.names import classification_name, shown_text, term_name
+from lumos.core.platform.impl.atlas.wire import Json, mapping, text
+from lumos.core.platform.stash import packed, residue, restored
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.impl.atlas.client import AtlasClient
+
+_KEY = "lumos"
+_NAME = "lumosName"
+_IMPLIED = "lumosImplied"
+
+
+class Vocabulary:
+    """What the server has of tags and terms, and the way from their names to its own."""
+
+    def __init__(self, client: AtlasClient, *, glossary: str) -> None:
+        self._client = client
+        self._glossary_name = glossary
+        self._lock = RLock()
+        self._types: dict[str, str] | None = None
+        self._classifications: dict[str, Json] | None = None
+        self._glossary: str | None = None
+        self._terms: dict[str, Json] | None = None
+
+    def type_names(self) -> dict[str, str]:
+        """Return the category of every type on the server, by its name."""
+        with self._lock:
+            if self._types is None:
+                self._types = self._client.type_names()
+            return self._types
+
+    def forget(self) -> None:
+        """Look at the server again when next asked."""
+        with self._lock:
+            self._types = self._classifications = self._terms = None
+
+    def classification(self, tag: str) -> str:
+        """Return the classification that a tag has, or would have."""
+        others = {
+            name for name, kind in self.type_names().items() if kind.upper() != "CLASSIFICATION"
+        }
+        return classification_name(tag, taken=frozenset(others))
+
+    def tag_of(self, classification: str) -> str:
+        """Return the tag that a classification stands for."""
+        definition = self._definitions().get(classification)
+        return _tag_name(definition) if definition else classification
+
+    def define_tags(self, tags: Iterable[str]) -> dict[str, str]:
+        """See to it that there is a classification for each tag, and return them."""
+        with self._lock:
+            names = {tag: self.classification(tag) for tag in tags}
+            for tag, name in names.items():
+                if name not in self._definitions():
+                    self._define(_definition(name, Tag(name=tag), implied=True))
+            return names
+
+    def put_tag(self, tag: Tag) -> None:
+        """Define a tag, or bring its definition up to date."""
+        with self._lock:
+            self._define(_definition(self.classification(tag.name), tag, implied=False))
+
+    def tags(self) -> Iterator[Tag]:
+        """Yield every tag that somebody defined, not those that only occur on datasets."""
+        with self._lock:
+            self._classifications = None
+            definitions = [*self._definitions().values()]
+        for definition in definitions:
+            shown = _shown_tag(definition)
+            implied = mapping(definition.get("options")).get(_IMPLIED) == "true"
+            if implied and "description" not in shown:
+                continue
+            kept = text(mapping(definition.get("options")).get(_KEY))
+            yield Tag.from_json(shown if kept is None else restored(shown, kept))
+
+    def define_terms(self, terms: Iterable[str]) -> dict[str, str]:
+        """See to it that each term is in a glossary, and return their GUIDs."""
+        with self._lock:
+            wanted = [*terms]
+            if not wanted:
+                return {}
+            known = self._guids()
+            for term in wanted:
+                if term not in known:
+                    known[term] = self._put_term(GlossaryTerm(name=term), None, implied=True)
+            return {term: known[term] for term in wanted}
+
+    def term_of(self, guid: str) -> str | None:
+        """Return the name of a term."""
+        with self._lock:
+            known = self._known_terms()
+            if guid not in known:
+                found = self._client.term(guid)
+                if found is None:
+                    return None
+                known[guid] = found
+            return _term_name(known[guid])
+
+    def put_term(self, term: GlossaryTerm) -> None:
+        """Define a term, or bring it up to date."""
+        with self._lock:
+            self._put_term(term, self._guids().get(term.name), implied=False)
+
+    def terms(self) -> Iterator[GlossaryTerm]:
+        """Yield every term that somebody defined, not those that only occur on datasets."""
+        with self._lock:
+            self._terms = None
+            terms = [*self._known_terms().values()]
+        for term in terms:
+            shown = _shown_term(term)
+            more = mapping(term.get("additionalAttributes"))
+            if more.get(_IMPLIED) == "true" and "definition" not in shown:
+                continue
+            kept = text(more.get(_KEY))
+            yield GlossaryTerm.from_json(shown if kept is None else restored(shown, kept))
+
+    def _definitions(self) -> dict[str, Json]:
+        if self._classifications is None:
+            found = self._client.classifications()
+            self._classifications = {str(each.get("name")): each for each in found}
+        return self._classifications
+
+    def _define(self, definition: Json) -> None:
+        name = str(definition["name"])
+        anew = name not in self._definitions()
+        bundle: Json = {"classificationDefs": [definition], "entityDefs": [], "enumDefs": [],
+                        "structDefs": [], "relationshipDefs": []}  # fmt: skip
+        try:
+            self._client.define(bundle, anew=anew)
+        except PlatformConflictError:
+            if not anew:
+                raise
+            self._client.define(bundle, anew=False)
+        self._definitions()[name] = definition
+
+    def _known_terms(self) -> dict[str, Json]:
+        if self._terms is None:
+            self._terms = {}
+            for glossary in self._client.glossaries():
+                guid = str(glossary.get("guid"))
+                if glossary.get("name") == self._glossary_name:
+                    self._glossary = guid
+                for term in self._client.terms(guid):
+                    self._terms[str(term.get("guid"))] = term
+        return self._terms
+
+    def _guids(self) -> dict[str, str]:
+        return {_term_name(term): guid for guid, term in self._known_terms().items()}
+
+    def _put_term(self, term: GlossaryTerm, guid: str | None, *, implied: bool) -> str:
+        self._known_terms()
+        if self._glossary is None:
+            self._glossary = self._client.create_glossary(self._glossary_name)
+        document = _term_document(term, implied=implied)
+        if guid is None:
+            document["anchor"] = {"glossaryGuid": self._glossary}
+            guid = self._client.create_term(document)
+        else:
+            document = {**self._known_terms()[guid], **document}
+            self._client.update_term(guid, document)
+        self._known_terms()[guid] = {**document, "guid": guid}
+        return guid
+
+
+def _definition(name: str, tag: Tag, *, implied: bool) -> Json:
+    shown = _without_empty({"name": tag.name, "description": _clean(tag.description)})
+    options: Json = {_NAME: orjson.dumps(tag.name).decode()}
+    if (kept := residue(shown, tag.to_json())) is not None:
+        options[_KEY] = packed(kept)
+    if implied:
+        options[_IMPLIED] = "true"
+    return {
+        "name": name,
+        "description": _clean(tag.description) or "",
+        "superTypes": [],
+        "attributeDefs": [],
+        "typeVersion": "1.0",
+        "options": options,
+    }
+
+
+def _tag_name(definition: Json) -> str:
+    given = text(mapping(definition.get("options")).get(_NAME))
+    return str(orjson.loads(given)) if given else str(definition.get("name"))
+
+
+def _shown_tag(definition: Json) -> Json:
+    return _without_empty(
+        {"name": _tag_name(definition), "description": text(definition.get("description"))}
+    )
+
+
+def _term_document(term: GlossaryTerm, *, implied: bool) -> Json:
+    shown = _without_empty({"name": term.name, "definition": _clean(term.definition)})
+    more: Json = {_NAME: orjson.dumps(term.name).decode()}
+    if (kept := residue(shown, term.to_json())) is not None:
+        more[_KEY] = packed(kept)
+    if implied:
+        more[_IMPLIED] = "true"
+    return {
+        "name": term_name(term.name),
+        "longDescription": _clean(term.definition) or "",
+        "additionalAttributes": more,
+    }
+
+
+def _term_name(term: Json) -> str:
+    given = text(mapping(term.get("additionalAttributes")).get(_NAME))
+    name = str(term.get("name"))
+    if given is None:
+        return name
+    original = str(orjson.loads(given))
+    return original if term_name(original) == name else name
+
+
+def _shown_term(term: Json) -> Json:
+    definition = text(term.get("longDescription")) or text(term.get("shortDescription"))
+    return _without_empty({"name": _term_name(term), "definition": definition})
+
+
+def _clean(value: str | None) -> str | None:
+    return shown_text(value) if value is not None else None
+
+
+def _without_empty(values: dict[str, str | None]) -> Json:
+    found: dict[str, JsonValue] = {name: value for name, value in values.items() if value}
+    return found

@@ -1,0 +1,345 @@
+"""The state behind the Atlas double: types, entities, classifications, terms; in memory.
+
+It is written from the behaviour of Atlas 2.x as its sources show it, with the parts that catch
+clients out: see `docs/how-to/atlas.md`.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Iterator
+
+from pydantic import JsonValue
+
+Json = dict[str, JsonValue]
+_TYPE_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_ ]*\Z")
+_TRAIT_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_ .]*\Z")
+_LABEL = re.compile(r"[a-zA-Z0-9_-]{1,50}\Z")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_LONGEST_INDEXED = 32_766
+MOST_IN_A_PAGE = 10_000
+_BUILT_IN = {
+    "Referenceable": ((), ("qualifiedName",)),
+    "Asset": (("Referenceable",), ("name", "description", "owner", "displayName")),
+    "DataSet": (("Asset",), ()),
+    "Process": (("Asset",), ("inputs", "outputs")),
+    "hive_table": (("DataSet",), ("comment", "tableType")),
+}
+_CATEGORIES = {
+    "entityDefs": "ENTITY",
+    "classificationDefs": "CLASSIFICATION",
+    "relationshipDefs": "RELATIONSHIP",
+    "businessMetadataDefs": "BUSINESS_METADATA",
+}
+
+
+class AtlasRefusalError(Exception):
+    """An answer with an error code, as Atlas gives it."""
+
+    def __init__(self, status: int, code: str) -> None:
+        super().__init__(code)
+        self.status = status
+        self.code = code
+
+
+def obj(value: JsonValue | None) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def objs(value: JsonValue | None) -> list[Json]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+class AtlasStore:
+    """What one Atlas server holds."""
+
+    def __init__(self) -> None:
+        self.types: dict[str, Json] = {}
+        self.entities: dict[str, Json] = {}
+        self.glossaries: dict[str, Json] = {}
+        self.terms: dict[str, Json] = {}
+        self.writes = 0
+        for name, (parents, attributes) in _BUILT_IN.items():
+            self.types[name] = {
+                "name": name, "category": "ENTITY", "superTypes": [*parents],
+                "attributeDefs": [{"name": each, "isIndexable": True} for each in attributes],
+            }  # fmt: skip
+
+    # Types
+
+    def define(self, bundle: Json, *, anew: bool) -> None:
+        found = [
+            (each, kind) for part, kind in _CATEGORIES.items() for each in objs(bundle.get(part))
+        ]
+        for each, kind in found:
+            name = str(each["name"])
+            pattern = _TRAIT_NAME if kind == "CLASSIFICATION" else _TYPE_NAME
+            if not pattern.match(name):
+                raise AtlasRefusalError(400, "ATLAS-400-00-001")
+            if anew and name in self.types:
+                raise AtlasRefusalError(409, "ATLAS-409-00-001")
+            if not anew and self.types.get(name, {}).get("category") != kind:
+                raise AtlasRefusalError(404, "ATLAS-404-00-001")
+        for each, kind in found:
+            self.writes += 1
+            self.types[str(each["name"])] = {**each, "category": kind}
+
+    def attributes(self, type_name: str) -> dict[str, Json]:
+        definition = self.types.get(type_name)
+        if definition is None or definition["category"] != "ENTITY":
+            raise AtlasRefusalError(400, "ATLAS-400-00-014")
+        own = {str(each["name"]): each for each in objs(definition.get("attributeDefs"))}
+        supers = definition.get("superTypes")
+        for parent in supers if isinstance(supers, list) else ():
+            own = {**self.attributes(str(parent)), **own}
+        return own
+
+    # Entities
+
+    def put(self, entities: Iterable[Json]) -> Json:
+        given = [*entities]
+        for entity in given:
+            self._check(entity)
+        assigned: dict[str, str] = {}
+        created: set[str] = set()
+        for entity in given:
+            held = self.find(str(entity["typeName"]), obj(entity["attributes"])["qualifiedName"])
+            if held is None or held["status"] == "DELETED":
+                guid = str(uuid.uuid4())
+                created.add(guid)
+                self.entities[guid] = {
+                    "guid": guid, "typeName": entity["typeName"], "status": "ACTIVE",
+                    "attributes": {}, "classifications": [], "labels": [], "meanings": [],
+                    "customAttributes": {}, "businessAttributes": {}, "columns": [],
+                }  # fmt: skip
+            else:
+                guid = str(held["guid"])
+            assigned[str(entity.get("guid"))] = guid
+        for entity in given:
+            guid = assigned[str(entity.get("guid"))]
+            self._apply(self.entities[guid], entity, assigned, anew=guid in created)
+        self.writes += 1
+        return {"guidAssignments": {**assigned}, "mutatedEntities": {}}
+
+    def find(self, type_name: str, qualified_name: JsonValue) -> Json | None:
+        """Return the active entity of a name, else a deleted one."""
+        found = [
+            each
+            for each in self.entities.values()
+            if each["typeName"] == type_name
+            and obj(each["attributes"]).get("qualifiedName") == qualified_name
+        ]
+        return next(
+            (each for each in found if each["status"] == "ACTIVE"), found[-1] if found else None
+        )
+
+    def get(self, guid: str) -> Json:
+        if guid not in self.entities:
+            raise AtlasRefusalError(404, "ATLAS-404-00-005")
+        return self.entities[guid]
+
+    def shown(self, guid: str) -> Json:
+        """Return an entity as a reader sees it, with its relations."""
+        entity = self.get(guid)
+        processes = [each for each in self.entities.values() if "inputs" in obj(each["attributes"])]
+        related: Json = {
+            "columns": [self._related(str(each)) for each in _list(entity["columns"])],
+            "meanings": [
+                {"guid": each, "typeName": "AtlasGlossaryTerm", "entityStatus": "ACTIVE",
+                 "relationshipStatus": "ACTIVE"}
+                for each in _list(entity["meanings"])
+            ],
+            "inputToProcesses": [self._related(each["guid"]) for each in processes
+                                 if guid in _ends(each, "inputs")],
+            "outputFromProcesses": [self._related(each["guid"]) for each in processes
+                                    if guid in _ends(each, "outputs")],
+        }  # fmt: skip
+        hidden = ("columns", "meanings")
+        shown: Json = {name: value for name, value in entity.items() if name not in hidden}
+        shown["relationshipAttributes"] = related
+        shown["classifications"] = [*objs(entity["classifications"]), *self._propagated(guid)]
+        return shown
+
+    def referred(self, guid: str) -> Json:
+        return {str(each): self.shown(str(each)) for each in _list(self.get(guid)["columns"])}
+
+    def delete(self, guids: Iterable[str]) -> None:
+        """Mark entities as deleted; what they own goes along."""
+        self.writes += 1
+        for guid in guids:
+            entity = self.get(guid)
+            entity["status"] = "DELETED"
+            for column in _list(entity["columns"]):
+                self.get(str(column))["status"] = "DELETED"
+
+    def purge(self, guids: Iterable[str]) -> None:
+        for guid in guids:
+            if self.entities.get(guid, {}).get("status") == "DELETED":
+                del self.entities[guid]
+
+    def classify(self, guid: str, classifications: Iterable[Json]) -> None:
+        entity = self.get(guid)
+        held = objs(entity["classifications"])
+        for each in classifications:
+            name = each["typeName"]
+            if self.types.get(str(name), {}).get("category") != "CLASSIFICATION":
+                raise AtlasRefusalError(404, "ATLAS-404-00-001")
+            if any(other["typeName"] == name for other in held):
+                raise AtlasRefusalError(400, "ATLAS-400-00-01A")
+            held.append({"propagate": True, **each, "entityGuid": guid})
+        self.writes += 1
+        entity["classifications"] = [*held]
+
+    def declassify(self, guid: str, name: str) -> None:
+        entity = self.get(guid)
+        left = [each for each in objs(entity["classifications"]) if each["typeName"] != name]
+        if len(left) == len(_list(entity["classifications"])):
+            raise AtlasRefusalError(400, "ATLAS-400-00-06D")
+        self.writes += 1
+        entity["classifications"] = [*left]
+
+    def set_labels(self, guid: str, labels: JsonValue) -> None:
+        if not all(isinstance(each, str) and _LABEL.match(each) for each in _list(labels)):
+            raise AtlasRefusalError(400, "ATLAS-400-00-099")
+        self.get(guid)["labels"] = [*sorted({str(each) for each in _list(labels)})]
+
+    def set_business(self, guid: str, values: Json) -> None:
+        for name in values:
+            if self.types.get(name, {}).get("category") != "BUSINESS_METADATA":
+                raise AtlasRefusalError(400, "ATLAS-400-00-0B0")
+        self.get(guid)["businessAttributes"] = values
+
+    def search(self, asked: Json, *, markers: bool) -> Json:
+        limit, offset = asked.get("limit", 100), asked.get("offset", 0)
+        if not isinstance(limit, int) or limit > MOST_IN_A_PAGE or not isinstance(offset, int):
+            raise AtlasRefusalError(400, "ATLAS-400-00-0A1")
+        if str(asked.get("typeName")) not in self.types:
+            raise AtlasRefusalError(400, "ATLAS-400-00-014")
+        marker = asked.get("marker") if markers else None
+        start = int(str(marker)) if marker not in (None, "*") else offset
+        found = [
+            each
+            for each in self.entities.values()
+            if each["typeName"] == asked["typeName"]
+            and (each["status"] == "ACTIVE" or not asked.get("excludeDeletedEntities"))
+        ]
+        heads: list[JsonValue] = [_head(each) for each in found[start : start + limit]]
+        answer: Json = {"queryType": "BASIC", "searchParameters": asked}
+        if heads:  # an empty page has no list at all
+            answer["entities"] = heads
+        if marker is not None:
+            answer["nextMarker"] = str(start + limit) if start + limit < len(found) else "-1"
+        return answer
+
+    # Glossary
+
+    def create_glossary(self, glossary: Json) -> Json:
+        if any(each["name"] == glossary["name"] for each in self.glossaries.values()):
+            raise AtlasRefusalError(409, "ATLAS-409-00-00A")
+        guid = str(uuid.uuid4())
+        self.glossaries[guid] = {**glossary, "guid": guid}
+        return self.glossaries[guid]
+
+    def put_term(self, term: Json, guid: str | None) -> Json:
+        name, anchor = str(term.get("name")), obj(term.get("anchor")).get("glossaryGuid")
+        if not name or "." in name or "@" in name:
+            raise AtlasRefusalError(400, "ATLAS-400-00-079")
+        if str(anchor) not in self.glossaries:
+            raise AtlasRefusalError(400, "ATLAS-400-00-07A")
+        if guid is None and any(
+            each["name"] == name and obj(each["anchor"]).get("glossaryGuid") == anchor
+            for each in self.terms.values()
+        ):
+            raise AtlasRefusalError(409, "ATLAS-409-00-009")
+        guid = guid or str(uuid.uuid4())
+        self.writes += 1
+        self.terms[guid] = {**term, "guid": guid}
+        return self.terms[guid]
+
+    def terms_of(self, glossary: str) -> list[Json]:
+        return [each for each in self.terms.values()
+                if obj(each["anchor"]).get("glossaryGuid") == glossary]  # fmt: skip
+
+    def _check(self, entity: Json) -> None:
+        """Refuse what the type or the index does not take, before anything is written."""
+        known = self.attributes(str(entity.get("typeName")))
+        attributes = obj(entity.get("attributes"))
+        if not attributes.get("qualifiedName") or ("name" in known and not attributes.get("name")):
+            raise AtlasRefusalError(400, "ATLAS-400-00-01A")
+        for name, value in attributes.items():
+            for text in _texts(value) if known.get(name, {}).get("isIndexable") else ():
+                if len(text.encode()) > _LONGEST_INDEXED or _CONTROL.search(text):
+                    raise AtlasRefusalError(500, "ATLAS-500-00-001")
+
+    def _apply(self, held: Json, given: Json, assigned: dict[str, str], *, anew: bool) -> None:
+        known = self.attributes(str(held["typeName"]))
+        attributes = obj(held["attributes"])
+        for name, value in obj(given.get("attributes")).items():
+            if name in known:  # an attribute that the type does not have is dropped silently
+                attributes[name] = self._resolved(value, assigned)
+        related = obj(given.get("relationshipAttributes"))
+        for name in ("columns", "meanings"):
+            if name in related:
+                ends = objs(self._resolved(related[name], assigned))
+                held[name] = [each["guid"] for each in ends]
+        if given.get("customAttributes") is not None:
+            held["customAttributes"] = given["customAttributes"]
+        if anew:  # of what is updated, these stay as they are
+            self.classify(str(held["guid"]), objs(given.get("classifications")))
+            self.set_labels(str(held["guid"]), given.get("labels") or [])
+            self.set_business(str(held["guid"]), obj(given.get("businessAttributes")))
+
+    def _resolved(self, value: JsonValue, assigned: dict[str, str]) -> JsonValue:
+        if isinstance(value, list):
+            return [self._resolved(each, assigned) for each in value]
+        if not isinstance(value, dict) or "guid" not in value:
+            return value
+        guid = assigned.get(str(value["guid"]), str(value["guid"]))
+        if guid not in self.entities and guid not in self.terms:
+            raise AtlasRefusalError(404, "ATLAS-404-00-005")
+        return {**value, "guid": guid}
+
+    def _related(self, guid: JsonValue) -> Json:
+        entity = self.get(str(guid))
+        return {
+            "guid": guid, "typeName": entity["typeName"], "entityStatus": entity["status"],
+            "relationshipStatus": entity["status"],
+            "displayText": obj(entity["attributes"]).get("name"),
+        }  # fmt: skip
+
+    def _propagated(self, guid: str, seen: tuple[str, ...] = ()) -> Iterator[Json]:
+        """Yield the classifications that come down the lineage to an entity."""
+        for process in self.entities.values():
+            if process["status"] != "ACTIVE" or guid not in _ends(process, "outputs"):
+                continue
+            for source in _ends(process, "inputs"):
+                if source in seen:
+                    continue
+                held = objs(self.entities[source]["classifications"])
+                yield from (each for each in held if each.get("propagate"))
+                yield from self._propagated(source, (*seen, guid))
+
+
+def _list(value: JsonValue | None) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
+
+
+def _ends(process: Json, name: str) -> list[str]:
+    return [str(each["guid"]) for each in objs(obj(process["attributes"]).get(name))]
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        yield from (each for each in value if isinstance(each, str))
+
+
+def _head(entity: Json) -> Json:
+    attributes = obj(entity["attributes"])
+    return {
+        "guid": entity["guid"], "typeName": entity["typeName"], "status": entity["status"],
+        "attributes": {"qualifiedName": attributes.get("qualifiedName"),
+                       "name": attributes.get("name")},
+    }  # fmt: skip
