@@ -92,10 +92,32 @@ def test_a_column_that_is_made_from_others_is_a_change_of_its_dataset(
     (change,) = found.changes
     assert (change.dataset, change.path) == (sample_dataset(1).urn, "id")
     assert change.rule == "lineage.column.changed"
-    assert change_as_json(change)["old"] == ["gross"]
-    assert change_as_json(change)["new"] == ["net", "tax"]
+    upstream = sample_dataset(0).urn
+    told = change_as_json(change)
+    assert told["old"] == {"upstream_urn": upstream, "columns": ["gross"]}
+    assert told["new"] == {"upstream_urn": upstream, "columns": ["net", "tax"]}
+    assert told["message"] == (
+        f"field 'id' is made from (net, tax) instead of (gross) of '{upstream}'"
+    )
     assert found.sections["lineage_edges"].changed == 1
     assert not found.is_empty
+
+
+def test_steps_that_lead_to_one_dataset_are_told_apart(form: str, tmp_path: Path) -> None:
+    snapshot = sample_snapshot(3)
+    edges = [edge.to_json() for edge in snapshot.lineage_edges]
+    edges[0] |= {"downstream_urn": sample_dataset(2).urn}
+    parts = {"lineage_edges": tuple(LineageEdge.from_json(edge) for edge in edges)}
+    joined = snapshot.model_copy(update=parts).with_derived_parts()
+    old, new = (
+        with_mappings(with_mappings(joined, source), source, edge=1) for source in ("gross", "net")
+    )
+
+    first, second = diff(sides(old, new, form=form, folder=tmp_path)).changes
+
+    assert first.dataset == second.dataset == sample_dataset(2).urn
+    assert first.fingerprint != second.fingerprint
+    assert first.message != second.message
 
 
 def test_changes_of_a_dataset_and_of_what_leads_to_it_stand_together_in_order(

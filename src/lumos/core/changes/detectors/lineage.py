@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lumos.core.changes.detectors.sets import name_findings
 from lumos.core.changes.finding import Finding
+from lumos.core.changes.text import quoted, shown_value
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -24,21 +25,45 @@ def lineage_findings(old: LumosDataset, new: LumosDataset) -> Iterator[Finding]:
 
 
 def edge_findings(old: LineageEdge, new: LineageEdge) -> Iterator[Finding]:
-    """Yield columns that are made from others or otherwise, within one step of lineage."""
+    """Yield columns that are made from others or otherwise, within one step of lineage.
+
+    The values name the step, since a column may be made from several datasets.
+    """
+    step: dict[str, JsonValue] = {"upstream_urn": str(new.upstream_urn)}
+    if new.job_urn is not None:
+        step["job_urn"] = str(new.job_urn)
+    upstream = quoted(new.upstream_urn)
     if old.lineage_type is not new.lineage_type:
         yield Finding(
             "transform.logic.changed",
-            old=old.lineage_type.value,
-            new=new.lineage_type.value,
-            subject="the dataset",
+            old={**step, "lineage_type": old.lineage_type.value},
+            new={**step, "lineage_type": new.lineage_type.value},
+            subject=upstream,
         )
     before, after = _by_column(old), _by_column(new)
     for column in sorted(before.keys() | after.keys()):
         was, is_now = before[column], after[column]
-        if _sources(was) != _sources(is_now):
-            yield Finding("lineage.column.changed", column, old=_sources(was), new=_sources(is_now))
+        sources, others = _sources(was), _sources(is_now)
+        if sources != others:
+            yield Finding(
+                "lineage.column.changed",
+                column,
+                old={**step, "columns": sources},
+                new={**step, "columns": others},
+                subject=f"{_shown(others)} instead of {_shown(sources)} of {upstream}",
+            )
         elif was != is_now:
-            yield Finding("transform.logic.changed", column, old=_json(was), new=_json(is_now))
+            yield Finding(
+                "transform.logic.changed",
+                column,
+                old={**step, "column_mappings": _json(was)},
+                new={**step, "column_mappings": _json(is_now)},
+                subject=upstream,
+            )
+
+
+def _shown(columns: list[JsonValue]) -> str:
+    return shown_value(columns) if columns else "nothing"
 
 
 def _by_column(edge: LineageEdge) -> _Mappings:
