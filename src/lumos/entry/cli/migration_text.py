@@ -25,12 +25,12 @@ def print_migration(totals: DiffTotals) -> None:
     for section, title in _MOVED.items():
         found = totals.sections.get(section)
         if found is not None:
-            there = found.old - found.removed
+            there = found.old - found.removed - found.unobserved
             status = "ok" if there == found.old else "warn"
             print_badge(status, f"{there:,}/{found.old:,} {title} migrated")
     for section, title in _MAPPED.items():
         found = totals.sections.get(section)
-        missing = found.removed + found.changed if found is not None else 0
+        missing = found.removed + found.unobserved + found.changed if found is not None else 0
         if missing:
             verb = "requires" if missing == 1 else "require"
             print_badge("warn", f"{counted(missing, title)} {verb} manual mapping")
