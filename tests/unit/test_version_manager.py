@@ -251,3 +251,19 @@ def test_a_version_that_says_the_dataset_is_gone_compares_as_that(
     assert rules(gone, back) == ["dataset.added"]
     assert rules(gone, gone) == []
     assert rules(first, back) == ["field.added.nullable"]
+
+
+def test_a_comparison_judges_a_change_at_the_time_when_it_was_made(
+    history: HistoryRepository,
+) -> None:
+    sunset = (AT + timedelta(days=30)).date().isoformat()
+    old = {"name": "old", "type": "STRING", "deprecation": {"sunset": sunset}}
+    before = _events(schema={"fields": [{"name": "id", "type": "INT64"}, old]})
+    later = VersionManager(history, clock=lambda: AT + timedelta(days=300))
+    later.record(None, before, at=AT)
+    later.record(before, _events("id:INT64"), at=AT + timedelta(days=1))
+
+    assert [version.version for version in later.get_version_history(URN)] == ["1.0.0", "2.0.0"]
+    assert [change.rule for change in later.compare_versions(URN, "1.0.0", "2.0.0")] == [
+        "field.removed"
+    ]

@@ -210,7 +210,8 @@ class VersionManager:
         """Return what changed from one version to another, in either direction.
 
         Versions are named as `find_version` takes them; one that says the dataset is gone has no
-        state. Forward, a transitive profile also judges against the versions before the first.
+        state. Forward, changes are judged at the time of the second version, and by a transitive
+        profile also against the versions before the first; backward, they would be made now.
 
         Raises:
             VersionNotFoundError: there is no such version; the known ones are named.
@@ -228,7 +229,7 @@ class VersionManager:
         return self._policy.judge(
             None if old in gone else before,
             None if new in gone else after,
-            at=self._clock(),
+            at=known[places[new]].timestamp if forward else self._clock(),
             earlier=partial(earlier_states, up_to_the_first) if forward else tuple,
         )
 
