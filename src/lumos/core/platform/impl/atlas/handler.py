@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
@@ -66,12 +67,17 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 
+_LOCKS = 64
+_TRIES = 3
+
+
 class AtlasHandler(MetadataPlatformInterface):
     """Apache Atlas, through its REST interface of version 2."""
 
     name = NAME
     capabilities = frozenset(Capability) - {Capability.SEARCH}
     FIDELITY = FIDELITY
+    CONCURRENCY = 8
 
     def __init__(self, settings: AtlasSettings) -> None:
         self._settings = settings
@@ -80,6 +86,7 @@ class AtlasHandler(MetadataPlatformInterface):
         self._reader = DatasetReader(self._client, self._vocabulary)
         self._writer = DatasetWriter(self._client, self._vocabulary)
         self._lock = Lock()
+        self._locks = tuple(Lock() for _ in range(_LOCKS))
         self._defined = False
 
     @classmethod
@@ -93,17 +100,19 @@ class AtlasHandler(MetadataPlatformInterface):
     @override
     def emit_dataset(self, dataset: LumosDataset) -> None:
         self._define_types()
-        held = self._client.entity(DATASET, dataset.urn)
-        edges: list[LineageEdge] = []
-        if held is None or is_placeholder(held[0]):
-            self._writer.write(dataset_entity(dataset), held)
-        else:
-            known = self._reader.dataset(*held)
-            edges = self._reader.edges([held[0]])
+        with self._lock_of(dataset.urn):
+            held = self._client.entity(DATASET, dataset.urn)
+            known = None
+            if held is not None and not is_placeholder(held[0]):
+                known = self._reader.dataset(*held)
             if with_parts(dataset, lineage=DatasetLineage()) != known:
                 self._writer.write(dataset_entity(dataset), held)
+        listed = [*_listed_edges(dataset)]
+        if not listed:
+            return
+        edges = self._reader.edges([held[0]] if held else [])
         neighbours = {(edge.upstream_urn, edge.downstream_urn) for edge in edges}
-        for edge in _listed_edges(dataset):
+        for edge in listed:
             if (edge.upstream_urn, edge.downstream_urn) not in neighbours:
                 self.emit_edge(edge)
 
@@ -263,10 +272,15 @@ class AtlasHandler(MetadataPlatformInterface):
         """Return references to datasets; what the catalog lacks gets a place to be filled."""
         found: dict[Urn, Json] = {}
         for urn in urns:
-            held = self._client.entity(DATASET, urn)
-            guid = str(held[0].get("guid")) if held else self._placeholder(urn)
+            with self._lock_of(urn):
+                held = self._client.entity(DATASET, urn)
+                guid = str(held[0].get("guid")) if held else self._placeholder(urn)
             found[urn] = {"guid": guid, "typeName": DATASET}
         return found
+
+    def _lock_of(self, urn: Urn) -> Lock:
+        """Return the lock under which one thread at a time creates what a URN names."""
+        return self._locks[hash(urn) % len(self._locks)]
 
     def _placeholder(self, urn: Urn) -> str:
         attributes: Json = {"qualifiedName": str(urn), "name": urn.name, "placeholder": True}
@@ -277,13 +291,13 @@ class AtlasHandler(MetadataPlatformInterface):
         with self._lock:
             if self._defined:
                 return
-            missing = frozenset(TYPE_NAMES) - self._vocabulary.type_names().keys()
-            if missing:
-                try:
-                    self._client.define(definitions(missing), anew=True)
-                except PlatformConflictError:  # another process was faster
-                    self._client.define(definitions(missing), anew=False)
+            for _ in range(_TRIES):
+                missing = frozenset(TYPE_NAMES) - self._vocabulary.type_names().keys()
+                if not missing:
+                    break
                 self._vocabulary.forget()
+                with suppress(PlatformConflictError):  # another process was faster
+                    self._client.define(definitions(missing), anew=True)
             self._defined = True
 
 

@@ -10,7 +10,12 @@ import orjson
 
 from lumos.core.errors import PlatformConflictError
 from lumos.core.models import GlossaryTerm, Tag
-from lumos.core.platform.impl.atlas.names import classification_name, shown_text, term_name
+from lumos.core.platform.impl.atlas.names import (
+    TAG_PREFIX,
+    classification_name,
+    shown_text,
+    term_name,
+)
 from lumos.core.platform.impl.atlas.wire import Json, mapping, text
 from lumos.core.platform.stash import packed, residue, restored
 
@@ -57,7 +62,11 @@ class Vocabulary:
 
     def tag_of(self, classification: str) -> str:
         """Return the tag that a classification stands for."""
-        definition = self._definitions().get(classification)
+        with self._lock:
+            definition = self._definitions().get(classification)
+            if definition is None and classification.startswith(TAG_PREFIX):
+                self._classifications = None  # another process has defined it meanwhile
+                definition = self._definitions().get(classification)
         return _tag_name(definition) if definition else classification
 
     def define_tags(self, tags: Iterable[str]) -> dict[str, str]:
@@ -66,13 +75,21 @@ class Vocabulary:
             names = {tag: self.classification(tag) for tag in tags}
             for tag, name in names.items():
                 if name not in self._definitions():
-                    self._define(_definition(name, Tag(name=tag), implied=True))
+                    self._create(_definition(name, Tag(name=tag), implied=True))
             return names
 
     def put_tag(self, tag: Tag) -> None:
         """Define a tag, or bring its definition up to date."""
         with self._lock:
-            self._define(_definition(self.classification(tag.name), tag, implied=False))
+            name = self.classification(tag.name)
+            wanted = _definition(name, tag, implied=False)
+            if name not in self._definitions() and self._create(wanted):
+                return
+            held = self._definitions()[name]
+            changed = _redefined(held, wanted)
+            if changed != held:
+                self._client.define(_bundle(changed), anew=False)
+                self._definitions()[name] = changed
 
     def tags(self) -> Iterator[Tag]:
         """Yield every tag that somebody defined, not those that only occur on datasets."""
@@ -134,18 +151,15 @@ class Vocabulary:
             self._classifications = {str(each.get("name")): each for each in found}
         return self._classifications
 
-    def _define(self, definition: Json) -> None:
-        name = str(definition["name"])
-        anew = name not in self._definitions()
-        bundle: Json = {"classificationDefs": [definition], "entityDefs": [], "enumDefs": [],
-                        "structDefs": [], "relationshipDefs": []}  # fmt: skip
+    def _create(self, definition: Json) -> bool:
+        """Create a classification; tell whether nobody else had done so meanwhile."""
         try:
-            self._client.define(bundle, anew=anew)
+            self._client.define(_bundle(definition), anew=True)
         except PlatformConflictError:
-            if not anew:
-                raise
-            self._client.define(bundle, anew=False)
-        self._definitions()[name] = definition
+            self._classifications = None
+            return False
+        self._definitions()[str(definition["name"])] = definition
+        return True
 
     def _known_terms(self) -> dict[str, Json]:
         if self._terms is None:
@@ -191,6 +205,22 @@ def _definition(name: str, tag: Tag, *, implied: bool) -> Json:
         "typeVersion": "1.0",
         "options": options,
     }
+
+
+def _redefined(held: Json, wanted: Json) -> Json:
+    """Return a definition with another description; what else people gave it stays."""
+    theirs = {
+        name: value
+        for name, value in mapping(held.get("options")).items()
+        if name not in (_NAME, _KEY, _IMPLIED)
+    }
+    options: Json = {**theirs, **mapping(wanted.get("options"))}
+    return {**held, "description": wanted["description"], "options": options}
+
+
+def _bundle(definition: Json) -> Json:
+    return {"classificationDefs": [definition], "entityDefs": [], "enumDefs": [],
+            "structDefs": [], "relationshipDefs": []}  # fmt: skip
 
 
 def _tag_name(definition: Json) -> str:
