@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.run_timestamp import RunTimestampController
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.controllers.snapshot_opening import SnapshotOpener
+    from lumos.core.controllers.sync_controller import SyncController, SyncTarget
     from lumos.core.controllers.system_controller import SystemController
     from lumos.core.controllers.version_controller import VersionController
     from lumos.core.controllers.version_sources import CatalogSource
@@ -53,6 +54,13 @@ LOCK_SECONDS = 10.0
 def _escaped(value: JsonValue) -> JsonValue:
     """Return a value in which nothing is a variable."""
     return value.replace("${", "$${") if isinstance(value, str) else value
+
+
+def _is_database(name: str) -> bool:
+    """Tell whether a platform is named by the address of a state database."""
+    from lumos.core.store.database import is_url
+
+    return is_url(name)
 
 
 def _now() -> datetime:
@@ -342,6 +350,45 @@ class Application:
         )
 
     @cached_property
+    def sync(self) -> SyncController:
+        from lumos.core.controllers.sync_controller import SyncController
+        from lumos.core.platform.factory import PlatformFactory
+
+        def source(writing: bool) -> tuple[MetadataPlatformInterface, StateDatabase]:
+            database = self._writer if writing else self._reader
+            return PlatformFactory.embedded_over(database), database
+
+        return SyncController(
+            source=source,
+            target=self._sync_target,
+            settings=lambda: self.settings.sync,
+            source_names=lambda: tuple(entry.name for entry in self.settings.sources),
+            write_lock=self._write_lock,
+            keep_report=self._keep_report,
+            clock=self._clock,
+        )
+
+    def _sync_target(self, name: str, writing: bool) -> SyncTarget:
+        from lumos.core.controllers.sync_controller import SyncTarget
+        from lumos.core.errors import UsageError
+        from lumos.core.models.base import sha256_of
+        from lumos.core.platform.factory import EMBEDDED
+        from lumos.core.redaction import looks_secret
+
+        if name == EMBEDDED:
+            raise UsageError(
+                "sync reads the embedded catalog and writes another one",
+                hint="give --output datahub, openmetadata, atlas, amundsen or sqlite:///FILE",
+            )
+        given = self.settings.platform_settings(name)
+        place = {key: value for key, value in given.items() if not looks_secret(key)}
+        kind = EMBEDDED if _is_database(name) else name
+        # A dry run asks a catalog for what it can only, and makes no database.
+        chosen = name if writing or kind != EMBEDDED else EMBEDDED
+        platform = self._platform(chosen, writing=writing)
+        return SyncTarget(platform, f"{kind} {sha256_of([name, place])}")
+
+    @cached_property
     def engine(self) -> EngineController:
         from lumos.core.controllers.engine_controller import EngineController
 
@@ -521,6 +568,8 @@ class Application:
         from lumos.core.platform.factory import EMBEDDED, PlatformFactory
 
         chosen = name or self.settings.platform
+        if _is_database(chosen):
+            return self._other_catalog(chosen, writing=writing)
         given = self.settings.platform_settings(chosen)
         if chosen != EMBEDDED:
             return PlatformFactory.get_instance(chosen, given)
@@ -530,6 +579,14 @@ class Application:
                 hint="set database_url, or leave it out for the state folder",
             )
         return PlatformFactory.embedded_over(self._writer if writing else self._reader)
+
+    def _other_catalog(self, url: str, *, writing: bool) -> MetadataPlatformInterface:
+        """Return the embedded catalog over a database that is not this project's."""
+        from lumos.core.platform.factory import PlatformFactory
+        from lumos.core.store.database import StateDatabase
+
+        opened = StateDatabase.open(url, read_only=not writing)
+        return PlatformFactory.embedded_over(self._resources.enter_context(opened))
 
     def _history(self, database: StateDatabase, *, alerts: bool = True) -> AlertingHistory:
         from lumos.core.store.downstream import Downstream

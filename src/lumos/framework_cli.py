@@ -34,6 +34,7 @@ COMMANDS = (
         "discover", _SOURCES, "Find the datasets below a folder.", f"{_CLI}.ingest:discover"
     ),
     LazyCommand("ingest", _SOURCES, "Scan the sources on Spark.", f"{_CLI}.ingest:ingest"),
+    LazyCommand("sync", _SOURCES, "Bring another catalog up to date.", f"{_CLI}.sync:sync"),
     LazyCommand("profile", _SOURCES, "Look at the data of datasets.", f"{_CLI}.profile:profile"),
     LazyCommand("watch", _SOURCES, "Keep the catalog current from events.", f"{_CLI}.watch:watch"),
     LazyCommand("engine", _SOURCES, "Keep Spark warm on this machine.", f"{_CLI}.engine:app"),

@@ -15,6 +15,7 @@ from lumos.core.controllers.alert_results import (
 from lumos.core.controllers.result_base import Result as _Result
 from lumos.core.controllers.rules_controller import RuleListing
 from lumos.core.controllers.snapshot_results import PruneResult
+from lumos.core.controllers.sync_results import SyncResult
 from lumos.core.controllers.version_results import (
     BlameResult,
     VersionApplyResult,
@@ -421,6 +422,7 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "import": ImportResult,
     "diff": DiffResult,
     "ingest": IngestResult,
+    "sync": SyncResult,
     "profile": ProfileResult,
     "watch": WatchRefresh,
     "report": CatalogReport,

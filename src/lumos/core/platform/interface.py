@@ -125,6 +125,10 @@ class MetadataPlatformInterface(ABC):
     capabilities: ClassVar[frozenset[Capability]]
     FIDELITY: ClassVar[Mapping[str, Fidelity]] = {}
     """What it makes of each concept of `fidelity.CONCEPTS`; empty where it keeps all as it is."""
+    CONCURRENCY: ClassVar[int] = 1
+    """How many threads may call it at once."""
+    BATCH: ClassVar[int] = 1
+    """How many datasets it likes to be told of in one call of `emit_datasets`."""
 
     @override
     def __init_subclass__(cls, **kwargs: object) -> None:
@@ -161,6 +165,11 @@ class MetadataPlatformInterface(ABC):
     @abstractmethod
     def emit_dataset(self, dataset: LumosDataset) -> None:
         """Create a dataset or bring it up to date; neighbours it lists become edges."""
+
+    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
+        """Create or update several datasets; if it fails, any of them may have been written."""
+        for dataset in datasets:
+            self.emit_dataset(dataset)
 
     @abstractmethod
     def get_dataset(self, urn: str) -> LumosDataset:

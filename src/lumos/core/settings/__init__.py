@@ -38,6 +38,9 @@ from lumos.core.settings.problems import SettingsProblem as SettingsProblem
 from lumos.core.settings.raw import Origin as Origin
 from lumos.core.settings.raw import RawSettings as RawSettings
 from lumos.core.settings.schema import settings_json_schema as settings_json_schema
+from lumos.core.settings.sync import SyncSettings as SyncSettings
+from lumos.core.settings.sync import Truth as Truth
+from lumos.core.settings.sync import TruthSettings as TruthSettings
 from lumos.core.settings.validation import validate_against as validate_against
 from lumos.core.settings.yaml_document import SettingsDocument as SettingsDocument
 from lumos.core.settings.yaml_document import read_document as read_document

@@ -24,6 +24,7 @@ from lumos.core.settings.change_policy import ChangePolicySettings
 from lumos.core.settings.problems import InvalidSettingsError, KeyPath, SettingsProblem, key_text
 from lumos.core.settings.raw import Origin, RawSettings
 from lumos.core.settings.retention import RetentionSettings
+from lumos.core.settings.sync import SyncSettings
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
@@ -320,6 +321,10 @@ class LumosSettings(SettingsModel):
     )
     watch: WatchSettings = Field(
         default=WatchSettings(), description="How `lumos watch` gathers events."
+    )
+
+    sync: SyncSettings = Field(
+        default=SyncSettings(), description="Whose edits count in a sync, and what it may remove."
     )
 
     _file: Path | None = PrivateAttr(default=None)

@@ -217,6 +217,11 @@ class StateDatabase:
         return str(rows[0][0]) if rows else None
 
 
+def is_url(text: str) -> bool:
+    """Tell whether a text is the address of a state database, and no path."""
+    return text.startswith((_SQLITE, *_POSTGRES))
+
+
 def engine_for(url_or_path: str | Path) -> Engine:
     """Return the engine that a path or URL asks for."""
     text = str(url_or_path)

@@ -1,0 +1,155 @@
+"""Bringing another catalog up to what Lumos knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from lumos.core.controllers.sync_results import SyncedKind, SyncResult
+from lumos.core.errors import UsageError
+from lumos.core.models.origin import origin_of
+from lumos.core.run_report import RunRecorder, RunReport
+from lumos.core.store.sync_states import SyncStates
+from lumos.feature.sync.removals import Removals
+from lumos.feature.sync.sync_run import Ends, SyncRun, SyncTally
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.publishing import Clock
+    from lumos.core.models import LumosDataset
+    from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.settings.sync import SyncSettings
+    from lumos.core.store.database import StateDatabase
+
+
+class SyncTarget(NamedTuple):
+    """A catalog to be brought up to date, and what its states are kept under."""
+
+    platform: MetadataPlatformInterface
+    key: str
+    """Differs for two servers of the same kind; it holds no secret."""
+
+
+class SyncController:
+    """What `lumos sync` does."""
+
+    def __init__(
+        self,
+        *,
+        source: Callable[[bool], tuple[MetadataPlatformInterface, StateDatabase]],
+        target: Callable[[str, bool], SyncTarget],
+        settings: Callable[[], SyncSettings],
+        source_names: Callable[[], tuple[str, ...]],
+        write_lock: Callable[[str], AbstractContextManager[None]],
+        keep_report: Callable[[RunReport], None],
+        clock: Clock,
+    ) -> None:
+        """Take the ways to the parts, so that a wrong input or a dry run touches no state.
+
+        Args:
+            source: the embedded catalog and its database, for writing if so asked.
+            target: the catalog of a name, for writing if so asked.
+            settings: how to sync.
+            source_names: the sources of the settings.
+            write_lock: keeps other writers away.
+            keep_report: stores what the run did.
+            clock: the time.
+        """
+        self._source = source
+        self._target = target
+        self._settings = settings
+        self._source_names = source_names
+        self._write_lock = write_lock
+        self._keep_report = keep_report
+        self._clock = clock
+
+    def sync(
+        self,
+        output: str,
+        *,
+        sources: tuple[str, ...] = (),
+        full: bool = False,
+        dry_run: bool = False,
+        max_removals: int | None = None,
+    ) -> SyncResult:
+        """Send to a catalog what changed since it was last brought up to date.
+
+        Args:
+            output: the catalog.
+            sources: only datasets that these sources have; nothing is removed then.
+            full: look at everything again, also at what did not change here.
+            dry_run: only say what would happen.
+            max_removals: instead of that of the settings.
+
+        Raises:
+            UsageError: the catalog is the one that is read, or there is no such source.
+            PlatformError: the catalog is out of reach; run again to go on.
+        """
+        self._check_sources(sources)
+        settings = self._settings()
+        if max_removals is not None:
+            settings = settings.model_copy(update={"max_removals": max_removals})
+        tally = SyncTally(RunRecorder("sync", started_at=self._clock()))
+        if dry_run:
+            return self._synced(output, settings, tally=tally, sources=sources, full=full)
+        with self._write_lock("sync"):
+            return self._synced(
+                output, settings, tally=tally, sources=sources, full=full, writing=True
+            )
+
+    def _synced(
+        self,
+        output: str,
+        settings: SyncSettings,
+        *,
+        tally: SyncTally,
+        sources: tuple[str, ...],
+        full: bool,
+        writing: bool = False,
+    ) -> SyncResult:
+        source, database = self._source(writing)
+        target = self._target(output, writing)
+        ends = Ends(source, target.platform, SyncStates(database, target.key))
+        wanted = _found_in(frozenset(sources)) if sources else None
+        run = SyncRun(
+            ends,
+            settings,
+            tally=tally,
+            clock=self._clock,
+            wanted=wanted,
+            full=full,
+            dry_run=not writing,
+        )
+        run.send()
+        if wanted is None:
+            removals = Removals(ends, settings, tally=tally, dry_run=not writing)
+            removals.remove(datasets=run.datasets, edges=run.edges)
+        report = tally.recorder.finish(at=self._clock())
+        if writing:
+            self._keep_report(report)
+        return SyncResult(
+            target=target.platform.name,
+            dry_run=not writing,
+            writes=tally.writes,
+            same_there=tally.same_there,
+            kinds={kind: SyncedKind(**asdict(each)) for kind, each in tally.kinds.items()},
+            conflicts=tuple(sorted(tally.conflicts)),
+            fidelity=tally.fidelity.report(target.platform),
+            report=report,
+        )
+
+    def _check_sources(self, sources: tuple[str, ...]) -> None:
+        if unknown := set(sources) - set(self._source_names()):
+            raise UsageError(
+                f"the settings have no source {', '.join(sorted(unknown))}",
+                hint=f"they have {', '.join(self._source_names()) or 'none'}",
+            )
+
+
+def _found_in(sources: frozenset[str]) -> Callable[[LumosDataset], bool]:
+    def found(dataset: LumosDataset) -> bool:
+        origin = origin_of(dataset)
+        return origin is not None and origin.source in sources
+
+    return found

@@ -1,0 +1,102 @@
+"""What each catalog was last sent, by target, kind and name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from lumos.core.store.documents import as_moment, as_object, as_text, checked_key
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.store.database import StateDatabase
+
+_PAGE = 1_000
+_AT_A_TIME = 200
+_PUT = """
+INSERT INTO sync_states (target, kind, name, hash, kept, updated_at)
+VALUES (:target, :kind, :name, :hash, :kept, :updated_at)
+ON CONFLICT (target, kind, name) DO UPDATE SET
+    hash = excluded.hash, kept = excluded.kept, updated_at = excluded.updated_at
+"""
+
+
+class SentState(NamedTuple):
+    """What a catalog acknowledged of one thing."""
+
+    name: str
+    hash: str
+    kept: dict[str, JsonValue] | None = None
+    """The parts that people may change there, as they were sent."""
+
+
+class SyncStates:
+    """The states of one target; nothing counts as sent that it did not acknowledge."""
+
+    def __init__(self, database: StateDatabase, target: str) -> None:
+        self._database = database
+        self._target = target
+
+    def hashes(self, kind: str, names: Sequence[str]) -> dict[str, str]:
+        """Return what was sent last of some things; those that never were are left out."""
+        found: dict[str, str] = {}
+        for start in range(0, len(names), _AT_A_TIME):
+            some = names[start : start + _AT_A_TIME]
+            marks = {f"n{place}": name for place, name in enumerate(some)}
+            rows = self._database.query(
+                "SELECT name, hash FROM sync_states WHERE target = :target AND kind = :kind "  # noqa: S608
+                f"AND name IN ({', '.join(f':{mark}' for mark in marks)})",
+                {"target": self._target, "kind": kind, **marks},
+            )
+            found.update((row.text("name"), row.text("hash")) for row in rows)
+        return found
+
+    def kept(self, kind: str, name: str) -> dict[str, JsonValue] | None:
+        """Return the parts of a thing that were sent last, if it was ever sent."""
+        rows = self._database.query(
+            "SELECT kept FROM sync_states WHERE target = :target AND kind = :kind AND name = :name",
+            {"target": self._target, "kind": kind, "name": name},
+        )
+        text = rows[0].optional_text("kept") if rows else None
+        return None if text is None else as_object(text)
+
+    def names(self, kind: str) -> Iterator[str]:
+        """Yield the names of all that was ever sent and not removed, in ascending order."""
+        after = ""
+        while True:
+            rows = self._database.query(
+                "SELECT name FROM sync_states WHERE target = :target AND kind = :kind "
+                "AND name > :after ORDER BY name LIMIT :limit",
+                {"target": self._target, "kind": kind, "after": after, "limit": _PAGE},
+            )
+            if not rows:
+                return
+            yield from (row.text("name") for row in rows)
+            after = rows[-1].text("name")
+
+    def put(self, kind: str, states: Iterable[SentState], *, at: datetime) -> None:
+        """Keep what was acknowledged, all of it or nothing."""
+        moment = as_moment(at)
+        self._database.execute_many(
+            _PUT,
+            (
+                {
+                    "target": self._target,
+                    "kind": kind,
+                    "name": checked_key(state.name),
+                    "hash": state.hash,
+                    "kept": None if state.kept is None else as_text(state.kept),
+                    "updated_at": moment,
+                }
+                for state in states
+            ),
+        )
+
+    def forget(self, kind: str, names: Iterable[str]) -> None:
+        """Forget what the target no longer has."""
+        self._database.execute_many(
+            "DELETE FROM sync_states WHERE target = :target AND kind = :kind AND name = :name",
+            ({"target": self._target, "kind": kind, "name": name} for name in names),
+        )

@@ -1,0 +1,108 @@
+"""`lumos sync`: another catalog is brought up to what Lumos knows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lumos.bootstrap import Application
+from lumos.core.errors import EXIT_GATE_FAILED, UsageError
+from lumos.entry.cli.output import (
+    AsJson,
+    counted,
+    print_badge,
+    print_json,
+    print_line,
+    print_report,
+)
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.sync_results import SyncResult
+    from lumos.core.platform.fidelity import FidelityReport
+
+
+def sync(
+    context: typer.Context,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", help="The catalog to bring up to date; or sqlite:///FILE of another."
+        ),
+    ],
+    everything: Annotated[
+        bool, typer.Option("--all", help="All datasets; the only way in which any is removed.")
+    ] = False,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(help="Only datasets of this source; may be repeated.", show_default=False),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would happen.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Compare everything, not only what changed here.")
+    ] = False,
+    max_removals: Annotated[
+        int | None,
+        typer.Option(min=0, help="Instead of sync.max_removals.", show_default=False),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="End with 1 if an item failed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Send a catalog what changed since it was last brought up to date, and nothing else.
+
+    Descriptions, tags and owners that people changed there stay, unless sync.truth says otherwise.
+
+    Example: lumos sync --all --output datahub --dry-run
+    """
+    if everything == bool(source):
+        raise UsageError("give either --all or --source", hint="lumos sync --all --output CATALOG")
+    application: Application = context.obj
+    result = application.sync.sync(
+        output,
+        sources=tuple(source or ()),
+        full=full,
+        dry_run=dry_run,
+        max_removals=max_removals,
+    )
+    if as_json:
+        print_json(result.as_json())
+    else:
+        _print(result)
+    if strict and result.report.failed:
+        raise typer.Exit(EXIT_GATE_FAILED)
+
+
+def _print(result: SyncResult) -> None:
+    if result.dry_run:
+        print_fidelity(result.fidelity)
+    verb = "would send" if result.dry_run else "sent"
+    for kind, each in result.kinds.items():
+        if each.new or each.changed or each.removed or each.failed or kind == "dataset":
+            print_line(
+                f"{kind.replace('_', ' ')}: {each.new:,} new, {each.changed:,} changed, "
+                f"{each.unchanged:,} unchanged, {each.removed:,} removed"
+                + (f", {each.failed:,} failed" if each.failed else "")
+            )
+    if result.conflicts:
+        changed = counted(len(result.conflicts), "part")
+        print_badge("warn", f"{changed} changed on both sides; the catalog's state was kept")
+    for warning in result.report.warnings:
+        print_badge("warn", warning)
+    if result.report.failed:
+        print_report(result.report)
+    writes = result.writes
+    if result.dry_run:
+        writes = sum(each.new + each.changed + each.removed for each in result.kinds.values())
+    print_line(f"{verb} {counted(writes, 'write')} to {result.target}")
+
+
+def print_fidelity(report: FidelityReport) -> None:
+    """Say what becomes of what is to be written, by concept."""
+    from lumos.core.platform.fidelity import Fidelity
+
+    for fidelity in Fidelity:
+        rows = [row for row in report.rows if row.fidelity is fidelity]
+        if rows:
+            badge = "warn" if fidelity is Fidelity.DROPPED else "ok"
+            parts = ", ".join(f"{row.count:,} {row.concept.replace('_', ' ')}" for row in rows)
+            print_badge(badge, f"{fidelity.value}: {parts}")

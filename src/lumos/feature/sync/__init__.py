@@ -1,0 +1,1 @@
+"""Bringing another catalog up to what Lumos knows."""

@@ -1,0 +1,125 @@
+"""What a catalog holds as items to send, each by a name and a hash, those it needs first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from lumos.core.models import DatasetLineage, Domain, GlossaryTerm, LineageEdge, User, with_parts
+from lumos.core.models.base import canonical_json, sha256_of
+from lumos.core.models.lineage import Job
+from lumos.core.platform.interface import Capability, EntityKind
+
+if TYPE_CHECKING:
+    from lumos.core.models import LumosDataset
+    from lumos.core.platform.interface import Entity, MetadataPlatformInterface
+
+DATASET: Final = "dataset"
+EDGE: Final = "lineage_edge"
+IDENTITY: Final = "identity"
+EXTENSION: Final = "catalog_extension"
+BEFORE_DATASETS: Final[tuple[EntityKind, ...]] = (
+    "user", "group", "tag", "glossary_term", "domain",
+)  # fmt: skip
+T = TypeVar("T")
+
+
+class Item(NamedTuple):
+    """One thing to send."""
+
+    name: str
+    hash: str
+    send: Callable[[], None]
+    content: object
+
+
+def entity_items(
+    kind: EntityKind, source: MetadataPlatformInterface, target: MetadataPlatformInterface
+) -> Iterator[Item]:
+    """Yield the entities of a kind, parents before their children."""
+    for entity in _parents_first(source.list_entities(kind)):
+        yield Item(
+            _name(entity), sha256_of(entity.to_json()), _bound(target.emit_entity, entity), entity
+        )
+
+
+def edge_items(
+    source: MetadataPlatformInterface,
+    target: MetadataPlatformInterface,
+    *,
+    wanted: Callable[[LineageEdge], bool],
+) -> Iterator[Item]:
+    """Yield the steps of lineage that are wanted."""
+    for edge in source.list_edges():
+        if wanted(edge):
+            name, mark = edge_name(edge), sha256_of(edge.to_json())
+            yield Item(name, mark, _bound(target.emit_edge, edge), edge)
+
+
+def identity_items(
+    source: MetadataPlatformInterface, target: MetadataPlatformInterface
+) -> Iterator[Item]:
+    """Yield what other catalogs call each dataset."""
+    for urn, ids in sorted(source.identity_map().items()):
+
+        def send(urn: str = urn, ids: dict[str, str] = ids) -> None:
+            for catalog, external_id in sorted(ids.items()):
+                target.emit_identity(urn, catalog, external_id=external_id)
+
+        yield Item(urn, sha256_of(ids), send, ids)
+
+
+def extension_items(
+    source: MetadataPlatformInterface, target: MetadataPlatformInterface
+) -> Iterator[Item]:
+    """Yield what Lumos does not model."""
+    for name, value in sorted(source.extensions().items()):
+
+        def send(name: str = name, value: object = value) -> None:
+            target.emit_extension(name, value)  # type: ignore[arg-type]
+
+        yield Item(name, sha256_of(value), send, value)
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
+    """Yield items in tuples of a size, the last one of what is left."""
+    rest = iter(items)
+    while batch := tuple(islice(rest, size)):
+        yield batch
+
+
+def as_sent(dataset: LumosDataset, target: MetadataPlatformInterface) -> LumosDataset:
+    """Return a dataset without its neighbours, where lineage is sent as edges."""
+    if Capability.LINEAGE not in target.capabilities or dataset.lineage == DatasetLineage():
+        return dataset
+    return with_parts(dataset, lineage=DatasetLineage())
+
+
+def edge_name(edge: LineageEdge) -> str:
+    """Return what a step of lineage is remembered by."""
+    return canonical_json(list(edge.key)).decode()
+
+
+def _bound(act: Callable[[T], None], item: T) -> Callable[[], None]:
+    return lambda: act(item)
+
+
+def _name(entity: Entity) -> str:
+    if isinstance(entity, User):
+        return entity.username
+    return entity.urn if isinstance(entity, Job) else entity.name
+
+
+def _parents_first(entities: Iterable[Entity]) -> Iterator[Entity]:
+    """Yield entities so that a parent comes before its children; a circle is broken somewhere."""
+    waiting: dict[str, Entity] = {_name(entity): entity for entity in entities}
+    while waiting:
+        chain = [next(iter(waiting))]
+        while True:
+            entity = waiting[chain[-1]]
+            parent = entity.parent if isinstance(entity, GlossaryTerm | Domain) else None
+            if parent is None or parent not in waiting or parent in chain:
+                break
+            chain.append(parent)
+        yield from (waiting.pop(name) for name in reversed(chain))

@@ -1,0 +1,113 @@
+"""Removing from a catalog what Lumos put there and no longer has, carefully."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import orjson
+
+from lumos.core.errors import DatasetNotFoundError
+from lumos.core.models import LineageEdge
+from lumos.core.platform.interface import Capability
+from lumos.core.settings.sync import Truth
+from lumos.feature.sync.items import DATASET, EDGE
+from lumos.feature.sync.truth import was_edited
+
+if TYPE_CHECKING:
+    from lumos.core.settings.sync import SyncSettings
+    from lumos.feature.sync.sync_run import Ends, SyncTally
+
+
+class Removals:
+    """What a complete sync did not meet again.
+
+    Only what an earlier sync wrote is ever removed, and nothing that people changed since.
+    """
+
+    def __init__(
+        self, ends: Ends, settings: SyncSettings, *, tally: SyncTally, dry_run: bool
+    ) -> None:
+        self._ends = ends
+        self._settings = settings
+        self._tally = tally
+        self._dry_run = dry_run
+
+    def remove(self, *, datasets: set[str], edges: set[str]) -> None:
+        """Remove all that was sent before and is not among what was seen now."""
+        if self._tally.failed:
+            self._refuse("something failed", "nothing is removed")
+            return
+        gone = self._gone(DATASET, datasets, Capability.DELETE)
+        for urn in gone or ():
+            self._remove_dataset(urn)
+        if gone is None:
+            return
+        gone_urns = set(gone)
+        lost = [name for name in self._ends.states.names(EDGE) if name not in edges]
+        own = [name for name in lost if gone_urns.isdisjoint(_ends_of(name))]
+        if self._within_limit(len(own), "steps of lineage"):
+            for name in lost:
+                self._remove_edge(name)
+
+    def _gone(self, kind: str, seen: set[str], capability: Capability) -> list[str] | None:
+        """Return what is to be removed; None where nothing may be."""
+        gone = [name for name in self._ends.states.names(kind) if name not in seen]
+        if gone and capability not in self._ends.target.capabilities:
+            self._refuse(f"{self._ends.target.name} removes no datasets", f"{len(gone):,} stay")
+            return None
+        return gone if self._within_limit(len(gone), "datasets") else None
+
+    def _within_limit(self, count: int, what: str) -> bool:
+        most = self._settings.max_removals
+        if count > most:
+            self._refuse(
+                f"{count:,} {what} are gone, more than sync.max_removals ({most:,})",
+                "none is removed",
+            )
+        return count <= most
+
+    def _refuse(self, reason: str, effect: str) -> None:
+        self._tally.recorder.warning(f"{reason}: {effect}")
+
+    def _remove_dataset(self, urn: str) -> None:
+        _, target, states = self._ends
+        if self._dry_run:
+            self._tally.of(DATASET).removed += 1
+            return
+        remote = target.find_dataset(urn)
+        if remote is not None:
+            if self._edits_count() and was_edited(remote, states.kept(DATASET, urn)):
+                reason = "Lumos no longer has it, but people changed it in the catalog: it stays"
+                self._tally.recorder.skipped(urn, reason=reason)
+                return
+            try:
+                target.delete(urn)
+            except DatasetNotFoundError:
+                remote = None
+            self._tally.writes += remote is not None
+        states.forget(DATASET, [urn])
+        self._tally.of(DATASET).removed += 1
+
+    def _remove_edge(self, name: str) -> None:
+        if not self._dry_run:
+            upstream, downstream, job = _key_of(name)
+            edge = LineageEdge.from_json(
+                {"upstream_urn": upstream, "downstream_urn": downstream, "job_urn": job or None}
+            )
+            self._ends.target.remove_edge(edge)
+            self._ends.states.forget(EDGE, [name])
+            self._tally.writes += 1
+        self._tally.of(EDGE).removed += 1
+
+    def _edits_count(self) -> bool:
+        truth = self._settings.truth
+        return {truth.documentation, truth.tags, truth.owners} != {Truth.LUMOS}
+
+
+def _key_of(name: str) -> tuple[str, str, str]:
+    upstream, downstream, job = cast("list[str]", orjson.loads(name))
+    return upstream, downstream, job
+
+
+def _ends_of(name: str) -> tuple[str, str]:
+    return _key_of(name)[:2]

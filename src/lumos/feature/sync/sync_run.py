@@ -1,0 +1,286 @@
+"""One sync: only what differs from the last one is sent, in the order that it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from lumos.core.errors import InvalidModelError, LumosError, PlatformError
+from lumos.core.models.base import sha256_of
+from lumos.core.platform.fidelity import FidelityCount
+from lumos.core.platform.http import mapped
+from lumos.core.platform.interface import Capability
+from lumos.core.settings.sync import Truth
+from lumos.core.store.sync_states import SentState
+from lumos.feature.sync.items import (
+    BEFORE_DATASETS,
+    DATASET,
+    EDGE,
+    EXTENSION,
+    IDENTITY,
+    Item,
+    as_sent,
+    batches,
+    edge_items,
+    entity_items,
+    extension_items,
+    identity_items,
+)
+from lumos.feature.sync.truth import merged
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from lumos.core.models import LineageEdge, LumosDataset
+    from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.run_report import RunRecorder
+    from lumos.core.settings.sync import SyncSettings
+    from lumos.core.store.sync_states import SyncStates
+
+T = TypeVar("T")
+
+
+@dataclass
+class KindTally:
+    """What became of the things of one kind."""
+
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    removed: int = 0
+
+
+@dataclass
+class SyncTally:
+    """What a sync did, or would do."""
+
+    recorder: RunRecorder
+    kinds: dict[str, KindTally] = field(default_factory=dict)
+    fidelity: FidelityCount = field(default_factory=FidelityCount)
+    writes: int = 0
+    same_there: int = 0
+    """Datasets that the catalog had already in the state that was to be sent."""
+    conflicts: list[str] = field(default_factory=list)
+
+    def of(self, kind: str) -> KindTally:
+        return self.kinds.setdefault(kind, KindTally())
+
+    @property
+    def failed(self) -> int:
+        return sum(kind.failed for kind in self.kinds.values())
+
+
+class Ends(NamedTuple):
+    """Where a sync reads and writes, and what it remembers."""
+
+    source: MetadataPlatformInterface
+    target: MetadataPlatformInterface
+    states: SyncStates
+
+
+class _Sent(NamedTuple):
+    """What became of one dataset."""
+
+    state: SentState | None = None
+    error: LumosError | None = None
+    written: bool = False
+    conflicts: tuple[str, ...] = ()
+
+
+class SyncRun:
+    """One sync that is under way.
+
+    What the catalog acknowledged is kept after each batch: a sync that was killed is finished by
+    the next one, which sends at most one batch again.
+    """
+
+    def __init__(
+        self,
+        ends: Ends,
+        settings: SyncSettings,
+        *,
+        tally: SyncTally,
+        clock: Callable[[], datetime],
+        wanted: Callable[[LumosDataset], bool] | None = None,
+        full: bool = False,
+        dry_run: bool = False,
+    ) -> None:
+        """Get ready.
+
+        Args:
+            ends: where to read and to write.
+            settings: how.
+            tally: what to count in.
+            clock: the time.
+            wanted: which datasets; without it all of them.
+            full: look also at what did not change since the last sync.
+            dry_run: count only.
+        """
+        self._source, self._target, self._states = ends
+        self._settings = settings
+        self._tally = tally
+        self._clock = clock
+        self._wanted = wanted
+        self._full = full
+        self._dry_run = dry_run
+        self._workers = min(settings.workers, self._target.CONCURRENCY)
+        truth = settings.truth
+        self._asks = {truth.documentation, truth.tags, truth.owners} != {Truth.LUMOS}
+        self.datasets: set[str] = set()
+        self.edges: set[str] = set()
+
+    def send(self) -> None:
+        """Send what differs: people and vocabulary, datasets, jobs, lineage, then the rest.
+
+        Raises:
+            PlatformError: the catalog is out of reach; what it acknowledged is kept.
+        """
+        source, target = self._source, self._target
+        for kind in BEFORE_DATASETS:
+            self._entities(kind)
+        for page in batches(self._selected(), self._settings.batch_size):
+            self._send_datasets(page)
+        self._entities("job")
+        if self._both(Capability.LINEAGE, "lineage edges"):
+            found = edge_items(source, target, wanted=self._leads_to_wanted)
+            self._send_items(EDGE, self._seen(found), workers=self._workers)
+        if self._both(Capability.IDENTITY_MAP, "identities of other catalogs"):
+            self._send_items(IDENTITY, identity_items(source, target))
+        if self._both(Capability.EXTENSIONS, "extensions"):
+            self._send_items(EXTENSION, extension_items(source, target))
+
+    def _entities(self, kind: str) -> None:
+        if self._both(Capability.ENTITIES, "people, tags, terms, domains or jobs"):
+            self._send_items(kind, entity_items(kind, self._source, self._target))  # type: ignore[arg-type]
+
+    def _both(self, capability: Capability, what: str) -> bool:
+        if capability not in self._source.capabilities:
+            return False
+        if capability not in self._target.capabilities:
+            self._tally.recorder.warning(f"{self._target.name} keeps no {what}: none is sent")
+            return False
+        return True
+
+    def _selected(self) -> Iterator[LumosDataset]:
+        for dataset in self._source.list():
+            if self._wanted is None or self._wanted(dataset):
+                self.datasets.add(dataset.urn)
+                yield dataset
+
+    def _leads_to_wanted(self, edge: LineageEdge) -> bool:
+        return self._wanted is None or edge.downstream_urn in self.datasets
+
+    def _seen(self, items: Iterable[Item]) -> Iterator[Item]:
+        for item in items:
+            self.edges.add(item.name)
+            yield item
+
+    def _send_items(self, kind: str, items: Iterable[Item], *, workers: int = 1) -> None:
+        for page in batches(items, self._settings.batch_size):
+            todo = self._differing(kind, page, hash_of=lambda item: item.hash)
+            for item in todo:
+                mappings = getattr(item.content, "column_mappings", ())
+                self._tally.fidelity.add(_CONCEPTS.get(kind, kind))
+                self._tally.fidelity.add("column_lineage", len(mappings))
+            if not self._dry_run:
+                self._keep(kind, mapped(_attempted, todo, workers=workers), names=todo)
+
+    def _send_datasets(self, page: Sequence[LumosDataset]) -> None:
+        sent = [_Outgoing.of(dataset, self._target) for dataset in page]
+        todo = self._differing(DATASET, sent, hash_of=lambda item: item.hash)
+        for item in todo:
+            self._tally.fidelity.add_dataset(item.content)
+        if not self._dry_run:
+            chunks = batches(todo, self._target.BATCH)
+            done = mapped(self._send_chunk, chunks, workers=self._workers)
+            self._keep(DATASET, (each for some in done for each in some), names=todo)
+
+    def _differing(self, kind: str, page: Sequence[N], *, hash_of: Callable[[N], str]) -> list[N]:
+        known = self._states.hashes(kind, [item.name for item in page])
+        tally = self._tally.of(kind)
+        todo = []
+        for item in page:
+            before = known.get(item.name)
+            if before == hash_of(item) and not self._full:
+                tally.unchanged += 1
+                continue
+            todo.append(item)
+            if before is None:
+                tally.new += 1
+            else:
+                tally.changed += 1
+        return todo
+
+    def _keep(self, kind: str, outcomes: Iterable[_Sent], *, names: Sequence[N]) -> None:
+        """Remember what was acknowledged, also when the catalog is lost halfway through."""
+        acknowledged: list[SentState] = []
+        lost: LumosError | None = None
+        tally = self._tally
+        for item, outcome in zip(names, outcomes, strict=False):
+            tally.writes += outcome.written
+            tally.conflicts.extend(f"{item.name} {name}" for name in outcome.conflicts)
+            if outcome.state is not None:
+                acknowledged.append(outcome.state)
+                tally.recorder.done_many(1)
+                tally.same_there += not outcome.written
+            elif outcome.error is not None and outcome.error.retryable:
+                lost = outcome.error
+                break  # the catalog is out of reach: no other item would fare better
+            elif outcome.error is not None:
+                tally.of(kind).failed += 1
+                tally.recorder.failed(f"{kind} {item.name}", outcome.error)
+        if acknowledged:
+            self._states.put(kind, acknowledged, at=self._clock())
+        if lost is not None:
+            raise lost
+
+    def _send_chunk(self, chunk: Sequence[_Outgoing]) -> list[_Sent]:
+        try:
+            return self._sent_together(chunk)
+        except (PlatformError, InvalidModelError) as error:
+            if error.retryable or len(chunk) == 1:
+                return [_Sent(error=error)] * len(chunk)
+        return [each for item in chunk for each in self._send_chunk([item])]
+
+    def _sent_together(self, chunk: Sequence[_Outgoing]) -> list[_Sent]:
+        outcomes: list[_Sent] = []
+        writing: list[LumosDataset] = []
+        for item in chunk:
+            remote = self._target.find_dataset(item.name) if self._asks else None
+            kept = self._states.kept(DATASET, item.name) if remote is not None else None
+            chosen = merged(item.content, remote, kept=kept, truth=self._settings.truth)
+            same = remote is not None and as_sent(remote, self._target) == chosen.dataset
+            if not same:
+                writing.append(chosen.dataset)
+            state = SentState(item.name, item.hash, chosen.kept)
+            outcomes.append(_Sent(state, written=not same, conflicts=chosen.conflicts))
+        if writing:
+            self._target.emit_datasets(writing)
+        return outcomes
+
+
+class _Outgoing(NamedTuple):
+    """A dataset to send, without what is sent otherwise."""
+
+    name: str
+    hash: str
+    content: LumosDataset
+
+    @classmethod
+    def of(cls, dataset: LumosDataset, target: MetadataPlatformInterface) -> _Outgoing:
+        plain = as_sent(dataset, target)
+        return cls(dataset.urn, sha256_of(plain.to_json()), plain)
+
+
+N = TypeVar("N", Item, _Outgoing)
+_CONCEPTS = {"tag": "tag_definition", "domain": "domain_definition"}
+
+
+def _attempted(item: Item) -> _Sent:
+    try:
+        item.send()
+    except (PlatformError, InvalidModelError) as error:
+        return _Sent(error=error)
+    return _Sent(SentState(item.name, item.hash), written=True)

@@ -1,0 +1,402 @@
+"""Another catalog is brought up to date with few writes, and edits of people stay."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from typing_extensions import override
+
+from lumos.bootstrap import Application
+from lumos.core.controllers.sync_controller import SyncController, SyncTarget
+from lumos.core.controllers.sync_results import SyncResult
+from lumos.core.errors import PlatformError, PlatformUnavailableError, UsageError
+from lumos.core.models import (
+    Documentation,
+    Domain,
+    GlossaryTerm,
+    LineageEdge,
+    LumosDataset,
+    Tag,
+    User,
+    with_parts,
+)
+from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
+from lumos.core.platform.interface import Capability, Entity
+from lumos.core.settings import SyncSettings, Truth, TruthSettings
+from lumos.core.store.database import StateDatabase
+from lumos.testing.platform_samples import dataset, edge, rich_dataset
+
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+class Counting(EmbeddedHandler):
+    """A catalog that counts what it is told, and fails where a test wants it to."""
+
+    name = "other"
+    CONCURRENCY: ClassVar[int] = 4
+    BATCH: ClassVar[int] = 3
+
+    def __init__(self, database: StateDatabase) -> None:
+        super().__init__(database)
+        self.emitted: list[str] = []
+        self.refuses: set[str] = set()
+        self.down_after: int | None = None
+
+    def told(self, what: str) -> None:
+        if self.down_after is not None and len(self.emitted) >= self.down_after:
+            raise PlatformUnavailableError("other: it is down")
+        if what in self.refuses:
+            raise PlatformError("other: it does not like it")
+        self.emitted.append(what)
+
+    @override
+    def emit_dataset(self, dataset: LumosDataset) -> None:
+        self.told(dataset.name)
+        super().emit_dataset(dataset)
+
+    @override
+    def emit_entity(self, entity: Entity) -> None:
+        self.told(str(getattr(entity, "username", "") or getattr(entity, "name", "")))
+        super().emit_entity(entity)
+
+    @override
+    def emit_edge(self, edge: LineageEdge) -> None:
+        self.told(
+            f"{edge.upstream_urn.rpartition('/')[2]}>{edge.downstream_urn.rpartition('/')[2]}"
+        )
+        super().emit_edge(edge)
+
+    @override
+    def remove_edge(self, edge: LineageEdge) -> None:
+        self.told("-edge")
+        super().remove_edge(edge)
+
+    @override
+    def delete(self, urn: str) -> None:
+        self.told(f"-{urn.rpartition('/')[2]}")
+        super().delete(urn)
+
+
+class Plain(Counting):
+    """A catalog that keeps datasets only, and removes none."""
+
+    name = "plain"
+    capabilities = frozenset({Capability.EXPORT})
+
+
+@dataclass
+class World:
+    """Two catalogs, and the way from one to the other."""
+
+    database: StateDatabase
+    other: StateDatabase
+    settings: SyncSettings = field(default_factory=lambda: SyncSettings(batch_size=4))
+    kind: type[Counting] = Counting
+    target: Counting = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.local = EmbeddedHandler(self.database)
+        self.target = self.kind(self.other)
+
+    def fill(self, count: int = 10) -> None:
+        for number in range(count):
+            self.local.emit_dataset(dataset(f"t{number}"))
+
+    def sync(self, output: str = "other", **options: bool | int) -> SyncResult:
+        from contextlib import nullcontext
+
+        controller = SyncController(
+            source=lambda _: (self.local, self.database),
+            target=lambda _name, _writing: SyncTarget(self.target, output),
+            settings=lambda: self.settings,
+            source_names=lambda: ("lake",),
+            write_lock=lambda _: nullcontext(),
+            keep_report=lambda _: None,
+            clock=lambda: AT,
+        )
+        return controller.sync(output, **options)  # type: ignore[arg-type]
+
+    def edit(self, name: str, **parts: object) -> None:
+        held = self.target.get_dataset(dataset(name).urn)
+        EmbeddedHandler.emit_dataset(self.target, with_parts(held, **parts))
+
+    def held(self, name: str) -> LumosDataset:
+        return self.target.get_dataset(dataset(name).urn)
+
+    def change(self, name: str, **parts: object) -> None:
+        held = self.local.get_dataset(dataset(name).urn)
+        self.local.emit_dataset(with_parts(held, **parts))
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state database to copy: making the tables takes most of the time of a test."""
+    path = tmp_path_factory.mktemp("empty") / "lumos.db"
+    StateDatabase.open(path).close()
+    return path
+
+
+@pytest.fixture
+def world(tmp_path: Path, empty: Path) -> Iterator[World]:
+    for name in ("lumos.db", "other.db"):
+        shutil.copy(empty, tmp_path / name)
+    with (
+        StateDatabase.open(tmp_path / "lumos.db") as database,
+        StateDatabase.open(tmp_path / "other.db") as other,
+    ):
+        yield World(database, other)
+
+
+def everything(catalog: EmbeddedHandler) -> object:
+    snapshot = catalog.export_all(at=AT).to_json()
+    snapshot.pop("source_platform")
+    return snapshot
+
+
+def test_a_first_sync_brings_all_over_and_a_second_writes_nothing(world: World) -> None:
+    world.local.emit_dataset(rich_dataset())
+    world.fill()
+    world.local.emit_edge(
+        edge(
+            dataset("t0"),
+            dataset("t1"),
+            column_mappings=[{"upstream_column": "a", "downstream_column": "b"}],
+        )
+    )
+    world.local.emit_entity(User(username="ada"))
+    world.local.emit_entity(GlossaryTerm(name="A child", parent="Parent"))
+    world.local.emit_entity(GlossaryTerm(name="Parent"))
+    world.local.emit_entity(Domain(name="d"))
+    world.local.emit_identity(dataset("t0").urn, "x", external_id="1")
+    world.local.emit_extension("x", {"a": [1, None]})
+
+    first = world.sync()
+    assert first.kinds["dataset"].new == 11
+    assert first.writes == 11 + 1 + 1 + 2 + 1 + 2
+    assert everything(world.target) == everything(world.local)
+    told = world.target.emitted
+    assert told.index("Parent") < told.index("A child") < told.index("t0") < told.index("t0>t1")
+
+    told.clear()
+    second = world.sync()
+    assert (second.writes, told) == (0, [])
+    assert second.kinds["dataset"].unchanged == 11
+    assert second.fidelity.rows == ()
+
+
+def test_only_what_changed_is_sent(world: World) -> None:
+    world.fill()
+    world.sync()
+    world.target.emitted.clear()
+    world.change("t3", tags=("new",))
+    world.local.emit_dataset(dataset("later"))
+    result = world.sync()
+    assert sorted(world.target.emitted) == ["later", "t3"]
+    assert (result.kinds["dataset"].new, result.kinds["dataset"].changed) == (1, 1)
+    assert world.held("t3").tags == ("new",)
+
+
+def test_a_dry_run_writes_nothing_and_tells_what_would_become_of_it(world: World) -> None:
+    world.local.emit_dataset(rich_dataset())
+    result = world.sync(dry_run=True)
+    assert world.target.emitted == []
+    assert result.dry_run
+    assert result.kinds["dataset"].new == 1
+    counts = {row.concept: row.count for row in result.fidelity.rows}
+    assert counts["dataset"] == 1
+    assert counts["field"] == 3
+    assert world.sync().kinds["dataset"].new == 1
+
+
+def test_a_sync_that_lost_the_catalog_goes_on_where_it_was(world: World) -> None:
+    world.fill(20)
+    world.target.down_after = 9
+    with pytest.raises(PlatformUnavailableError):
+        world.sync()
+    assert 4 <= len(world.target.emitted) <= 9
+    world.target.down_after = None
+    world.target.emitted.clear()
+    world.sync()
+    assert len(world.target.emitted) <= 16  # what a whole batch acknowledged is not sent again
+    assert everything(world.target) == everything(world.local)
+    world.target.emitted.clear()
+    assert world.sync().writes == 0
+
+
+def test_one_dataset_that_is_refused_spares_the_others_and_is_tried_again(world: World) -> None:
+    world.fill(7)
+    world.sync()
+    world.local.delete(dataset("t0").urn)
+    for name in ("t1", "t2", "t3"):
+        world.change(name, tags=("x",))
+    world.target.refuses = {"t2"}
+    result = world.sync()
+    assert [item.item for item in result.report.failed] == [f"dataset {dataset('t2').urn}"]
+    assert world.held("t1").tags == world.held("t3").tags == ("x",)
+    assert world.target.find_dataset(dataset("t0").urn) is not None  # an incomplete sync
+    assert any("nothing is removed" in warning for warning in result.report.warnings)
+    world.target.refuses = set()
+    assert world.sync().kinds["dataset"].removed == 1
+    assert world.held("t2").tags == ("x",)
+
+
+def test_what_is_gone_here_is_removed_there_but_only_what_lumos_put_there(world: World) -> None:
+    world.fill(4)
+    world.local.emit_edge(edge(dataset("t0"), dataset("t1")))
+    world.local.emit_edge(edge(dataset("t2"), dataset("t3")))
+    EmbeddedHandler.emit_dataset(world.target, dataset("theirs"))
+    world.sync()
+    world.local.delete(dataset("t0").urn)
+    world.local.remove_edge(edge(dataset("t2"), dataset("t3")))
+    assert world.sync(dry_run=True).kinds["dataset"].removed == 1
+    assert world.target.find_dataset(dataset("t0").urn) is not None
+    result = world.sync()
+    assert result.kinds["dataset"].removed == 1
+    assert result.kinds["lineage_edge"].removed == 2
+    assert [each.name for each in world.target.list()] == ["t1", "t2", "t3", "theirs"]
+    assert list(world.target.list_edges()) == []
+    world.target.emitted.clear()
+    assert world.sync().writes == 0
+
+
+def test_more_removals_than_allowed_are_refused(world: World) -> None:
+    world.fill(5)
+    world.sync()
+    for number in range(4):
+        world.local.delete(dataset(f"t{number}").urn)
+    result = world.sync(max_removals=3)
+    assert result.kinds["dataset"].removed == 0
+    assert "4 datasets are gone, more than sync.max_removals (3)" in result.report.warnings[0]
+    assert len(list(world.target.list())) == 5
+    assert world.sync(max_removals=4).kinds["dataset"].removed == 4
+
+
+def test_what_people_changed_there_is_not_removed(world: World) -> None:
+    world.fill(3)
+    world.sync()
+    world.edit("t1", tags=("precious",))
+    world.local.delete(dataset("t1").urn)
+    result = world.sync()
+    assert result.kinds["dataset"].removed == 0
+    assert [item.item for item in result.report.skipped] == [dataset("t1").urn]
+    assert world.held("t1").tags == ("precious",)
+
+
+def test_edits_of_people_stay_when_lumos_changes_something_else(world: World) -> None:
+    world.local.emit_dataset(
+        dataset(
+            "t0",
+            tags=["ours", "old"],
+            ownership=[{"user": "ada"}],
+            schema={"fields": [{"name": "id", "type": "INT64", "description": "ours"}]},
+        )
+    )
+    world.sync()
+    world.edit(
+        "t0",
+        tags=("ours", "theirs"),
+        documentation=Documentation(description="By hand."),
+        ownership=[{"user": "ada"}, {"group": "finance"}],
+        schema={"fields": [{"name": "id", "type": "INT64", "description": "by hand"}]},
+    )
+    world.change("t0", format="parquet", tags=("ours", "old", "newer"))
+    result = world.sync()
+    held = world.held("t0")
+    assert held.format == "parquet"
+    assert held.tags == ("newer", "ours", "theirs")
+    assert held.documentation.description == "By hand."
+    assert held.schema.fields[0].description == "by hand"
+    assert [owner.name for owner in held.ownership.owners] == ["finance", "ada"]
+    assert result.conflicts == ()
+
+    world.change("t0", format="orc")
+    world.sync()
+    assert world.held("t0") == with_parts(held, format="orc")
+
+
+def test_where_both_changed_the_same_the_catalog_wins_and_it_is_told(world: World) -> None:
+    world.local.emit_dataset(dataset("t0", documentation={"description": "first"}))
+    world.sync()
+    world.edit("t0", documentation=Documentation(description="theirs"))
+    world.change("t0", documentation=Documentation(description="ours"))
+    result = world.sync()
+    assert world.held("t0").documentation.description == "theirs"
+    assert result.conflicts == (f"{dataset('t0').urn} documentation:description",)
+    world.change("t0", documentation=Documentation(description="ours again"))
+    assert world.sync().conflicts == ()
+    assert world.held("t0").documentation.description == "ours again"
+
+
+@pytest.mark.parametrize(
+    ("truth", "description", "tags"),
+    [(Truth.LUMOS, "ours", ("ours",)), (Truth.CATALOG, "theirs", ("theirs",)),
+     (Truth.NEWEST, "theirs", ("ours", "theirs"))],
+)  # fmt: skip
+def test_the_settings_say_who_is_right(
+    world: World, truth: Truth, description: str, tags: Sequence[str]
+) -> None:
+    world.settings = SyncSettings(truth=TruthSettings(documentation=truth, tags=truth))
+    for catalog, word in ((world.local, "ours"), (world.target, "theirs")):
+        EmbeddedHandler.emit_dataset(
+            catalog, dataset("t0", tags=[word], documentation={"description": word, "sla": None})
+        )
+    world.change("t0", documentation=Documentation(description="ours", sla="99%"))
+    world.sync()
+    held = world.held("t0")
+    assert held.documentation == Documentation(description=description, sla="99%")
+    assert held.tags == tuple(tags)
+
+
+def test_what_the_catalog_has_already_is_not_written(world: World) -> None:
+    world.fill(5)
+    world.sync()
+    world.target.emitted.clear()
+    result = world.sync("a new name for the same catalog")
+    assert (result.writes, result.same_there) == (0, 5)
+    assert world.sync("a new name for the same catalog", full=True).writes == 0
+
+
+def test_a_catalog_that_keeps_little_is_sent_little(world: World) -> None:
+    world.target = Plain(world.other)
+    world.fill(2)
+    world.local.emit_edge(edge(dataset("t0"), dataset("t1")))
+    world.local.emit_entity(Tag(name="x"))
+    result = world.sync()
+    assert sorted(world.target.emitted) == ["t0", "t1"]
+    assert any("keeps no lineage edges" in warning for warning in result.report.warnings)
+    world.local.delete(dataset("t0").urn)
+    assert any("removes no datasets" in text for text in world.sync().report.warnings)
+
+
+def test_a_source_that_is_not_set_up_is_told(world: World) -> None:
+    with pytest.raises(UsageError, match="no source nowhere"):
+        world.sync(sources=("nowhere",))  # type: ignore[arg-type]
+
+
+def test_only_datasets_of_a_source_are_sent_if_so_asked_and_none_is_removed(world: World) -> None:
+    world.fill(3)
+    world.sync()
+    world.target.emitted.clear()
+    world.local.emit_dataset(
+        dataset("mine", extensions={"lumos": {"source": "lake", "dataset": "mine"}})
+    )
+    world.local.emit_dataset(dataset("another"))
+    world.local.delete(dataset("t0").urn)
+    world.sync(sources=("lake",))  # type: ignore[arg-type]
+    assert world.target.emitted == ["mine"]
+
+
+def test_the_catalog_that_is_read_cannot_be_the_one_that_is_written(tmp_path: Path) -> None:
+    with Application(state_dir=tmp_path / "s", environment={}, clock=lambda: AT) as application:
+        application.system  # noqa: B018
+        with (
+            StateDatabase.open(tmp_path / "s" / "lumos.db"),
+            pytest.raises(UsageError, match="writes another one"),
+        ):
+            application.sync.sync("embedded")
