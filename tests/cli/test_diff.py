@@ -129,3 +129,14 @@ def test_a_column_made_from_others_is_told(lumos: Lumos, project: Path) -> None:
     (change,) = answer["changes"]
     assert (change["dataset"], change["rule"]) == (edge["downstream_urn"], "lineage.column.changed")
     assert answer["summary"]["sections"]["lineage_edges"]["changed"] == 1
+
+
+def test_the_settings_say_what_fails_unless_the_option_does(lumos: Lumos, project: Path) -> None:
+    assert lumos(*SIDES).exit_code == 0
+    (project / "lumos.yaml").write_text("change_policy: {fail_on: breaking}\n")
+
+    assert lumos(*SIDES).exit_code == 1
+    assert lumos(*SIDES, "--fail-on", "never").exit_code == 0
+    assert lumos("diff", "--source", JANUARY, "--target", JANUARY).exit_code == 0
+    (project / "lumos.yaml").write_text("change_policy: {fail_on: sometimes}\n")
+    assert lumos(*SIDES).exit_code == 2

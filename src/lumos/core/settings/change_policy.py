@@ -77,6 +77,7 @@ class ChangePolicySettings(SettingsModel):
         default=(),
         description="How long a deprecation must last; the first whose pattern fits decides.",
     )
-    fail_on: Literal["breaking", "non_breaking", "any", "never"] = Field(
-        default="breaking", description="The mildest change that fails the gate."
+    fail_on: Literal["breaking", "caution", "any", "never"] = Field(
+        default="never",
+        description="What `lumos diff` ends with 1 for, unless `--fail-on` says otherwise.",
     )

@@ -50,8 +50,12 @@ def diff(
     ],
     target: Annotated[str, typer.Option(help="The newer side, named likewise.")],
     fail_on: Annotated[
-        FailOn, typer.Option(help="End with 1 if there is such a change.")
-    ] = FailOn.NEVER,
+        FailOn | None,
+        typer.Option(
+            help="End with 1 if there is such a change; else as the settings say.",
+            show_default=False,
+        ),
+    ] = None,
     profile: Annotated[
         str | None,
         typer.Option(help="Whom the rules protect; else as the settings say.", show_default=False),
@@ -117,7 +121,7 @@ def diff(
             ):
                 print_migration(found.totals)
             print_diff(found, keep, details=details)
-        if _fails(found.totals, fail_on):
+        if _fails(found.totals, fail_on or FailOn(application.settings.change_policy.fail_on)):
             raise typer.Exit(EXIT_GATE_FAILED)
 
 
