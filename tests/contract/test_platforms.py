@@ -14,11 +14,16 @@ from typing_extensions import override
 import strategies
 from doubles.amundsen_database import amundsen_over, sqlite_engine
 from doubles.atlas_server import AtlasServer, atlas_at
+from doubles.datahub_server import DataHubDouble, datahub_double
 from lumos.core.models import DatasetLineage, LumosDataset, with_parts
 from lumos.core.platform.factory import PlatformFactory
+from lumos.core.platform.http import RetryPolicy
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
+from lumos.core.platform.impl.datahub.handler import DataHubHandler
+from lumos.core.platform.impl.datahub.settings import DataHubSettings
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
+from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_contract import PlatformContract
 from lumos.testing.platform_samples import dataset
@@ -115,9 +120,42 @@ class TestEmbeddedOnPostgres(EmbeddedContract):
         assert platform.get_dataset(dataset().urn) == dataset()
 
 
+@pytest.fixture(scope="module")
+def running_datahub() -> Iterator[tuple[str, DataHubDouble]]:
+    """One server for all tests of this module."""
+    with datahub_double(token="a token of the tests") as running:
+        yield running
+
+
+class TestDataHub(PlatformContract):
+    @pytest.fixture
+    @override
+    def platform(self, running_datahub: tuple[str, DataHubDouble]) -> Iterator[DataHubHandler]:
+        url, double = running_datahub
+        double.clear()
+        config = {"gms_server": url, "token": "a token of the tests"}
+        with DataHubHandler.from_config(config) as platform:
+            yield platform
+
+    @pytest.fixture
+    @override
+    def broken_platform(self) -> Iterator[MetadataPlatformInterface]:
+        with datahub_double() as (url, _):
+            once = RetryPolicy(attempts=1)
+            platform = DataHubHandler(DataHubSettings(gms_server=url), retries=once)
+            platform.emit_dataset(dataset())
+        with platform:
+            yield platform
+
+    @override
+    def any_dataset(self) -> st.SearchStrategy[LumosDataset]:
+        return strategies.datasets().map(lambda one: with_parts(one, lineage=DatasetLineage()))
+
+
 CASES = {
     "amundsen": (TestAmundsenOnSqlite,),
     "atlas": (TestAtlas,),
+    "datahub": (TestDataHub,),
     "embedded": (TestEmbeddedOnSqlite, TestEmbeddedOnPostgres),
 }
 

@@ -19,6 +19,7 @@ EMBEDDED = "embedded"
 _BUILTINS = {
     "amundsen": "lumos.core.platform.impl.amundsen.handler:AmundsenHandler",
     "atlas": "lumos.core.platform.impl.atlas.handler:AtlasHandler",
+    "datahub": "lumos.core.platform.impl.datahub.handler:DataHubHandler",
     EMBEDDED: "lumos.core.platform.impl.embedded_handler:EmbeddedHandler",
 }
 

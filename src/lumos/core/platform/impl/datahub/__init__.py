@@ -1,0 +1,1 @@
+"""DataHub, spoken to through its OpenAPI v3."""

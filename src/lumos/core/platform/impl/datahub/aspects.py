@@ -1,0 +1,492 @@
+"""A dataset of Lumos as aspects of DataHub, and back, without loss in either direction.
+
+Each way is a plain mapping of what both know. What DataHub has no place for is kept in a custom
+property; what Lumos does not model is kept in `extensions["datahub"]`, as it was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Final, cast
+
+from lumos.core.models.base import canonical_json
+from lumos.core.platform.impl.datahub.fields import (
+    column_fields,
+    field_path,
+    tag_names,
+    term_names,
+    wire_fields,
+    wire_terms,
+)
+from lumos.core.platform.impl.datahub.observations import TIMESERIES, add_observations
+from lumos.core.platform.impl.datahub.residue import residue, restored
+from lumos.core.platform.impl.datahub.stash import KEY, packed, unpacked
+from lumos.core.platform.impl.datahub.urns import (
+    dataset_urn,
+    field_of,
+    field_urn,
+    is_shortened,
+    lumos_dataset_urn,
+    simple_name,
+    simple_urn,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.models.urn import Urn
+
+Json = dict[str, "JsonValue"]
+EXTENSION: Final = "datahub"
+STAMP: Final[Json] = {"time": 0, "actor": "urn:li:corpuser:lumos"}
+EDITED: Final = frozenset({"editableDatasetProperties", "editableSchemaMetadata", "documentation"})
+"""Aspects that people write; on reading they come before what was ingested."""
+MANAGED: Final = frozenset({
+    "datasetProperties", "schemaMetadata", "subTypes", "globalTags", "glossaryTerms", "domains",
+    "ownership", "deprecation", "institutionalMemory", "structuredProperties", *EDITED,
+})  # fmt: skip
+"""Aspects that say what the dataset says: what it no longer has is removed."""
+DERIVED: Final = frozenset({"datasetKey", "browsePaths", "browsePathsV2", "dataPlatformInstance"})
+"""Aspects that the server makes by itself."""
+_APART: Final = frozenset({"upstreamLineage", "datasetKey", *TIMESERIES})
+_LEFT_ALONE: Final = frozenset({"browsePaths", "browsePathsV2", "dataPlatformInstance"})
+_OWNER_TYPES: Final = frozenset({"TECHNICAL_OWNER", "BUSINESS_OWNER", "DATA_STEWARD", "NONE"})
+_SYSTEM_TYPE: Final = "__system__"
+_STRUCTURED: Final = "urn:li:structuredProperty:"
+_SUBTYPES: Final[Mapping[str, str]] = {
+    "FILES": "File",
+    "TABLE": "Table",
+    "VIEW": "View",
+    "STREAM": "Topic",
+    "COLLECTION": "Collection",
+}
+_KINDS: Final[Mapping[str, str]] = {subtype: kind for kind, subtype in _SUBTYPES.items()}
+
+
+class DatasetConversion:
+    """Converts datasets for one environment of DataHub."""
+
+    def __init__(self, environment: str) -> None:
+        self._environment = environment
+
+    def aspects(self, dataset: Mapping[str, JsonValue]) -> Json:
+        """Return the aspects of a dataset given as `to_json` writes it, its lineage aside."""
+        document = {name: value for name, value in dataset.items() if name != "lineage"}
+        plain = self._plain_aspects(document)
+        given = cast("Json", document.get("extensions") or {}).get(EXTENSION)
+        whole = cast("Json", restored(plain, given)) if isinstance(given, dict) else plain
+        if given is not None:
+            _follow(whole, document)
+        found = self._plain_document(str(document["urn"]), whole)
+        left = residue(found, _without_extension(document))
+        kept: Json = {"urn": document["urn"]}
+        if left is not None:
+            kept["left"] = left
+        if given is not None:
+            kept["aspects"] = cast("JsonValue", sorted(_LEFT_ALONE & whole.keys()))
+            shown = residue(plain, whole)
+            if shown != given:
+                kept["extension"] = [shown, given]
+        properties = cast("Json", whole["datasetProperties"])
+        custom = cast("Json", properties.get("customProperties") or {})
+        stashed: Json = {**custom, KEY: packed(kept)}
+        return {**whole, "datasetProperties": {**properties, "customProperties": stashed}}
+
+    def document(self, urn: str, aspects: Mapping[str, JsonValue]) -> Json:
+        """Return the JSON of the dataset that aspects make, its lineage aside."""
+        whole = {name: value for name, value in aspects.items() if name not in _APART}
+        kept = self._take_stash(whole)
+        known = kept if isinstance(kept, dict) else {}
+        if known:
+            expected = cast("list[str]", known.get("aspects") or [])
+            for name in _LEFT_ALONE.difference(expected):
+                whole.pop(name, None)
+        name = str(known.get("urn") or self.lumos_urn(urn))
+        found = self._plain_document(name, whole)
+        document = cast("Json", restored(found, known.get("left")))
+        shown = residue(self._plain_aspects(document), whole)
+        match known.get("extension"):
+            case [was, given] if was == shown:
+                shown = given
+        if shown is not None:
+            others = cast("Json", document.get("extensions") or {})
+            document["extensions"] = {**others, EXTENSION: shown}
+        if not known:
+            add_observations(document, aspects)
+        return document
+
+    def name_in(self, urn: str, aspects: Mapping[str, JsonValue]) -> str:
+        """Return the Lumos URN of a dataset of DataHub, as far as its aspects are needed for it."""
+        if is_shortened(urn):
+            kept = self._take_stash(dict(aspects))
+            if isinstance(kept, dict) and "urn" in kept:
+                return str(kept["urn"])
+        return str(self.lumos_urn(urn))
+
+    def lumos_urn(self, urn: str) -> Urn:
+        """Return what Lumos calls a dataset of DataHub."""
+        return lumos_dataset_urn(urn, environment=self._environment)
+
+    def datahub_urn(self, urn: str) -> str:
+        """Return what DataHub calls a dataset of Lumos."""
+        return dataset_urn(urn, environment=self._environment)
+
+    @staticmethod
+    def _take_stash(aspects: Json) -> JsonValue:
+        properties = aspects.get("datasetProperties")
+        custom = properties.get("customProperties") if isinstance(properties, dict) else None
+        if not isinstance(properties, dict) or not isinstance(custom, dict) or KEY not in custom:
+            return None
+        kept = unpacked(custom[KEY])
+        if not isinstance(kept, dict) or "urn" not in kept:
+            return None
+        rest: Json = {name: value for name, value in custom.items() if name != KEY}
+        aspects["datasetProperties"] = {**properties, "customProperties": rest}
+        return kept
+
+    def _plain_aspects(self, document: Mapping[str, JsonValue]) -> Json:
+        urn = self.datahub_urn(str(document["urn"]))
+        platform = urn[len("urn:li:dataset:(") : urn.index(",")]
+        aspects: Json = {
+            "datasetProperties": _properties(document),
+            "status": {"removed": False},
+        }
+        schema = cast("Json", document.get("schema") or {})
+        if schema:
+            aspects["schemaMetadata"] = self._schema(document, schema, urn=urn, platform=platform)
+        if document.get("kind"):
+            aspects["subTypes"] = {"typeNames": [_SUBTYPES[str(document["kind"])]]}
+        if tags := cast("list[str]", document.get("tags")):
+            aspects["globalTags"] = {"tags": [{"tag": simple_urn("tag", tag)} for tag in tags]}
+        if owners := cast("Json", document.get("ownership") or {}).get("owners"):
+            aspects["ownership"] = {
+                "owners": [_owner(owner) for owner in cast("list[Json]", owners)],
+                "lastModified": dict(STAMP),
+            }
+        self._add_governance(aspects, cast("Json", document.get("governance") or {}))
+        documentation = cast("Json", document.get("documentation") or {})
+        if links := cast("list[Json]", documentation.get("links")):
+            aspects["institutionalMemory"] = {"elements": [_element(link) for link in links]}
+        if structured := _structured(cast("Json", document.get("properties") or {})):
+            aspects["structuredProperties"] = {"properties": structured}
+        return aspects
+
+    @staticmethod
+    def _add_governance(aspects: Json, governance: Mapping[str, JsonValue]) -> None:
+        if terms := cast("list[str]", governance.get("glossary_terms")):
+            aspects["glossaryTerms"] = wire_terms(terms)
+        if domains := cast("list[str]", governance.get("domains")):
+            aspects["domains"] = {"domains": [simple_urn("domain", name) for name in domains]}
+        deprecation = governance.get("deprecation")
+        if isinstance(deprecation, dict):
+            aspects["deprecation"] = _deprecation(deprecation)
+
+    def _schema(
+        self, document: Mapping[str, JsonValue], schema: Json, *, urn: str, platform: str
+    ) -> Json:
+        fields = cast("list[JsonValue]", schema.get("fields") or [])
+        keys = cast("list[str]", schema.get("primary_key") or [])
+        paths = {
+            str(cast("Json", field)["name"]): field_path(cast("Json", field)) for field in fields
+        }
+        aspect: Json = {
+            "schemaName": document["name"],
+            "platform": platform,
+            "version": 0,
+            "created": dict(STAMP),
+            "lastModified": dict(STAMP),
+            "hash": "",
+            "platformSchema": {"com.linkedin.schema.OtherSchema": {"rawSchema": ""}},
+            "fields": wire_fields(fields, keys=keys),
+        }
+        if keys:
+            aspect["primaryKeys"] = [paths.get(key, key) for key in keys]
+        foreign = [
+            self._foreign_key(cast("Json", key), urn, paths, number)
+            for number, key in enumerate(cast("list[JsonValue]", schema.get("foreign_keys") or []))
+            if str(cast("Json", key)["references"]).startswith("lumos://")
+        ]
+        if foreign:
+            aspect["foreignKeys"] = cast("JsonValue", foreign)
+        return aspect
+
+    def _foreign_key(self, key: Json, urn: str, paths: Mapping[str, str], number: int) -> Json:
+        other = self.datahub_urn(str(key["references"]))
+        columns = cast("list[str]", key["columns"])
+        referenced = cast("list[str]", key.get("referenced_columns") or [])
+        return {
+            "name": f"foreign key {number + 1}",
+            "sourceFields": [field_urn(urn, paths.get(name, name)) for name in columns],
+            "foreignFields": [field_urn(other, name) for name in referenced],
+            "foreignDataset": other,
+        }
+
+    def _plain_document(self, name: str, aspects: Mapping[str, JsonValue]) -> Json:
+        properties = cast("Json", aspects.get("datasetProperties") or {})
+        edited = cast("Json", aspects.get("editableDatasetProperties") or {})
+        urn = lumos_name = name
+        document: Json = {
+            "urn": urn,
+            "name": edited.get("name") or properties.get("name") or _last_part(lumos_name),
+            "platform": urn.removeprefix("lumos://").split("/", 1)[0],
+        }
+        if urn.startswith("lumos://datahub/urn:li:dataset:"):
+            document["platform"] = _platform_in(urn)
+        subtypes = cast("Json", aspects.get("subTypes") or {}).get("typeNames")
+        if isinstance(subtypes, list) and subtypes and str(subtypes[0]) in _KINDS:
+            document["kind"] = _KINDS[str(subtypes[0])]
+        document.update(_read_properties(properties, aspects.get("structuredProperties")))
+        documentation = _read_documentation(properties, edited, aspects)
+        if documentation:
+            document["documentation"] = documentation
+        if tags := tag_names(aspects.get("globalTags")):
+            document["tags"] = cast("JsonValue", sorted(set(tags)))
+        owners = cast("Json", aspects.get("ownership") or {}).get("owners")
+        if isinstance(owners, list) and owners:
+            document["ownership"] = {"owners": _read_owners(cast("list[Json]", owners))}
+        governance = _read_governance(aspects)
+        if governance:
+            document["governance"] = governance
+        schema = self._read_schema(aspects)
+        if schema:
+            document["schema"] = schema
+        return document
+
+    def _read_schema(self, aspects: Mapping[str, JsonValue]) -> Json:
+        metadata = aspects.get("schemaMetadata")
+        if not isinstance(metadata, dict):
+            return {}
+        rows = _with_edits(metadata, aspects.get("editableSchemaMetadata"))
+        schema: Json = {}
+        if fields := column_fields(rows):
+            schema["fields"] = fields
+        paths = {str(cast("Json", row)["fieldPath"]): _column_in(cast("Json", row)) for row in rows}
+        keys = cast("list[str] | None", metadata.get("primaryKeys"))
+        if keys:
+            schema["primary_key"] = [paths.get(key, key) for key in keys]
+        foreign = [
+            read
+            for key in cast("list[Json]", metadata.get("foreignKeys") or [])
+            if (read := self._read_foreign_key(key, paths)) is not None
+        ]
+        if foreign:
+            schema["foreign_keys"] = cast("JsonValue", foreign)
+        return schema
+
+    def _read_foreign_key(self, key: Json, paths: Mapping[str, str]) -> Json | None:
+        sources = [field_of(urn) for urn in cast("list[str]", key.get("sourceFields") or [])]
+        others = [field_of(urn) for urn in cast("list[str]", key.get("foreignFields") or [])]
+        if not sources or None in sources or None in others:
+            return None
+        read: Json = {
+            "columns": [paths.get(source[1], source[1]) for source in sources if source],
+            "references": str(self.lumos_urn(str(key["foreignDataset"]))),
+        }
+        if others:
+            read["referenced_columns"] = [other[1] for other in others if other]
+        return read
+
+
+def _without_extension(document: Json) -> Json:
+    others = cast("Json", document.get("extensions") or {})
+    if EXTENSION not in others:
+        return document
+    rest: Json = {name: value for name, value in others.items() if name != EXTENSION}
+    plain = {name: value for name, value in document.items() if name != "extensions"}
+    return {**plain, "extensions": rest} if rest else plain
+
+
+def _properties(document: Mapping[str, JsonValue]) -> Json:
+    given = cast("Json", document.get("properties") or {})
+    custom: Json = {
+        key: value if isinstance(value, str) else canonical_json(value).decode()
+        for key, value in given.items()
+        if key != KEY and not key.startswith(_STRUCTURED)
+    }
+    aspect: Json = {"customProperties": custom, "name": document["name"], "tags": []}
+    description = cast("Json", document.get("documentation") or {}).get("description")
+    if description is not None:
+        aspect["description"] = description
+    return aspect
+
+
+def _structured(properties: Mapping[str, JsonValue]) -> list[JsonValue]:
+    assigned: list[JsonValue] = []
+    for key, value in properties.items():
+        values = value if isinstance(value, list) else [value]
+        if key.startswith(_STRUCTURED) and all(_is_primitive(each) for each in values):
+            wire: list[JsonValue] = [
+                {"string": each} if isinstance(each, str) else {"double": each} for each in values
+            ]
+            assigned.append({"propertyUrn": key, "values": wire})
+    return assigned
+
+
+def _is_primitive(value: JsonValue) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def _read_properties(properties: Mapping[str, JsonValue], structured: JsonValue) -> Json:
+    custom = cast("Json", properties.get("customProperties") or {})
+    read: Json = dict(custom)
+    assigned = structured.get("properties") if isinstance(structured, dict) else None
+    for each in cast("list[Json]", assigned or []):
+        values = [
+            next(iter(value.values())) if isinstance(value, dict) else value
+            for value in cast("list[JsonValue]", each.get("values") or [])
+        ]
+        read[str(each["propertyUrn"])] = values[0] if len(values) == 1 else values
+    return {"properties": read} if read else {}
+
+
+def _read_documentation(
+    properties: Mapping[str, JsonValue],
+    edited: Mapping[str, JsonValue],
+    aspects: Mapping[str, JsonValue],
+) -> Json:
+    read: Json = {}
+    written = cast("Json", aspects.get("documentation") or {}).get("documentations")
+    other = cast("list[Json]", written)[0].get("documentation") if written else None
+    description = edited.get("description") or properties.get("description")
+    if description is None:
+        description = other
+    if description is not None:
+        read["description"] = description
+    elements = cast("Json", aspects.get("institutionalMemory") or {}).get("elements")
+    links = [_link(element) for element in cast("list[Json]", elements or []) if element.get("url")]
+    if links:
+        read["links"] = cast("JsonValue", links)
+    return read
+
+
+def _element(link: Mapping[str, JsonValue]) -> Json:
+    text = str(link.get("description") or "")
+    return {"url": link["url"], "description": text, "createStamp": dict(STAMP)}
+
+
+def _link(element: Mapping[str, JsonValue]) -> Json:
+    link: Json = {"url": element["url"]}
+    if element.get("description"):
+        link["description"] = element["description"]
+    return link
+
+
+def _owner(owner: Mapping[str, JsonValue]) -> Json:
+    kind, name = ("corpuser", "user") if owner.get("user") else ("corpGroup", "group")
+    given = str(owner.get("type") or "TECHNICAL_OWNER")
+    known = given in _OWNER_TYPES
+    type_name = f"{_SYSTEM_TYPE}{given.lower()}" if known else given
+    return {
+        "owner": simple_urn(kind, str(owner[name])),
+        "type": given if known else "CUSTOM",
+        "typeUrn": simple_urn("ownershipType", type_name),
+    }
+
+
+def _read_owners(owners: list[Json]) -> list[JsonValue]:
+    read: list[JsonValue] = []
+    for owner in owners:
+        urn = str(owner["owner"])
+        role = "group" if urn.startswith("urn:li:corpGroup:") else "user"
+        given = owner.get("typeUrn")
+        name = simple_name(str(given)) if given else str(owner.get("type") or "NONE")
+        role_type = name.removeprefix(_SYSTEM_TYPE).strip().upper()
+        each: Json = {role: simple_name(urn), "type": role_type}
+        if each not in read:
+            read.append(each)
+    read.sort(key=lambda each: _owner_order(cast("Json", each)))
+    return read
+
+
+def _owner_order(owner: Mapping[str, JsonValue]) -> tuple[str, str, str]:
+    role = "user" if "user" in owner else "group"
+    return role, str(owner[role]), str(owner["type"])
+
+
+def _deprecation(given: Mapping[str, JsonValue]) -> Json:
+    aspect: Json = {
+        "deprecated": True,
+        "note": str(given.get("note") or ""),
+        "actor": STAMP["actor"],
+    }
+    if given.get("sunset"):
+        day = date.fromisoformat(str(given["sunset"]))
+        moment = datetime(day.year, day.month, day.day, tzinfo=UTC)
+        aspect["decommissionTime"] = int(moment.timestamp() * 1000)
+    return aspect
+
+
+def _read_governance(aspects: Mapping[str, JsonValue]) -> Json:
+    read: Json = {}
+    domains = cast("Json", aspects.get("domains") or {}).get("domains")
+    if isinstance(domains, list) and domains:
+        read["domains"] = cast("JsonValue", sorted({simple_name(str(urn)) for urn in domains}))
+    if terms := term_names(aspects.get("glossaryTerms")):
+        read["glossary_terms"] = cast("JsonValue", sorted(set(terms)))
+    deprecation = aspects.get("deprecation")
+    if isinstance(deprecation, dict) and deprecation.get("deprecated"):
+        told: Json = {}
+        if deprecation.get("note"):
+            told["note"] = deprecation["note"]
+        if day := _day_of(deprecation.get("decommissionTime")):
+            told["sunset"] = day
+        read["deprecation"] = told
+    return read
+
+
+def _day_of(milliseconds: JsonValue) -> str | None:
+    if not isinstance(milliseconds, int):
+        return None
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, tz=UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _with_edits(metadata: Mapping[str, JsonValue], edited: JsonValue) -> list[JsonValue]:
+    """Return the schema fields with what people wrote in place of what was ingested."""
+    rows = cast("list[JsonValue]", metadata.get("fields") or [])
+    infos = edited.get("editableSchemaFieldInfo") if isinstance(edited, dict) else None
+    if not infos:
+        return rows
+    by_path = {str(info["fieldPath"]): info for info in cast("list[Json]", infos)}
+    return [_edited_row(cast("Json", row), by_path) for row in rows]
+
+
+def _edited_row(row: Json, infos: Mapping[str, Json]) -> JsonValue:
+    info = infos.get(str(row["fieldPath"]))
+    if info is None:
+        return row
+    whole = dict(row)
+    if info.get("description"):
+        whole["description"] = info["description"]
+    for name, members in (("globalTags", "tags"), ("glossaryTerms", "terms")):
+        added = cast("Json", info.get(name) or {}).get(members)
+        if isinstance(added, list) and added:
+            known = cast("Json", row.get(name) or {}).get(members)
+            whole[name] = {members: [*cast("list[JsonValue]", known or []), *added]}
+    return whole
+
+
+def _column_in(row: Mapping[str, JsonValue]) -> str:
+    columns = column_fields([dict(row)])
+    return str(cast("Json", columns[0])["name"])
+
+
+def _follow(aspects: Json, document: Mapping[str, JsonValue]) -> None:
+    """Bring what people wrote up to what the dataset says now, as it comes first on reading."""
+    edited = aspects.get("editableDatasetProperties")
+    if isinstance(edited, dict) and edited.get("description"):
+        text = cast("Json", document.get("documentation") or {}).get("description")
+        aspects["editableDatasetProperties"] = {**edited, "description": text or ""}
+
+
+def _last_part(urn: str) -> str:
+    from lumos.core.models.urn import Urn
+
+    return Urn(urn).name
+
+
+def _platform_in(urn: str) -> str:
+    return urn.split("urn:li:dataPlatform:", 1)[-1].split(",", 1)[0]

@@ -1,0 +1,250 @@
+"""The part of DataHub's OpenAPI v3 that the adapter speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
+from urllib.parse import quote
+
+import orjson
+
+from lumos.core.errors import PlatformAnswerError, PlatformError, PlatformNotFoundError
+from lumos.core.platform.impl.datahub.settings import LARGEST_REQUEST
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.http import CatalogHttp
+    from lumos.core.platform.impl.datahub.settings import DataHubSettings
+
+T = TypeVar("T")
+Json = dict[str, "JsonValue"]
+ONLY_NEW: Final[Mapping[str, str]] = {"If-None-Match": "*"}
+"""Lets an aspect be written only where there is none; elsewhere it is passed over in silence."""
+AT_ONCE: Final[Mapping[str, str]] = {"X-DataHub-Sync-Index-Update": "true"}
+"""Lets the answer come after the search and graph indexes know of the write."""
+_PAGE: Final = 500
+_VERSION: Final = "If-Version-Match"
+
+
+class Held(NamedTuple):
+    """An entity as the server holds it."""
+
+    urn: str
+    aspects: Json
+    versions: Mapping[str, str]
+
+
+class Write(NamedTuple):
+    """Aspects of one entity to be written."""
+
+    kind: str
+    urn: str
+    aspects: Mapping[str, JsonValue]
+    headers: Mapping[str, str] = AT_ONCE
+    versions: Mapping[str, str] | None = None
+    """The versions that are to be replaced; where another is there, nothing is written."""
+
+
+class DataHubClient:
+    """Reads and writes entities of one DataHub server."""
+
+    def __init__(self, http: CatalogHttp, settings: DataHubSettings) -> None:
+        self._http = http
+        self._settings = settings
+        self._known: dict[str, frozenset[str]] | None = None
+
+    def get(self, kind: str, urns: Sequence[str], *, aspects: Iterable[str] = ()) -> list[Held]:
+        """Return the entities that exist among these, with all of their aspects or some."""
+        wanted: Json = {name: {} for name in aspects}
+        body = [{"urn": urn, **wanted} for urn in urns]
+        found = self._http.json(
+            "POST",
+            f"openapi/v3/entity/{kind.lower()}/batchGet",
+            params={"systemMetadata": "true"},
+            body=body,
+            idempotent=True,
+        )
+        return [_held(each) for each in cast("list[Json]", found or [])]
+
+    def scroll(
+        self, kind: str, *, aspects: Sequence[str] = (), include_removed: bool = False
+    ) -> Iterator[Held]:
+        """Yield all entities of a kind, read in several slices at a time, in no order."""
+        slices = range(self._settings.slices)
+        read = self._http.map(
+            lambda number: [*self._slice(kind, number, aspects, include_removed=include_removed)],
+            slices,
+            workers=self._settings.slices,
+        )
+        for part in read:
+            yield from part
+
+    def _slice(
+        self, kind: str, number: int, aspects: Sequence[str], *, include_removed: bool
+    ) -> Iterator[Held]:
+        params: dict[str, str | int | bool | list[str]] = {
+            "count": _PAGE,
+            "query": "*",
+            "skipCache": "true",
+            "includeSoftDelete": "true" if include_removed else "false",
+        }
+        if self._settings.slices > 1:
+            params |= {"sliceId": number, "sliceMax": self._settings.slices}
+        pages = self._http.pages(
+            "POST",
+            "openapi/v3/entity/scroll",
+            params=params,
+            body={"entities": [kind], "aspects": [*aspects]},
+            following=_next_page,
+            idempotent=True,
+        )
+        for page in pages:
+            for each in cast("list[Json]", cast("Json", page).get("entities") or []):
+                yield _held(each)
+
+    def write(self, writes: Sequence[Write]) -> None:
+        """Write aspects and wait until the server has them, in requests that it takes.
+
+        Raises:
+            PlatformConflictError: a version that was to be replaced is no longer there.
+        """
+        for kind in dict.fromkeys(write.kind for write in writes):
+            bodies = [_body(write) for write in writes if write.kind == kind and write.aspects]
+            batches = [*self._batches(bodies)]
+            for _ in self._http.map(
+                lambda batch, kind=kind: self._post(kind, batch),  # type: ignore[misc]
+                batches,
+                workers=min(self._settings.workers, len(batches)),
+            ):
+                pass
+
+    def _post(self, kind: str, bodies: Sequence[Json]) -> None:
+        self._http.json(
+            "POST",
+            f"openapi/v3/entity/{kind.lower()}",
+            params={"async": "false"},
+            body=bodies,
+            idempotent=True,
+        )
+
+    def delete(self, kind: str, urn: str) -> None:
+        """Remove an entity for good; one that is not there is no error."""
+        path = f"openapi/v3/entity/{kind.lower()}/{quote(urn, safe='')}"
+        self._without_complaint(path)
+
+    def delete_aspect(self, kind: str, urn: str, aspect: str) -> None:
+        """Remove an aspect; one that is not there is no error."""
+        self._without_complaint(f"openapi/v3/entity/{kind.lower()}/{quote(urn, safe='')}/{aspect}")
+
+    def related(self, urn: str, *types: str) -> list[tuple[str, str]]:
+        """Return kind and URN of whatever points to an entity in one of these ways."""
+        found: list[tuple[str, str]] = []
+        while True:
+            page = self._http.json(
+                "GET",
+                "openapi/relationships/v1/",
+                params={
+                    "urn": urn,
+                    "direction": "INCOMING",
+                    "relationshipTypes": [*types],
+                    "start": len(found),
+                    "count": _PAGE,
+                },
+            )
+            entities = cast("list[Json]", cast("Json", page or {}).get("entities") or [])
+            found.extend((str(each["relationshipType"]), str(each["urn"])) for each in entities)
+            if len(entities) < _PAGE:
+                return found
+
+    def version(self) -> str:
+        """Return the version that the server says it has."""
+        config = self._http.json("GET", "config")
+        versions = cast("Json", config or {}).get("versions")
+        core = cast("Json", versions or {}).get("acryldata/datahub")
+        return str(cast("Json", core or {}).get("version") or "unknown")
+
+    def knows(self, kind: str, aspect: str) -> bool:
+        """Tell whether this server has a place for an aspect; one that does not say has."""
+        if self._known is None:
+            self._known = self._specifications()
+        known = self._known.get(kind.lower())
+        return not self._known or (known is not None and aspect in known)
+
+    def _specifications(self) -> dict[str, frozenset[str]]:
+        try:
+            pages = self._http.json("GET", "openapi/v1/registry/models/entity/specifications")
+        except PlatformNotFoundError:
+            return {}
+        elements = cast("Json", pages or {}).get("elements")
+        return {
+            str(each["name"]).lower(): frozenset(
+                str(aspect.get("name") if isinstance(aspect, dict) else aspect)
+                for aspect in cast("list[JsonValue]", each.get("aspectSpecs") or [])
+            )
+            for each in cast("list[Json]", elements or [])
+        }
+
+    def _without_complaint(self, path: str) -> None:
+        try:
+            self._http.json("DELETE", path)
+        except PlatformNotFoundError:
+            return
+
+    def _batches(self, bodies: Sequence[Json]) -> Iterator[list[Json]]:
+        batch: list[Json] = []
+        aspects = size = 0
+        for body in bodies:
+            more = len(body) - 1
+            length = len(orjson.dumps(body))
+            if length > LARGEST_REQUEST:
+                raise PlatformError(
+                    f"datahub: one dataset makes a request of {length:,} bytes",
+                    hint=f"DataHub takes no more than {LARGEST_REQUEST:,}",
+                )
+            full = aspects + more > self._settings.batch_size or size + length > LARGEST_REQUEST
+            if batch and full:
+                yield batch
+                batch, aspects, size = [], 0, 0
+            batch.append(body)
+            aspects += more
+            size += length
+        if batch:
+            yield batch
+
+
+def pages_of(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield parts of a sequence, each of a size that one request takes."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _body(write: Write) -> Json:
+    body: Json = {"urn": write.urn}
+    for name, value in write.aspects.items():
+        headers: Json = dict(write.headers)
+        if write.versions is not None:
+            headers[_VERSION] = write.versions.get(name, "-1")
+        body[name] = {"value": value, "headers": headers}
+    return body
+
+
+def _held(entity: Json) -> Held:
+    urn = entity.get("urn")
+    if not isinstance(urn, str):
+        raise PlatformAnswerError(
+            "datahub: the server gave an entity without a name", hint="check the server's version"
+        )
+    aspects: Json = {}
+    versions: dict[str, str] = {}
+    for name, each in entity.items():
+        if name != "urn" and isinstance(each, dict) and each.get("value") is not None:
+            aspects[name] = each["value"]
+            told = each.get("systemMetadata")
+            versions[name] = str(told.get("version") or "-1") if isinstance(told, dict) else "-1"
+    return Held(urn, aspects, versions)
+
+
+def _next_page(page: JsonValue | None) -> Mapping[str, str | int | bool] | None:
+    told = page.get("scrollId") if isinstance(page, dict) else None
+    entities = page.get("entities") if isinstance(page, dict) else None
+    return {"scrollId": str(told)} if told and entities else None

@@ -1,0 +1,188 @@
+"""Entities that stand beside a dataset in DataHub: its containers, owner types and assertions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, cast
+
+from lumos.core.models.base import canonical_json
+from lumos.core.platform.impl.datahub.client import ONLY_NEW, Write
+from lumos.core.platform.impl.datahub.fields import column_fields
+from lumos.core.platform.impl.datahub.urns import escaped, field_of, field_urn
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.impl.datahub.client import DataHubClient, Held
+
+Json = dict[str, "JsonValue"]
+_ASSERTION: Final = "assertion"
+_INFO: Final = "assertionInfo"
+_ASSERTION_URN: Final = "urn:li:assertion:"
+_RESULTS: Final[Mapping[str, str]] = {
+    "PASSED": "SUCCESS",
+    "FAILED": "FAILURE",
+    "WARNING": "FAILURE",
+    "ERROR": "ERROR",
+    "SKIPPED": "INIT",
+}
+_STAMP: Final[Json] = {"time": 0, "actor": "urn:li:corpuser:lumos"}
+_FOREIGN: Final = "assertionInfo"
+
+
+class Companions:
+    """Writes what has to stand beside a dataset, and reads what others put there."""
+
+    def __init__(self, client: DataHubClient) -> None:
+        self._client = client
+        self._ensured: set[str] = set()
+        self._waiting: list[Write] = []
+
+    def ensure(self, entities: Iterable[tuple[str, str, Json]]) -> None:
+        """Create entities that are not there yet; what is there is left as it is."""
+        for kind, urn, aspects in entities:
+            self._wait_for(kind, urn, aspects)
+        self.flush()
+
+    def prepare(self, there: str, dataset: Mapping[str, JsonValue]) -> None:
+        """Note what a dataset refers to, to be created by the next `flush`."""
+        owners = cast("Json", dataset.get("ownership") or {}).get("owners")
+        for owner in cast("list[Json]", owners or []):
+            self._prepare_owner_type(str(owner.get("type")))
+
+    def flush(self) -> None:
+        """Create what was noted and is not there yet."""
+        waiting, self._waiting = self._waiting, []
+        self._client.write(waiting)
+        self._ensured.update(write.urn for write in waiting)
+
+    def put_assertions(
+        self, there: str, dataset: Mapping[str, JsonValue], *, before: Sequence[JsonValue]
+    ) -> None:
+        """Bring the assertions that Lumos shows in DataHub to those that a dataset has now."""
+        given = cast("list[Json]", dataset.get("assertions") or [])
+        wanted = {assertion_urn(there, each): each for each in given}
+        writes = [
+            Write(_ASSERTION, urn, {_INFO: _info(there, each), "status": {"removed": False}})
+            for urn, each in wanted.items()
+        ]
+        gone = {assertion_urn(there, cast("Json", each)) for each in before} - wanted.keys()
+        writes.extend(Write(_ASSERTION, urn, {"status": {"removed": True}}) for urn in sorted(gone))
+        quality = cast("Json", dataset.get("quality") or {})
+        by_name = {str(each["name"]): urn for urn, each in wanted.items()}
+        for check in cast("list[Json]", quality.get("checks") or []):
+            urn = by_name.get(str(check["name"]), "")
+            if urn and check.get("timestamp"):
+                event = _run_event(urn, there, check)
+                writes.append(Write(_ASSERTION, urn, {"assertionRunEvent": event}, headers={}))
+        self._client.write(writes)
+
+    def assertions_by_dataset(self) -> dict[str, list[str]]:
+        """Return the assertions of every dataset."""
+        found: dict[str, list[str]] = {}
+        for held in self._client.scroll(_ASSERTION, aspects=(_INFO,)):
+            info = held.aspects.get(_INFO)
+            if isinstance(info, dict):
+                found.setdefault(_entity_of(info), []).append(held.urn)
+        return found
+
+    def add_assertions(self, document: Json, there: str, assertions: Sequence[str]) -> None:
+        """Add the assertions to a dataset that others than Lumos made."""
+        own = cast("list[JsonValue]", document.get("assertions") or [])
+        known = {assertion_urn(there, cast("Json", each)) for each in own}
+        missing = [urn for urn in assertions if urn not in known]
+        if not missing:
+            return
+        found = [_read(held) for held in self._client.get(_ASSERTION, missing)]
+        added = [each for each in found if each is not None]
+        if added:
+            added.sort(key=lambda each: str(each["name"]))
+            document["assertions"] = [*own, *added]
+
+    def _prepare_owner_type(self, given: str) -> None:
+        if given in {"TECHNICAL_OWNER", "BUSINESS_OWNER", "DATA_STEWARD", "NONE"}:
+            return
+        info: Json = {"name": given, "created": dict(_STAMP), "lastModified": dict(_STAMP)}
+        urn = f"urn:li:ownershipType:{escaped(given)}"
+        self._wait_for("ownershipType", urn, {"ownershipTypeInfo": info})
+
+    def _wait_for(self, kind: str, urn: str, aspects: Json) -> None:
+        if urn not in self._ensured and all(write.urn != urn for write in self._waiting):
+            self._waiting.append(Write(kind, urn, aspects, headers=ONLY_NEW))
+
+
+def assertion_urn(there: str, assertion: Mapping[str, JsonValue]) -> str:
+    """Return what DataHub calls an assertion."""
+    name = str(assertion["name"])
+    if name.startswith(_ASSERTION_URN):
+        return name
+    identity = canonical_json([there, name, assertion.get("column")])
+    digest = hashlib.md5(identity, usedforsecurity=False).hexdigest()
+    return f"{_ASSERTION_URN}{digest}"
+
+
+def _info(there: str, assertion: Mapping[str, JsonValue]) -> Json:
+    parameters = cast("Json", assertion.get("parameters") or {})
+    verbatim = parameters.get(_FOREIGN)
+    if str(assertion["name"]).startswith(_ASSERTION_URN) and isinstance(verbatim, dict):
+        return verbatim
+    custom: Json = {"type": str(assertion.get("kind") or "custom"), "entity": there}
+    if assertion.get("column"):
+        custom["field"] = field_urn(there, escaped(str(assertion["column"])))
+    if assertion.get("expression") is not None:
+        custom["logic"] = assertion["expression"]
+    info: Json = {
+        "customProperties": {},
+        "type": "CUSTOM",
+        "customAssertion": custom,
+        "source": {"type": "EXTERNAL"},
+        "description": str(assertion.get("description") or assertion["name"]),
+    }
+    return info
+
+
+def _read(held: Held) -> Json | None:
+    info = held.aspects.get(_INFO)
+    status = held.aspects.get("status")
+    removed = isinstance(status, dict) and bool(status.get("removed"))
+    if removed or not isinstance(info, dict):
+        return None
+    custom = cast("Json", info.get("customAssertion") or info.get("datasetAssertion") or {})
+    told: Json = {
+        "name": held.urn,
+        "kind": str(custom.get("type") or custom.get("operator") or info.get("type") or ""),
+        "parameters": {_FOREIGN: info},
+    }
+    fields = [custom.get("field"), *cast("list[JsonValue]", custom.get("fields") or [])]
+    column = next((field_of(str(each)) for each in fields if each), None)
+    if column is not None:
+        row: Json = {"fieldPath": column[1], "type": {"type": {}}, "nativeDataType": ""}
+        told["column"] = cast("Json", column_fields([row])[0])["name"]
+    if custom.get("logic") is not None:
+        told["expression"] = custom["logic"]
+    if info.get("description"):
+        told["description"] = info["description"]
+    return told
+
+
+def _entity_of(info: Mapping[str, JsonValue]) -> str:
+    for value in info.values():
+        if isinstance(value, dict):
+            entity = value.get("entity") or value.get("dataset")
+            if isinstance(entity, str):
+                return entity
+    return str(info.get("entityUrn") or "")
+
+
+def _run_event(urn: str, there: str, check: Mapping[str, JsonValue]) -> Json:
+    at = int(datetime.fromisoformat(str(check["timestamp"])).timestamp() * 1000)
+    return {
+        "timestampMillis": at,
+        "runId": f"lumos-{at}",
+        "assertionUrn": urn,
+        "asserteeUrn": there,
+        "status": "COMPLETE",
+        "result": {"type": _RESULTS[str(check["status"])]},
+    }

@@ -1,0 +1,345 @@
+"""DataHub as a catalog of Lumos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Self, TypeVar, cast
+
+from typing_extensions import override
+
+from lumos.core.errors import (
+    ConfigurationError,
+    DatasetNotFoundError,
+    InvalidModelError,
+    PlatformConflictError,
+    PlatformError,
+    UsageError,
+)
+from lumos.core.models import DatasetLineage, LumosDataset, Owner, Ownership, Urn, with_parts
+from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
+from lumos.core.platform.impl.datahub.aspects import DERIVED, MANAGED, DatasetConversion
+from lumos.core.platform.impl.datahub.carriers import Carriers
+from lumos.core.platform.impl.datahub.client import DataHubClient, Held, Write, pages_of
+from lumos.core.platform.impl.datahub.companions import Companions
+from lumos.core.platform.impl.datahub.edges import EdgeStore
+from lumos.core.platform.impl.datahub.entities import (
+    FORMS,
+    STASH_PROPERTY,
+    STASH_TYPES,
+    read_entity,
+    stash_definition,
+    wire_entity,
+)
+from lumos.core.platform.impl.datahub.fidelity import FIDELITY
+from lumos.core.platform.impl.datahub.lineage import ASPECT, read_edges
+from lumos.core.platform.impl.datahub.observations import TIMESERIES, observations
+from lumos.core.platform.impl.datahub.settings import DataHubSettings
+from lumos.core.platform.impl.datahub.urns import is_shortened
+from lumos.core.platform.interface import (
+    DEFAULT_PAGE,
+    Capability,
+    Entity,
+    EntityKind,
+    MetadataPlatformInterface,
+    kind_of,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.models import LineageEdge
+
+T = TypeVar("T")
+_DATASET = "dataset"
+_NOT_A_DATASET = DERIVED | TIMESERIES | {ASPECT, "status"}
+_CONFLICTS = 5
+_LARGEST_PAGE = 200
+
+
+class DataHubHandler(MetadataPlatformInterface):
+    """A DataHub server, spoken to through its OpenAPI v3; every write waits for its answer."""
+
+    name = "datahub"
+    capabilities = frozenset(Capability) - {Capability.SEARCH}
+
+    FIDELITY = FIDELITY
+
+    def __init__(
+        self, settings: DataHubSettings, *, retries: RetryPolicy = DEFAULT_RETRIES
+    ) -> None:
+        """Get ready; nothing is sent yet."""
+        headers = {}
+        if settings.token is not None:
+            headers["Authorization"] = f"Bearer {settings.token.get_secret_value()}"
+        self._settings = settings
+        self._http = CatalogHttp(
+            settings.gms_server,
+            name=self.name,
+            headers=headers,
+            timeout=settings.timeout_seconds,
+            verify=settings.verify,
+            retries=retries,
+            connections=settings.workers + settings.slices,
+        )
+        self._client = DataHubClient(self._http, settings)
+        self._conversion = DatasetConversion(settings.environment)
+        self._edges = EdgeStore(self._client, settings.environment)
+        self._carriers = Carriers(self._client)
+        self._companions = Companions(self._client)
+        self._has_stash_property = False
+
+    @classmethod
+    @override
+    def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
+        try:
+            settings = DataHubSettings.from_json(dict(config))
+        except InvalidModelError as error:
+            raise ConfigurationError(f"platform_config.datahub is {error.message}") from None
+        return cls(settings)
+
+    @override
+    def emit_dataset(self, dataset: LumosDataset) -> None:
+        self.emit_datasets((dataset,))
+
+    @override
+    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
+        for part in pages_of(datasets, _LARGEST_PAGE):
+            retried(lambda part=part: self._emit(part))  # type: ignore[misc]
+            for dataset in part:
+                self._emit_neighbours(dataset)
+
+    @override
+    def get_dataset(self, urn: str) -> LumosDataset:
+        name = Urn(urn)
+        there = self._conversion.datahub_urn(name)
+        held = self._held(name, there)
+        related = self._client.related(there, "DownstreamOf", "Asserts")
+        downstream = [self._lumos_name(other) for kind, other in related if kind == "DownstreamOf"]
+        assertions = [other for kind, other in related if kind == "Asserts"]
+        return self._read(held, downstream=downstream, assertions=assertions)
+
+    @override
+    def list(
+        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
+    ) -> Iterator[LumosDataset]:
+        if page_size < 1:
+            raise UsageError(f"page_size is {page_size}; the least is 1")
+        return self._list(platform, min(page_size, _LARGEST_PAGE))
+
+    @override
+    def emit_edge(self, edge: LineageEdge) -> None:
+        retried(lambda: self._edges.put(edge))
+
+    @override
+    def list_edges(self) -> Iterator[LineageEdge]:
+        return iter(sorted(self._edges.all(), key=lambda edge: edge.key))
+
+    @override
+    def remove_edge(self, edge: LineageEdge) -> None:
+        retried(lambda: self._edges.remove(edge))
+
+    @override
+    def emit_ownership(
+        self,
+        dataset_urn: str,
+        owner: str,
+        owner_type: str = "TECHNICAL_OWNER",
+        *,
+        category: str = "user",
+    ) -> None:
+        added = Owner.from_json({category: owner, "type": owner_type})
+        dataset = self.get_dataset(dataset_urn)
+        owners = Ownership(owners=(*dataset.ownership.owners, added))
+        self.emit_dataset(with_parts(dataset, ownership=owners, lineage=DatasetLineage()))
+
+    @override
+    def emit_entity(self, entity: Entity) -> None:
+        made = wire_entity(
+            kind_of(entity), entity.to_json(), environment=self._settings.environment
+        )
+        if "structuredProperties" in made.aspects:
+            self._define_stash(made.kind)
+        self._companions.ensure(made.before)
+        aspects = {**made.aspects, **self._revived(made.kind)}
+        self._client.write([Write(made.kind, made.urn, aspects)])
+        if made.kind in STASH_TYPES and "structuredProperties" not in made.aspects:
+            self._client.delete_aspect(made.kind, made.urn, "structuredProperties")
+
+    @override
+    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
+        if kind not in FORMS:
+            raise UsageError(f"there are no entities of that kind; known: {', '.join(FORMS)}")
+        environment = self._settings.environment
+        read = (
+            read_entity(kind, held.urn, held.aspects, environment=environment)
+            for held in self._client.scroll(FORMS[kind].kind)
+        )
+        identity = FORMS[kind].identity
+        found = [entity for entity in read if entity is not None]
+        return iter(sorted(found, key=lambda entity: str(getattr(entity, identity))))
+
+    @override
+    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
+        self._carriers.put_identity(Urn(urn), catalog, external_id=external_id)
+
+    @override
+    def identity_map(self) -> dict[Urn, dict[str, str]]:
+        return self._carriers.identities()
+
+    @override
+    def emit_extension(self, name: str, value: JsonValue) -> None:
+        self._carriers.put_extension(name, value)
+
+    @override
+    def extensions(self) -> dict[str, JsonValue]:
+        return self._carriers.extensions()
+
+    @override
+    def delete(self, urn: str) -> None:
+        name = Urn(urn)
+        there = self._conversion.datahub_urn(name)
+        self._held(name, there)
+        retried(lambda: self._edges.remove_all_of(name))
+        if self._settings.hard_delete:
+            self._client.delete(_DATASET, there)
+        else:
+            self._client.write([Write(_DATASET, there, {"status": {"removed": True}})])
+
+    @override
+    def close(self) -> None:
+        self._http.close()
+
+    def server_version(self) -> str:
+        """Return the version that the server says it has."""
+        return self._client.version()
+
+    def _emit(self, datasets: Sequence[LumosDataset]) -> None:
+        documents = {
+            self._conversion.datahub_urn(dataset.urn): dataset.to_json() for dataset in datasets
+        }
+        held = {each.urn: each for each in self._client.get(_DATASET, [*documents])}
+        writes: list[Write] = []
+        for there, document in documents.items():
+            aspects = self._conversion.aspects(document)
+            self._companions.prepare(there, document)
+            before = held.get(there) or Held(there, {}, {})
+            changed = {
+                name: value for name, value in aspects.items() if before.aspects.get(name) != value
+            }
+            if changed:
+                writes.append(Write(_DATASET, there, changed, versions=before.versions))
+            seen = {
+                name: value
+                for name, value in observations(document).items()
+                if before.aspects.get(name) != value
+            }
+            writes.append(Write(_DATASET, there, seen, headers={}))
+            for gone in (MANAGED & before.aspects.keys()) - aspects.keys():
+                self._client.delete_aspect(_DATASET, there, gone)
+        self._companions.flush()
+        self._client.write(writes)
+        for there, document in documents.items():
+            known = held.get(there)
+            earlier = self._conversion.document(there, known.aspects) if known else {}
+            stated = cast("Sequence[JsonValue]", earlier.get("assertions") or ())
+            if stated or document.get("assertions"):
+                self._companions.put_assertions(there, document, before=stated)
+
+    def _emit_neighbours(self, dataset: LumosDataset) -> None:
+        for upstream in dataset.lineage.upstream:
+            retried(lambda end=upstream: self._edges.put_unless_known(end, dataset.urn))  # type: ignore[misc]
+        for downstream in dataset.lineage.downstream:
+            retried(lambda end=downstream: self._edges.put_unless_known(dataset.urn, end))  # type: ignore[misc]
+
+    def _held(self, name: Urn, there: str) -> Held:
+        found = self._client.get(_DATASET, [there])
+        if not found or not _is_dataset(found[0]):
+            raise DatasetNotFoundError(name, platform=self.name)
+        return found[0]
+
+    def _list(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
+        names: dict[str, str] = {}
+        downstream: dict[str, list[str]] = {}
+        for held in self._client.scroll(_DATASET, aspects=("datasetKey", ASPECT)):
+            names[held.urn] = ""
+            for edge in self._edges.of(held):
+                downstream.setdefault(edge.upstream_urn, []).append(edge.downstream_urn)
+        names = {there: self._lumos_name(there) for there in names}
+        assertions = self._companions.assertions_by_dataset()
+        order = sorted(names, key=names.__getitem__)
+        pages = self._http.map(
+            lambda page: self._client.get(_DATASET, page),
+            pages_of(order, page_size),
+            workers=self._settings.workers,
+        )
+        for page, wanted in zip(pages, pages_of(order, page_size), strict=False):
+            found = {held.urn: held for held in page}
+            for there in wanted:
+                held_now = found.get(there)
+                if held_now is None or not _is_dataset(held_now):
+                    continue
+                dataset = self._read(
+                    held_now,
+                    downstream=downstream.get(names[there], ()),
+                    assertions=assertions.get(there, ()),
+                )
+                if platform is None or dataset.platform == platform:
+                    yield dataset
+
+    def _read(
+        self, held: Held, *, downstream: Iterable[str], assertions: Sequence[str]
+    ) -> LumosDataset:
+        document = self._conversion.document(held.urn, held.aspects)
+        name = str(document["urn"])
+        lineage = held.aspects.get(ASPECT)
+        edges = (
+            read_edges(held.urn, lineage, environment=self._settings.environment, downstream=name)
+            if isinstance(lineage, dict)
+            else []
+        )
+        upstream: list[JsonValue] = [edge.upstream_urn for edge in edges]
+        document["lineage"] = {"upstream": upstream, "downstream": [*downstream]}
+        self._companions.add_assertions(document, held.urn, assertions)
+        return LumosDataset.from_json(document)
+
+    def _lumos_name(self, there: str) -> str:
+        aspects = {}
+        if is_shortened(there):
+            found = self._client.get(_DATASET, [there], aspects=("datasetProperties",))
+            aspects = found[0].aspects if found else {}
+        return self._conversion.name_in(there, aspects)
+
+    def _define_stash(self, kind: str) -> None:
+        if self._has_stash_property:
+            return
+        if not self._client.knows(kind, "structuredProperties"):
+            raise PlatformError(
+                f"datahub: this server has no structured properties on {kind}, which keep what it "
+                "has no other place for",
+                hint="DataHub 0.14 and newer have them",
+            )
+        definition = Write("structuredProperty", STASH_PROPERTY, stash_definition())
+        if not self._client.get("structuredProperty", [STASH_PROPERTY]):
+            self._client.write([definition])
+        self._has_stash_property = True
+
+    def _revived(self, kind: str) -> dict[str, JsonValue]:
+        return {"status": {"removed": False}} if self._client.knows(kind, "status") else {}
+
+
+def retried(act: Callable[[], T]) -> T:
+    """Do what reads before it writes again while somebody else writes in between."""
+    for _ in range(_CONFLICTS - 1):
+        try:
+            return act()
+        except PlatformConflictError:
+            continue
+    return act()
+
+
+def _is_dataset(held: Held) -> bool:
+    """Tell whether more than a name and neighbours is known of it, and it is not hidden."""
+    status = held.aspects.get("status")
+    if isinstance(status, dict) and status.get("removed"):
+        return False
+    return bool(held.aspects.keys() - _NOT_A_DATASET)
