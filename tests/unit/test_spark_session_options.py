@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyspark
@@ -272,17 +273,23 @@ def test_an_archive_that_cannot_be_made_leaves_a_note_and_is_not_tried_again(
 
     assert make_in_background(archive, runtime=nowhere, cache_dir=tmp_path)
 
-    while not archive.note.exists():
-        time.sleep(0.1)
+    assert waited_for(archive.note.exists), "the process that makes it left no note"
     assert not make_in_background(archive, runtime=nowhere, cache_dir=tmp_path)
     assert "Spark did not start" in _text_of(archive.note)
 
 
+def waited_for(is_so: Callable[[], object]) -> bool:
+    """Wait for another process to do something, for two minutes at most."""
+    deadline = time.monotonic() + 120
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return bool(is_so())
+
+
 def _text_of(path: Path) -> str:
     """Return what another process writes, once it is there."""
-    while not (text := path.read_text()):
-        time.sleep(0.1)
-    return text
+    assert waited_for(path.read_text), f"{path} stays empty"
+    return path.read_text()
 
 
 def test_a_cache_that_cannot_be_written_is_no_failure(tmp_path: Path, spark_home: Path) -> None:

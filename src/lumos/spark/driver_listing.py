@@ -35,6 +35,7 @@ class DriverListing:
         self._list_unit = list_unit
         self._units = list(units)
         self._rows: list[_Row] = []
+        self._seen = 0
         self._is_whole = threading.Event()
         self._is_given_up = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lumos-listing", daemon=True)
@@ -74,14 +75,22 @@ class DriverListing:
     def _run(self) -> None:
         try:
             for source, unit, known in self._units:
-                for row in UnitListing(source, unit, known).rows(self._list_unit):
-                    self._rows.append(row)
-                    if self._is_given_up.is_set() or len(self._rows) > MOST_FILES:
-                        self._rows.clear()
-                        return
+                self._rows.extend(UnitListing(source, unit, known).rows(self._few))
             self._is_whole.set()
         except Exception:  # noqa: BLE001 - the executors will meet it, too, and say so
             self._rows.clear()
+
+    def _few(self, source: str, unit: str) -> Iterator[ListedFile]:
+        """List a unit for as long as there are few files and somebody waits for them."""
+        for found in self._list_unit(source, unit):
+            self._seen += 1
+            if self._seen > MOST_FILES or self._is_given_up.is_set():
+                raise _TooLargeError
+            yield found
+
+
+class _TooLargeError(Exception):
+    """There is more than this process should list."""
 
 
 def _stretches(rows: Sequence[_Row], parts: int) -> Iterator[Sequence[_Row]]:
