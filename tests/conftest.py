@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from amundsen_server import AmundsenServer
     from azurite_server import AzuriteServer
     from hdfs_cluster import HdfsCluster
     from s3_server import Bucket, S3Server
@@ -36,6 +37,7 @@ settings.register_profile("full", parent=settings.get_profile("default"), max_ex
 settings.load_profile("full" if FULL_SIZE else "default")
 
 MARKER_OF_FIXTURE = {
+    "amundsen_server": "service",
     "azurite": "service",
     "hdfs_cluster": "service",
     "s3_server": "storage",
@@ -97,6 +99,15 @@ def s3_bucket(s3_server: S3Server) -> Iterator[Bucket]:
     s3_server.requests.clear()
     yield bucket
     s3_server.faults.clear()
+
+
+@pytest.fixture(scope="session")
+def amundsen_server() -> Iterator[AmundsenServer]:
+    """The real metadata service of Amundsen, on MariaDB."""
+    from amundsen_server import running_amundsen
+
+    with running_amundsen() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

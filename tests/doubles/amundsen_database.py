@@ -78,8 +78,8 @@ def publish_orders(engine: Engine) -> None:
             )
         ],
         users=[
-            {"rk": "ada@example.org", "email": "ada@example.org", "full_name": "Ada L."},
-            {"rk": "bob@example.org", "email": "bob@example.org", "team_name": "data"},
+            {"rk": f"{name}@example.org", "email": f"{name}@example.org", "team_name": "data"}
+            for name in ("ada", "bob")
         ],
         tag=[{"rk": "finance", "tag_type": "default"}, {"rk": "unused", "tag_type": "default"}],
         badge=[{"rk": "beta", "category": "table_status"}, {"rk": "pk", "category": "column"}],

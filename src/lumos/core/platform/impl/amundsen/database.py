@@ -30,10 +30,10 @@ Value = str | int | bool | None
 Row = Mapping[str, Value]
 _MYSQL = ("mysql", "mysql+pymysql", "mariadb", "mariadb+pymysql")
 _DENIED = (1044, 1045, 1142, 1227)
-_NO_SUCH = (1049, 1146)
+_NO_SUCH = (1049, 1109, 1146)
 _CONFLICT = (1205, 1213)
 _UNREACHABLE = (2002, 2003, 2005, 2006, 2013)
-_CHARACTERS = (1267, 1366)
+_CHARACTERS = (1267, 1270, 1366)
 
 
 def mysql_engine(url: str, *, timeout: float) -> Engine:
@@ -117,7 +117,9 @@ class AmundsenDatabase:
         """Insert rows that are not there."""
         if rows:
             published = self._published()
-            connection.execute(insert(table), [{**row, **published} for row in rows])
+            names = sorted({name for row in rows for name in row})
+            filled = [{**{name: row.get(name) for name in names}, **published} for row in rows]
+            connection.execute(insert(table), filled)
 
     def add_missing(self, connection: Connection, table: Table, rows: Iterable[Row]) -> None:
         """Insert those of the rows whose keys are not there; what is there stays as it is."""

@@ -105,7 +105,7 @@ def _is_plain(part: str) -> bool:
 
 def _is_latin(text: str) -> bool:
     try:
-        text.encode("latin-1")
+        text.encode("cp1252")  # what MySQL calls latin1, the character set of keys
     except UnicodeEncodeError:
         return False
     return True

@@ -1,0 +1,125 @@
+"""The real Amundsen: its metadata service on MariaDB, for tests of the service tier.
+
+MariaDB is Debian's; the service is from PyPI and runs in an environment of its own, as its pins fit
+nobody else.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from s3_server import free_port, wait_for
+
+_PACKAGES = (
+    "amundsen-metadata==3.13.0",
+    "amundsen-rds==0.0.8",
+    "pymysql",
+    "SQLAlchemy<1.4",
+    "alembic<1.8",
+    "setuptools<70",
+)
+_DATABASE = "amundsen"
+_PASSWORD = "x"
+# MariaDB refuses to run as root; this account exists on every Linux and owns nothing.
+_ACCOUNT_FOR_ROOT = "nobody"
+_QUICK = ("--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M")
+
+
+class AmundsenServer(NamedTuple):
+    """Where the metadata service answers, and the database behind it."""
+
+    url: str
+    database_url: str
+
+
+@contextmanager
+def running_amundsen() -> Iterator[AmundsenServer]:
+    """Run MariaDB with Amundsen's own tables, and the metadata service on it."""
+    programs = {name: shutil.which(name) for name in ("mariadbd", "mariadb-install-db", "mariadb")}
+    if None in programs.values():
+        pytest.fail("MariaDB is not installed; run: make services")
+    flask = _installed()
+    # Not below pytest's own folder: the path of a Unix socket may not exceed 107 bytes.
+    with (
+        tempfile.TemporaryDirectory(prefix="lumos-mariadb-") as folder,
+        _mariadb(Path(folder)) as port,
+    ):
+        database_url = f"mysql+pymysql://lumos:{_PASSWORD}@127.0.0.1:{port}/{_DATABASE}"
+        environment = {
+            **os.environ,
+            "FLASK_APP": "metadata_service.metadata_wsgi",
+            "METADATA_SVC_CONFIG_MODULE_CLASS": "metadata_service.config.MySQLConfig",
+            "SQLALCHEMY_DATABASE_URI": f"{database_url}?charset=utf8mb4",
+        }
+        made = [flask, "rds", "initdb"]
+        subprocess.run(made, env=environment, check=True, capture_output=True, timeout=120)
+        listening = free_port()
+        command = [flask, "run", "--host", "127.0.0.1", "--port", str(listening)]
+        with _running(command, listening, log=Path(folder, "service"), env=environment):
+            yield AmundsenServer(f"http://127.0.0.1:{listening}", database_url)
+
+
+@contextmanager
+def _mariadb(folder: Path) -> Iterator[int]:
+    data, port = folder / "data", free_port()
+    data.mkdir()
+    account = []
+    if os.geteuid() == 0:
+        folder.chmod(0o755)
+        shutil.chown(data, _ACCOUNT_FOR_ROOT)
+        account = [f"--user={_ACCOUNT_FOR_ROOT}"]
+    socket = data / "s.sock"
+    install = ["mariadb-install-db", "--no-defaults", *account, f"--datadir={data}"]
+    install += ["--auth-root-authentication-method=normal", "--skip-test-db"]
+    subprocess.run(install, check=True, capture_output=True, timeout=120)
+    command = ["mariadbd", "--no-defaults", *account, *_QUICK, f"--datadir={data}"]
+    command += [f"--port={port}", "--bind-address=127.0.0.1", f"--socket={socket}"]
+    command += [f"--pid-file={data / 'pid'}", "--character-set-server=utf8mb4"]
+    with _running(command, port, log=folder / "mariadb", env=dict(os.environ)):
+        statements = (
+            f"CREATE DATABASE {_DATABASE} CHARACTER SET utf8mb4;"
+            f"CREATE USER lumos@'127.0.0.1' IDENTIFIED BY '{_PASSWORD}';"
+            f"GRANT ALL ON {_DATABASE}.* TO lumos@'127.0.0.1';"
+        )
+        client = ["mariadb", "--no-defaults", f"--socket={socket}", "--user=root"]
+        subprocess.run([*client, "--execute", statements], check=True, timeout=60)
+        yield port
+
+
+@contextmanager
+def _running(command: list[str], port: int, *, log: Path, env: dict[str, str]) -> Iterator[None]:
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=env
+        )
+    try:
+        wait_for(port, process)
+        yield
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def _installed() -> str:
+    """Return the program that starts the service; it is installed once for each machine."""
+    home = Path.home() / ".cache" / "lumos-tests" / "amundsen-3.13.0"
+    program = home / "bin" / "flask"
+    if not (home / "complete").exists():
+        uv = str(Path(sys.executable).with_name("uv"))
+        shutil.rmtree(home, ignore_errors=True)
+        subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, home], check=True)
+        python = str(home / "bin" / "python")
+        install = [uv, "pip", "install", "--quiet", "--python", python, *_PACKAGES]
+        subprocess.run(install, check=True, timeout=600)
+        (home / "complete").touch()
+    return str(program)
