@@ -71,7 +71,7 @@ def apply_forever(place: Path, start: int, *, protocol: str) -> None:
         parts = replace(application.versions._parts, open_snapshot=source_of)
         if protocol == "one-by-one":
             wrong = OneByOne(application._writer), Untied()
-            parts = replace(parts, writer=lambda: wrong)
+            parts = replace(parts, writer=lambda _alerts: wrong)
         state = start
         while True:
             told = Acknowledging(state)
@@ -87,7 +87,7 @@ def main() -> None:
             if folder != place:
                 VersionController(parts).apply(target="0")
             else:
-                parts.writer()
+                parts.writer(False)
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
