@@ -24,7 +24,8 @@ _BUILT_IN = {
     "Asset": (("Referenceable",), ("name", "description", "owner", "displayName")),
     "DataSet": (("Asset",), ()),
     "Process": (("Asset",), ("inputs", "outputs")),
-    "hive_table": (("DataSet",), ("comment", "tableType")),
+    "hive_table": (("DataSet",), ("comment", "tableType", "createTime")),
+    "hive_column": (("DataSet",), ("type", "comment", "position")),
 }
 _CATEGORIES = {
     "entityDefs": "ENTITY",
@@ -224,7 +225,8 @@ class AtlasStore:
             if each["typeName"] == asked["typeName"]
             and (each["status"] == "ACTIVE" or not asked.get("excludeDeletedEntities"))
         ]
-        heads: list[JsonValue] = [_head(each) for each in found[start : start + limit]]
+        wanted = [str(each) for each in _list(asked.get("attributes"))]
+        heads: list[JsonValue] = [_head(each, wanted) for each in found[start : start + limit]]
         answer: Json = {"queryType": "BASIC", "searchParameters": asked}
         if heads:  # an empty page has no list at all
             answer["entities"] = heads
@@ -336,10 +338,11 @@ def _texts(value: JsonValue) -> Iterator[str]:
         yield from (each for each in value if isinstance(each, str))
 
 
-def _head(entity: Json) -> Json:
+def _head(entity: Json, wanted: list[str]) -> Json:
     attributes = obj(entity["attributes"])
     return {
-        "guid": entity["guid"], "typeName": entity["typeName"], "status": entity["status"],
-        "attributes": {"qualifiedName": attributes.get("qualifiedName"),
-                       "name": attributes.get("name")},
-    }  # fmt: skip
+        "guid": entity["guid"],
+        "typeName": entity["typeName"],
+        "status": entity["status"],
+        "attributes": {name: attributes.get(name) for name in ("name", *wanted)},
+    }

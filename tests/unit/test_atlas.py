@@ -11,8 +11,20 @@ from pydantic import JsonValue
 import strategies
 from doubles.atlas_server import AtlasServer, atlas_at
 from doubles.atlas_store import Json, obj, objs
-from lumos.core.errors import ConfigurationError, PlatformAuthError, PlatformUnavailableError
-from lumos.core.models import DatasetLineage, GlossaryTerm, LumosDataset, Tag, with_parts
+from lumos.core.errors import (
+    ConfigurationError,
+    PlatformAuthError,
+    PlatformError,
+    PlatformUnavailableError,
+)
+from lumos.core.models import (
+    DatasetKind,
+    DatasetLineage,
+    GlossaryTerm,
+    LumosDataset,
+    Tag,
+    with_parts,
+)
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity
 from lumos.core.platform.impl.atlas import client
 from lumos.core.platform.impl.atlas.columns import field_of
@@ -224,7 +236,7 @@ def test_a_listing_goes_through_all_pages_of_a_search(
     monkeypatch: pytest.MonkeyPatch, markers: bool
 ) -> None:
     monkeypatch.setattr(client, "SEARCH_PAGE", 2)
-    with AtlasServer(markers=markers) as server, atlas_at(server) as atlas:
+    with AtlasServer(markers=markers) as server, atlas_at(server, table_types=[]) as atlas:
         for name in "abcde":
             atlas.emit_dataset(dataset(name))
             atlas.emit_entity(GlossaryTerm(name=name))
@@ -290,3 +302,91 @@ def test_names_that_atlas_takes_stay_as_they_are() -> None:
     assert classification_name("PII.email") == "PII.email"
     assert term_name("Customer (active)") == "Customer (active)"
     assert term_name("a.b") != term_name("a@b")
+
+
+def put_hive_table(server: AtlasServer) -> None:
+    server.store.define({"classificationDefs": [{"name": "PII"}]}, anew=True)
+    columns: list[Json] = [
+        {
+            "typeName": "hive_column",
+            "guid": f"-{number}",
+            "attributes": {
+                "qualifiedName": f"sales.orders.{name}@prod",
+                "name": name,
+                "type": kind,
+                "comment": "what it cost" if name == "total" else None,
+                "position": number,
+            },
+            "classifications": [{"typeName": "PII"}] if name == "email" else [],
+        }
+        for number, (name, kind) in enumerate(
+            [("total", "decimal(10,2)"), ("email", "string"), ("odd", "interval")], start=2
+        )
+    ]
+    table: Json = {
+        "typeName": "hive_table",
+        "guid": "-1",
+        "attributes": {
+            "qualifiedName": "sales.orders@prod",
+            "name": "orders",
+            "owner": "etl",
+            "comment": "All orders",
+            "tableType": "VIRTUAL_VIEW",
+            "createTime": 1_700_000_000_000,
+        },
+        "relationshipAttributes": {"columns": [{"guid": each["guid"]} for each in columns]},
+        "labels": ["checked"],
+    }
+    server.store.put([table, *columns])
+
+
+def test_tables_that_others_wrote_are_read(server: AtlasServer, atlas: AtlasHandler) -> None:
+    put_hive_table(server)
+    (found,) = atlas.list()
+
+    assert found == atlas.get_dataset(found.urn)
+    assert (found.urn, found.name, found.kind) == (
+        "lumos://hive/sales.orders@prod",
+        "orders",
+        DatasetKind.VIEW,
+    )
+    assert [each.signature() for each in found.schema.fields] == [
+        "DECIMAL(10,2)",
+        "STRING",
+        "UNKNOWN",
+    ]
+    assert found.schema.fields[0].description == "what it cost"
+    assert found.schema.fields[1].tags == ("PII",)
+    assert found.schema.fields[2].native_type == "interval"
+    assert found.documentation.description == "All orders"
+    assert [owner.name for owner in found.ownership.owners] == ["etl"]
+    own = found.to_json()["extensions"]
+    assert obj(obj(obj(own)["atlas"])["attributes"])["createTime"] == 1_700_000_000_000
+    assert obj(obj(own)["atlas"])["labels"] == ["checked"]
+
+
+def test_tables_that_others_wrote_are_neither_changed_nor_deleted(
+    server: AtlasServer, atlas: AtlasHandler
+) -> None:
+    put_hive_table(server)
+    (found,) = atlas.list()
+    with pytest.raises(PlatformError, match="not written by Lumos"):
+        atlas.delete(found.urn)
+    changed = with_parts(found, documentation={"description": "mine"})
+    atlas.emit_dataset(changed)
+
+    assert [*atlas.list()] == [changed]
+    (table,) = of_type(server, "hive_table")
+    assert obj(table["attributes"])["comment"] == "All orders"
+    assert table["status"] == "ACTIVE"
+
+
+def test_a_placeholder_does_not_hide_a_table_that_others_wrote(
+    server: AtlasServer, atlas: AtlasHandler
+) -> None:
+    put_hive_table(server)
+    (found,) = atlas.list()
+    atlas.emit_dataset(dataset("report", lineage={"upstream": [found.urn]}))
+
+    assert [one.name for one in atlas.list()] == ["orders", "report"]
+    assert atlas.get_dataset(dataset("report").urn).lineage.upstream == (found.urn,)

@@ -14,6 +14,7 @@ from lumos.core.errors import (
     DatasetNotFoundError,
     InvalidModelError,
     PlatformConflictError,
+    PlatformError,
     UsageError,
 )
 from lumos.core.models import (
@@ -30,6 +31,7 @@ from lumos.core.models import (
 from lumos.core.platform.impl.atlas.client import NAME, AtlasClient
 from lumos.core.platform.impl.atlas.datasets import dataset_entity, is_placeholder
 from lumos.core.platform.impl.atlas.fidelity import FIDELITY
+from lumos.core.platform.impl.atlas.foreign import foreign_name, foreign_urn
 from lumos.core.platform.impl.atlas.reading import DatasetReader, is_live
 from lumos.core.platform.impl.atlas.settings import AtlasSettings
 from lumos.core.platform.impl.atlas.things import (
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 
+_ASKED = {DATASET: ("placeholder",)}
 _LOCKS = 64
 _TRIES = 3
 
@@ -118,7 +121,7 @@ class AtlasHandler(MetadataPlatformInterface):
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
-        entity, referred = self._held(Urn(urn))
+        entity, referred = self._held(Urn(urn)) or self._foreign(Urn(urn))
         (dataset,) = self._reader.datasets([entity], referred)
         return dataset
 
@@ -211,15 +214,26 @@ class AtlasHandler(MetadataPlatformInterface):
     @override
     def delete(self, urn: str) -> None:
         held = self._held(Urn(urn))
+        if held is None:
+            self._foreign(Urn(urn))
+            raise PlatformError(
+                f"{self.name}: {urn} was not written by Lumos, so it is not deleted",
+                hint="delete it where it comes from, or in Atlas",
+            )
         self._remove(held)
 
     @override
     def close(self) -> None:
         self._client.close()
 
-    def _held(self, urn: Urn) -> tuple[Json, Json]:
+    def _held(self, urn: Urn) -> tuple[Json, Json] | None:
         held = self._client.entity(DATASET, urn)
-        if held is None or is_placeholder(held[0]):
+        return None if held is None or is_placeholder(held[0]) else held
+
+    def _foreign(self, urn: Urn) -> tuple[Json, Json]:
+        named = foreign_name(urn, self._settings.table_types)
+        held = self._client.entity(*named) if named else None
+        if held is None:
             raise DatasetNotFoundError(urn, platform=self.name)
         return held
 
@@ -237,23 +251,28 @@ class AtlasHandler(MetadataPlatformInterface):
         self._client.remove([*guids, str(held[0].get("guid"))], purge=self._settings.purge)
 
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
-        heads = sorted(
-            (str(mapping(head.get("attributes")).get("qualifiedName")), str(head.get("guid")))
-            for head in self._heads(DATASET)
-        )
-        chosen = [guid for urn, guid in heads if platform in (None, Urn(urn).platform)]
+        self._vocabulary.forget()
+        guids = {
+            foreign_urn(type_name, _name_of(head)): str(head.get("guid"))
+            for type_name in self._settings.table_types
+            for head in self._heads(type_name)
+        }
+        real = {Urn(_name_of(head)): head for head in self._heads(DATASET)}
+        for urn, head in real.items():
+            if urn not in guids or not is_placeholder(head):
+                guids[urn] = str(head.get("guid"))
+        chosen = [guids[urn] for urn in sorted(guids) if platform in (None, urn.platform)]
         for start in range(0, len(chosen), page_size):
             entities, referred = self._client.entities(chosen[start : start + page_size])
-            real = [entity for entity in entities if not is_placeholder(entity)]
-            yield from sorted(
-                self._reader.datasets(real, referred), key=lambda dataset: dataset.urn
-            )
+            whole = [entity for entity in entities if not is_placeholder(entity)]
+            datasets = self._reader.datasets(whole, referred)
+            yield from sorted(datasets, key=lambda dataset: dataset.urn)
 
     def _heads(self, type_name: str) -> Iterator[Json]:
-        if type_name not in self._vocabulary.type_names():
+        if type_name in TYPE_NAMES and type_name not in self._vocabulary.type_names():
             self._vocabulary.forget()
         if type_name in self._vocabulary.type_names():
-            yield from self._client.headers(type_name)
+            yield from self._client.headers(type_name, attributes=_ASKED.get(type_name, ()))
 
     def _all(self, type_name: str) -> Iterable[Json]:
         return self._client.entities(str(head.get("guid")) for head in self._heads(type_name))[0]
@@ -299,6 +318,10 @@ class AtlasHandler(MetadataPlatformInterface):
                 with suppress(PlatformConflictError):  # another process was faster
                     self._client.define(definitions(missing), anew=True)
             self._defined = True
+
+
+def _name_of(head: Json) -> str:
+    return str(mapping(head.get("attributes")).get("qualifiedName"))
 
 
 def _listed_edges(dataset: LumosDataset) -> Iterator[LineageEdge]:

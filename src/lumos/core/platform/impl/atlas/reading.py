@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING
 from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, with_parts
 from lumos.core.platform.impl.atlas.columns import field_of
 from lumos.core.platform.impl.atlas.datasets import DatasetParts, dataset_of
+from lumos.core.platform.impl.atlas.foreign import (
+    foreign_dataset,
+    foreign_field,
+    foreign_keys_of,
+)
 from lumos.core.platform.impl.atlas.things import edge_of
-from lumos.core.platform.impl.atlas.typedefs import EDGE
+from lumos.core.platform.impl.atlas.typedefs import DATASET, EDGE
 from lumos.core.platform.impl.atlas.wire import Json, mapping, objects, text
 
 if TYPE_CHECKING:
@@ -45,6 +50,13 @@ class DatasetReader:
     def dataset(self, entity: Json, referred: Json) -> LumosDataset:
         """Return the dataset of an entity, without lineage."""
         columns = sorted(live_columns(entity, referred), key=_position)
+        if entity.get("typeName") != DATASET:
+            theirs = [
+                foreign_field(column, self._tags(column), terms=self._terms(column))
+                for column in columns
+            ]
+            parts = DatasetParts(theirs, self._tags(entity), self._terms(entity))
+            return foreign_dataset(entity, parts, keys=foreign_keys_of(columns))
         fields = [
             field_of(column, self._tags(column), terms=self._terms(column)) for column in columns
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field, SecretStr
 
 from lumos.core.models.base import CanonicalModel, Name
+from lumos.core.platform.impl.atlas.foreign import TABLE_TYPES
 
 
 class AtlasSettings(CanonicalModel):
@@ -26,6 +27,10 @@ class AtlasSettings(CanonicalModel):
     attempts: int = Field(default=6, ge=1, le=20, description="How often a request is tried.")
     glossary: Name = Field(
         default="Lumos", description="The glossary that new business terms are put into."
+    )
+    table_types: tuple[Name, ...] = Field(
+        default=TABLE_TYPES,
+        description="Types of tables that others write to Atlas, to be read as datasets.",
     )
     purge: bool = Field(
         default=False, description="Purge what is deleted, which needs an administrator."

@@ -1,0 +1,103 @@
+"""Tables that others wrote to Atlas, such as the hooks of Hive: read, never written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from lumos.core.models import DatasetKind, LumosDataset, Urn
+from lumos.core.models.types import Field
+from lumos.core.platform.impl.amundsen.column_types import type_parts
+from lumos.core.platform.impl.atlas.datasets import OWN, DatasetParts, own_values
+from lumos.core.platform.impl.atlas.wire import Json, mapping, text
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+TABLE_TYPES: Final = ("hive_table", "kafka_topic", "rdbms_table", "spark_table", "trino_table")
+_VIEWS: Final = frozenset({"VIRTUAL_VIEW", "MATERIALIZED_VIEW", "VIEW"})
+_WORDS: Final = ("description", "userDescription", "comment")
+_ELSEWHERE: Final = frozenset({"name", "owner", "columns", "inputs", "outputs"})
+
+
+def platform_of(type_name: str) -> str:
+    """Return the platform that the tables of a type belong to."""
+    return type_name.rsplit("_", 1)[0].lower()
+
+
+def foreign_urn(type_name: str, qualified_name: str) -> Urn:
+    """Return the URN of a table that others wrote; its path is the qualified name as it is."""
+    return Urn.of(platform_of(type_name), qualified_name)
+
+
+def foreign_name(urn: Urn, types: Iterable[str]) -> tuple[str, str] | None:
+    """Return the type and the qualified name that a URN stands for, if it can stand for one."""
+    if len(urn.parts) != 1:
+        return None
+    found = (name for name in types if platform_of(name) == urn.platform)
+    return next(((name, urn.name) for name in found), None)
+
+
+def foreign_field(column: Json, tags: Iterable[str], *, terms: Iterable[str]) -> Field:
+    """Return the field of a column that others wrote."""
+    attributes = mapping(column.get("attributes"))
+    native = text(attributes.get("type")) or text(attributes.get("data_type")) or ""
+    return Field.model_validate(
+        {
+            **type_parts(native),
+            "name": str(attributes.get("name")),
+            "nullable": attributes.get("isNullable") is not False,
+            "description": _words(attributes),
+            "default": text(attributes.get("default_value")),
+            "tags": [*tags],
+            "glossary_terms": [*terms],
+        }
+    )
+
+
+def foreign_dataset(entity: Json, parts: DatasetParts, *, keys: Iterable[str]) -> LumosDataset:
+    """Return the dataset of a table that others wrote; what Lumos does not model is kept."""
+    attributes = mapping(entity.get("attributes"))
+    type_name, owner = str(entity.get("typeName")), text(attributes.get("owner"))
+    name = str(attributes.get("qualifiedName"))
+    rest: Json = {
+        key: value
+        for key, value in attributes.items()
+        if key not in _ELSEWHERE and value not in (None, "", [], {})
+    }
+    own: Json = {
+        **own_values(entity),
+        "typeName": type_name,
+        "guid": entity.get("guid"),
+        "attributes": rest,
+    }
+    return LumosDataset.from_json(
+        {
+            "urn": foreign_urn(type_name, name),
+            "name": text(attributes.get("name")) or name,
+            "platform": platform_of(type_name),
+            "kind": _kind(type_name, attributes),
+            "schema": {"fields": tuple(parts.fields), "primary_key": tuple(keys)},
+            "ownership": [{"user": owner}] if owner else [],
+            "tags": tuple(parts.tags),
+            "governance": {"glossary_terms": tuple(parts.terms)},
+            "documentation": {"description": _words(attributes)},
+            "extensions": {OWN: own},
+        }
+    )
+
+
+def foreign_keys_of(columns: Iterable[Json]) -> list[str]:
+    """Return the names of the columns that are marked as the primary key."""
+    found = (mapping(column.get("attributes")) for column in columns)
+    return [str(each.get("name")) for each in found if each.get("isPrimaryKey") is True]
+
+
+def _kind(type_name: str, attributes: Mapping[str, JsonValue]) -> DatasetKind:
+    if type_name == "kafka_topic":
+        return DatasetKind.STREAM
+    return DatasetKind.VIEW if attributes.get("tableType") in _VIEWS else DatasetKind.TABLE
+
+
+def _words(attributes: Mapping[str, JsonValue]) -> str | None:
+    return next((found for name in _WORDS if (found := text(attributes.get(name)))), None)
