@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 from urllib.parse import quote
 
@@ -113,7 +114,7 @@ class DataHubClient:
             bodies = [_body(write) for write in writes if write.kind == kind and write.aspects]
             batches = [*self._batches(bodies)]
             for _ in self._http.map(
-                lambda batch, kind=kind: self._post(kind, batch),  # type: ignore[misc]
+                partial(self._post, kind),
                 batches,
                 workers=min(self._settings.workers, len(batches)),
             ):

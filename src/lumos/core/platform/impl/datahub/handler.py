@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from typing_extensions import override
@@ -104,7 +105,7 @@ class DataHubHandler(MetadataPlatformInterface):
     @override
     def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
         for part in pages_of(datasets, _LARGEST_PAGE):
-            retried(lambda part=part: self._emit(part))  # type: ignore[misc]
+            retried(partial(self._emit, part))
             for dataset in part:
                 self._emit_neighbours(dataset)
 
@@ -246,10 +247,11 @@ class DataHubHandler(MetadataPlatformInterface):
                 self._companions.put_assertions(there, document, before=stated)
 
     def _emit_neighbours(self, dataset: LumosDataset) -> None:
-        for upstream in dataset.lineage.upstream:
-            retried(lambda end=upstream: self._edges.put_unless_known(end, dataset.urn))  # type: ignore[misc]
-        for downstream in dataset.lineage.downstream:
-            retried(lambda end=downstream: self._edges.put_unless_known(dataset.urn, end))  # type: ignore[misc]
+        pairs = [(upstream, dataset.urn) for upstream in dataset.lineage.upstream]
+        pairs += [(dataset.urn, downstream) for downstream in dataset.lineage.downstream]
+        for upstream, downstream in pairs:
+            if upstream != downstream:  # a dataset is no neighbour of itself
+                retried(partial(self._edges.put_unless_known, upstream, downstream))
 
     def _held(self, name: Urn, there: str) -> Held:
         found = self._client.get(_DATASET, [there])

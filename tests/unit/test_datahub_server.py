@@ -1,0 +1,349 @@
+"""How the DataHub adapter behaves towards a server that is slow, busy, old or edited by others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from doubles.datahub_server import DataHubDouble, Fault, datahub_double
+from lumos.core.errors import (
+    ConfigurationError,
+    LumosError,
+    PlatformAnswerError,
+    PlatformAuthError,
+    PlatformError,
+    PlatformUnavailableError,
+)
+from lumos.core.models import (
+    DQAssertion,
+    GlossaryTerm,
+    LineageEdge,
+    LumosDataset,
+    Tag,
+    Urn,
+    with_parts,
+)
+from lumos.core.platform.fidelity import CONCEPTS
+from lumos.core.platform.http import RetryPolicy
+from lumos.core.platform.impl.datahub.handler import DataHubHandler
+from lumos.core.platform.impl.datahub.settings import DataHubSettings
+from lumos.testing.platform_samples import AT, dataset, rich_dataset
+
+QUICK = RetryPolicy(attempts=3, first_wait=0.001, longest_wait=0.002)
+TOKEN = "dhp_secret"
+HERE = "urn:li:dataset:(urn:li:dataPlatform:s3,lake/customers,PROD)"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[tuple[str, DataHubDouble]]:
+    with datahub_double(token=TOKEN) as running:
+        yield running
+
+
+@pytest.fixture
+def server(running: tuple[str, DataHubDouble]) -> DataHubDouble:
+    running[1].clear()
+    running[1].unknown_aspects.clear()
+    return running[1]
+
+
+def adapter(running: tuple[str, DataHubDouble], **parts: object) -> DataHubHandler:
+    settings = {"gms_server": running[0], "token": TOKEN, **parts}
+    return DataHubHandler(DataHubSettings.model_validate(settings), retries=QUICK)
+
+
+@pytest.fixture
+def platform(running: tuple[str, DataHubDouble], server: DataHubDouble) -> Iterator[DataHubHandler]:
+    with adapter(running) as platform:
+        yield platform
+
+
+def writes(server: DataHubDouble) -> list[tuple[str, str]]:
+    reads = ("batchGet", "scroll")
+    return [
+        (method, target)
+        for method, target, _ in server.requests
+        if method != "GET" and not any(read in target for read in reads)
+    ]
+
+
+def test_no_write_is_only_promised(platform: DataHubHandler, server: DataHubDouble) -> None:
+    platform.emit_dataset(rich_dataset())
+    platform.emit_entity(Tag(name="gold", sensitive=True))
+    platform.emit_edge(
+        LineageEdge.from_json(
+            {"upstream_urn": "lumos://s3/a/b", "downstream_urn": "lumos://s3/a/c"}
+        )
+    )
+
+    posts = [target for method, target in writes(server) if method == "POST"]
+    assert posts
+    assert all("async=false" in target for target in posts)
+
+
+def test_a_second_emission_writes_nothing(platform: DataHubHandler, server: DataHubDouble) -> None:
+    plain = with_parts(rich_dataset(), assertions=())
+    platform.emit_dataset(plain)
+    server.requests.clear()
+    platform.emit_dataset(plain)
+
+    assert writes(server) == []
+
+
+def test_many_datasets_go_in_few_requests_within_the_limit(
+    running: tuple[str, DataHubDouble], server: DataHubDouble
+) -> None:
+    datasets = [dataset(f"d{number:03}") for number in range(60)]
+    with adapter(running, batch_size=20) as platform:
+        platform.emit_datasets(datasets)
+        listed = [*platform.list(page_size=7)]
+
+    assert listed == datasets
+    sizes = [
+        sum(len(entity) - 1 for entity in body)
+        for method, target, body in server.requests
+        if method == "POST" and "async" in target and body
+    ]
+    assert max(sizes) <= 20
+    assert len(sizes) == 6
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+@pytest.mark.parametrize("after_doing", [False, True])
+def test_a_busy_server_is_asked_again_and_nothing_is_doubled(
+    platform: DataHubHandler, server: DataHubDouble, status: int, after_doing: bool
+) -> None:
+    platform.emit_dataset(dataset())
+    server.faults.append(Fault(status, times=2, after_doing=after_doing))
+    platform.emit_dataset(rich_dataset())
+
+    assert [*platform.list()] == [rich_dataset()]
+
+
+def test_a_write_whose_answer_was_lost_is_not_taken_for_a_conflict(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    one, two = dataset("one"), dataset("two")
+    platform.emit_datasets((one, two))
+    edge = LineageEdge.from_json({"upstream_urn": one.urn, "downstream_urn": two.urn})
+    server.faults.extend((Fault(503, after_doing=True), Fault(503, after_doing=True)))
+    platform.emit_edge(edge)
+
+    assert [*platform.list_edges()] == [edge]
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (Fault(503, times=9), PlatformUnavailableError),
+        (Fault(401), PlatformAuthError),
+        (Fault(403), PlatformAuthError),
+        (Fault(400), PlatformError),
+        (Fault(200, body=b"<html>Sign in</html>", content_type="text/html"), PlatformAnswerError),
+        (Fault(200, times=9, body=b'{"entities": ['), PlatformAnswerError),
+    ],
+)
+def test_what_a_server_refuses_is_told_in_one_line_without_secrets(
+    platform: DataHubHandler, server: DataHubDouble, fault: Fault, error: type[LumosError]
+) -> None:
+    server.faults.append(fault)
+    with pytest.raises(error) as caught:
+        platform.get_dataset(dataset().urn)
+
+    assert TOKEN not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "Sign in" not in str(caught.value)
+
+
+def test_settings_that_are_wrong_are_told_as_such() -> None:
+    with pytest.raises(ConfigurationError, match="gms_server"):
+        DataHubHandler.from_config({})
+    with pytest.raises(ConfigurationError):
+        DataHubHandler.from_config({"gms_server": "nowhere"})
+    with pytest.raises(ConfigurationError):
+        DataHubHandler.from_config({"gms_server": "http://x", "colour": "red"})
+
+
+def test_somebody_who_writes_in_between_is_not_overwritten(
+    running: tuple[str, DataHubDouble], server: DataHubDouble
+) -> None:
+    ends = dataset("one"), dataset("two"), dataset("three")
+    first, second = (
+        LineageEdge.from_json({"upstream_urn": end.urn, "downstream_urn": ends[2].urn})
+        for end in ends[:2]
+    )
+    with adapter(running) as mine, adapter(running) as other:
+        mine.emit_datasets(ends)
+        original = mine._client.write
+        done: list[bool] = []
+
+        def write_late(given: object) -> None:
+            if not done:
+                done.append(True)
+                other.emit_edge(second)
+            original(given)  # type: ignore[arg-type]
+
+        mine._client.write = write_late  # type: ignore[method-assign, assignment]
+        mine.emit_edge(first)
+
+        assert [*mine.list_edges()] == sorted((first, second), key=lambda edge: edge.key)
+
+
+def test_what_the_server_and_others_add_is_told_apart(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    platform.emit_dataset(dataset())
+    assert platform.get_dataset(dataset().urn).extensions == {}
+    server.put(HERE, forms={"completedForms": [], "incompleteForms": []})
+
+    found = platform.get_dataset(dataset().urn)
+
+    assert found.extensions["datahub"] == {
+        "forms": ["+", {"completedForms": [], "incompleteForms": []}]
+    }
+    assert [*platform.list()] == [found]
+
+
+def test_assertions_of_others_are_read_and_left_alone(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    mine = DQAssertion(name="id is set", kind="not_null", column="customer_id")
+    platform.emit_dataset(dataset(assertions=(mine,)))
+    server.put(
+        "urn:li:assertion:theirs",
+        assertionInfo={
+            "type": "CUSTOM",
+            "customAssertion": {
+                "type": "freshness",
+                "entity": HERE,
+                "field": f"urn:li:schemaField:({HERE},day)",
+                "logic": "max(day)",
+            },
+        },
+    )
+
+    found = platform.get_dataset(dataset().urn)
+    platform.emit_dataset(dataset())
+
+    assert [each.name for each in found.assertions] == ["id is set", "urn:li:assertion:theirs"]
+    assert (found.assertions[1].column, found.assertions[1].expression) == ("day", "max(day)")
+    assert next(platform.list()).assertions == found.assertions[1:]
+    hidden = [urn for urn in server.stored if "assertion" in urn and "theirs" not in urn]
+    assert [server.stored[urn]["status"][0] for urn in hidden] == [{"removed": True}]
+
+
+def test_profiles_and_runs_are_shown_at_their_time(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    check = {"name": "id is set", "status": "FAILED", "timestamp": AT}
+    emitted = dataset(
+        statistics={"row_count": 5, "total_size_bytes": 7, "last_modified": AT},
+        assertions=[{"name": "id is set"}],
+        quality={"checks": [check]},
+    )
+    for _ in range(2):
+        platform.emit_dataset(emitted)
+
+    at = int(AT.timestamp() * 1000)
+    assert server.series[HERE]["datasetProfile"] == {
+        at: {"timestampMillis": at, "rowCount": 5, "sizeInBytes": 7}
+    }
+    assert server.series[HERE]["operation"][at]["lastUpdatedTimestamp"] == at
+    (run,) = (series for urn, series in server.series.items() if "assertion" in urn)
+    assert run["assertionRunEvent"][at]["result"] == {"type": "FAILURE"}
+    assert platform.get_dataset(emitted.urn) == emitted
+
+
+def test_what_others_measured_is_read(platform: DataHubHandler, server: DataHubDouble) -> None:
+    server.put(
+        HERE,
+        datasetProperties={"name": "customers"},
+        datasetProfile={"timestampMillis": 1, "rowCount": 9, "sizeInBytes": 100},
+        operation={"timestampMillis": 1, "operationType": "INSERT", "lastUpdatedTimestamp": 1000},
+    )
+
+    statistics = platform.get_dataset("lumos://s3/lake/customers").statistics
+
+    assert statistics is not None
+    assert (statistics.row_count, statistics.total_size_bytes) == (9, 100)
+    assert statistics.last_modified is not None
+
+
+def test_an_old_server_is_not_given_what_it_would_lose(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    server.unknown_aspects.add(("tag", "structuredProperties"))
+    platform.emit_entity(Tag(name="plain"))
+    with pytest.raises(PlatformError, match="structured properties"):
+        platform.emit_entity(Tag(name="gold", sensitive=True))
+
+    assert [*platform.list_entities("tag")] == [Tag(name="plain")]
+    assert platform.server_version() == "v1.3.0"
+
+
+def test_what_is_referred_to_is_made_once_and_never_overwritten(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    node = "urn:li:glossaryNode:Sales"
+    server.put(node, glossaryNodeInfo={"definition": "by people", "name": "Sales"})
+    platform.emit_entity(GlossaryTerm(name="Order", parent="Sales"))
+    platform.emit_dataset(dataset(ownership=[{"user": "ada", "type": "AUDITOR"}]))
+
+    assert server.stored[node]["glossaryNodeInfo"][0]["definition"] == "by people"
+    assert (
+        server.stored["urn:li:ownershipType:AUDITOR"]["ownershipTypeInfo"][0]["name"] == "AUDITOR"
+    )
+
+
+def test_deleting_hides_or_removes_as_the_settings_say(
+    running: tuple[str, DataHubDouble], server: DataHubDouble
+) -> None:
+    with adapter(running) as soft, adapter(running, hard_delete=True) as hard:
+        soft.emit_dataset(dataset())
+        soft.delete(dataset().urn)
+        assert server.stored[HERE]["status"][0] == {"removed": True}
+        soft.emit_dataset(dataset())
+        hard.delete(dataset().urn)
+        assert HERE not in server.stored
+
+
+def test_an_upstream_that_nobody_described_is_no_dataset(platform: DataHubHandler) -> None:
+    edge = LineageEdge.from_json(
+        {"upstream_urn": "lumos://s3/lake/a", "downstream_urn": "lumos://s3/lake/b"}
+    )
+    platform.emit_edge(edge)
+
+    assert [*platform.list()] == []
+    assert platform.find_dataset("lumos://s3/lake/b") is None
+    assert [*platform.list_edges()] == [edge]
+
+
+def test_names_that_are_too_long_for_datahub_keep_their_lineage(platform: DataHubHandler) -> None:
+    long, short = dataset("x" * 600), dataset("short")
+    platform.emit_datasets((long, short))
+    platform.emit_lineage(long.urn, short.urn)
+    platform.emit_lineage(short.urn, dataset("y" * 600).urn)
+
+    assert platform.get_dataset(short.urn).lineage.upstream == (long.urn,)
+    assert platform.get_dataset(long.urn).lineage.downstream == (short.urn,)
+    assert len([*platform.list_edges()]) == 2
+
+
+def test_every_concept_has_a_fate_and_none_is_lost() -> None:
+    assert set(DataHubHandler.FIDELITY) == set(CONCEPTS)
+    assert "dropped" not in DataHubHandler.FIDELITY.values()
+
+
+def test_a_dataset_of_another_environment_keeps_its_name(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    there = "urn:li:dataset:(urn:li:dataPlatform:postgres,shop.orders,DEV)"
+    server.put(there, datasetProperties={"name": "orders"})
+
+    (found,) = platform.list()
+    platform.emit_dataset(with_parts(found, tags=("gold",)))
+
+    assert found.urn == Urn("lumos://postgres/env=DEV/shop/orders")
+    assert isinstance(found, LumosDataset)
+    assert [urn for urn in server.stored if "dataset:" in urn] == [there]
