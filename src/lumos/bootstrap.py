@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.import_controller import ImportController, ImportTarget
     from lumos.core.controllers.ingestion_controller import IngestionController
     from lumos.core.controllers.lazy_session import OpenSession
+    from lumos.core.controllers.migration_controller import MigrationController
     from lumos.core.controllers.people_controller import PeopleController
     from lumos.core.controllers.profile_controller import ProfileController
     from lumos.core.controllers.publishing import Publisher
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.version_sources import CatalogSource
     from lumos.core.controllers.watch_controller import WatchController
     from lumos.core.models import Change, LumosDataset, Urn
+    from lumos.core.platform.fidelity import Keeper
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.run_report import RunReport
     from lumos.core.settings import LumosSettings, SourceEntry
@@ -368,6 +370,26 @@ class Application:
             clock=self._clock,
         )
 
+    @cached_property
+    def migrations(self) -> MigrationController:
+        from lumos.core.controllers.migration_controller import MigrationController
+
+        return MigrationController(
+            snapshots=lambda: self.snapshots,
+            diffs=lambda: self.diffs,
+            importer=lambda name: self.importer(name, history=name == self.settings.platform),
+            keeper=self._keeper,
+            folder=lambda: self.state_dir / "migrations",
+        )
+
+    def _keeper(self, name: str) -> Keeper:
+        """Return what tells how a catalog keeps things; no database is made for it."""
+        from lumos.core.platform.factory import EMBEDDED, PlatformFactory
+
+        if name == EMBEDDED or _is_database(name):
+            return PlatformFactory.handler(EMBEDDED)
+        return self._platform(name)
+
     def _sync_target(self, name: str, writing: bool) -> SyncTarget:
         from lumos.core.controllers.sync_controller import SyncTarget
         from lumos.core.errors import UsageError
@@ -382,11 +404,10 @@ class Application:
             )
         given = self.settings.platform_settings(name)
         place = {key: value for key, value in given.items() if not looks_secret(key)}
-        kind = EMBEDDED if _is_database(name) else name
         # A dry run asks a catalog for what it can only, and makes no database.
-        chosen = name if writing or kind != EMBEDDED else EMBEDDED
+        chosen = EMBEDDED if _is_database(name) and not writing else name
         platform = self._platform(chosen, writing=writing)
-        return SyncTarget(platform, f"{kind} {sha256_of([name, place])}")
+        return SyncTarget(platform, f"{platform.name} {sha256_of([name, place])}")
 
     @cached_property
     def engine(self) -> EngineController:
@@ -476,8 +497,11 @@ class Application:
         except NoCatalogError:
             return None
 
-    def importer(self, platform: str | None = None) -> ImportController:
-        """Return what imports snapshots into a platform, by default that of the settings."""
+    def importer(self, platform: str | None = None, *, history: bool = True) -> ImportController:
+        """Return what imports snapshots into a platform, by default that of the settings.
+
+        Without `history` no versions are recorded: those of the snapshot are kept as they are.
+        """
         from lumos.core.controllers.import_controller import ImportController, ImportTarget
         from lumos.core.errors import NoCatalogError
         from lumos.core.store.checkpoints import CheckpointRepository
@@ -490,7 +514,8 @@ class Application:
 
         def target() -> ImportTarget:
             adapter = self._platform(platform, writing=True)
-            return ImportTarget(adapter, self._publisher(adapter), self._writer)
+            publisher = self._publisher(adapter, history=history)
+            return ImportTarget(adapter, publisher, self._writer, platform)
 
         return ImportController(
             open_snapshot=self.snapshots.opened,
@@ -608,10 +633,10 @@ class Application:
             author=self.author,
         )
 
-    def _publisher(self, platform: MetadataPlatformInterface) -> Publisher:
+    def _publisher(self, platform: MetadataPlatformInterface, *, history: bool = True) -> Publisher:
         from lumos.core.controllers.publishing import Publisher
 
-        tracked = self.settings.features.schema_tracking
+        tracked = history and self.settings.features.schema_tracking
         return Publisher(
             platform,
             self._versions(self._writer) if tracked else None,

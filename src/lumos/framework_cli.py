@@ -58,6 +58,7 @@ COMMANDS = (
         "import", _SNAPSHOTS, "Read a snapshot into a catalog.", f"{_CLI}.portable:import_"
     ),
     LazyCommand("diff", _SNAPSHOTS, "Compare two snapshots or catalogs.", f"{_CLI}.diff:diff"),
+    LazyCommand("migrate", _SNAPSHOTS, "Move one catalog to another.", f"{_CLI}.migrate:migrate"),
     LazyCommand("rules", _SNAPSHOTS, "List the rules that judge changes.", f"{_CLI}.rules:rules"),
     LazyCommand("ownership", _PEOPLE, "Users, groups and owners by file.", f"{_CLI}.people:app"),
     LazyCommand(

@@ -51,6 +51,8 @@ class ImportTarget(NamedTuple):
     platform: MetadataPlatformInterface
     publisher: Publisher
     database: Transactional
+    place: str | None = None
+    """What tells it from other catalogs of the same kind, where there may be several."""
 
 
 @dataclass
@@ -155,7 +157,9 @@ class ImportController:
             else:
                 with self._write_lock("import"):
                     target = self._target()
-                    checkpoint = self._checkpoint(source, mode, platform=target.platform.name)
+                    checkpoint = self._checkpoint(
+                        source, mode, platform=target.place or target.platform.name
+                    )
                     run = ImportRun(target, mode, tally=tally, checkpoint=checkpoint)
                     run.apply(source, batch_size, engine=worker, restart=restart)
                     report = tally.recorder.finish(at=self._clock())
@@ -205,7 +209,7 @@ class ImportRun:
         tally: _Tally,
         checkpoint: ImportCheckpoint | None = None,
     ) -> None:
-        self._platform, self._publisher, self._database = target
+        self._platform, self._publisher, self._database, _ = target
         self._mode = mode
         self._tally = tally
         self._checkpoint = checkpoint

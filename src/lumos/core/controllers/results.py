@@ -32,6 +32,7 @@ from lumos.core.models import (
     Urn,
 )
 from lumos.core.models.profile import DatasetProfile
+from lumos.core.platform.fidelity import FidelityReport
 from lumos.core.platform.interface import SearchPage
 from lumos.core.run_report import ItemOutcome, RunReport
 from lumos.core.store.manifest import SnapshotInfo, VerifyReport
@@ -172,6 +173,32 @@ class ValidationResult(_Result):
     name: str
     status: Literal["ok", "warn", "fail"]
     checks: tuple[CheckResult, ...]
+
+
+class MigrationCheck(_Result):
+    """One thing that was compared after a move from one catalog to another."""
+
+    status: Literal["ok", "warn"]
+    message: str
+
+
+class MigrationResult(_Result):
+    """What a migration did and found, or would do."""
+
+    source: str
+    target: str
+    dry_run: bool
+    resumed: bool = Field(description="Whether it went on with the export of an earlier run.")
+    snapshot: str = Field(description="The folder with all that the source held.")
+    validation: ValidationResult
+    fidelity: FidelityReport = Field(description="What becomes of each concept in the target.")
+    imported: ImportResult | None = Field(default=None, description="Absent in a dry run.")
+    checks: tuple[MigrationCheck, ...] = ()
+    differing: int = Field(default=0, description="Datasets that are not the same in the target.")
+    verified: bool = Field(
+        default=False, description="Whether all datasets and lineage edges are in the target."
+    )
+    reports: tuple[str, ...] = Field(default=(), description="The files of the final report.")
 
 
 class DiffSummary(_Result):
@@ -421,6 +448,7 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "validate": ValidationResult,
     "import": ImportResult,
     "diff": DiffResult,
+    "migrate": MigrationResult,
     "ingest": IngestResult,
     "sync": SyncResult,
     "profile": ProfileResult,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lumos.core.errors import LumosError
+from lumos.core.store.database import is_url
 from lumos.core.store.manifest import MANIFEST_NAME, is_snapshot_id
 from lumos.core.store.snapshot_store import LATEST
 from lumos.core.store.stored_snapshot import StoredSnapshot
@@ -64,6 +65,8 @@ class SnapshotOpener:
 
     def is_catalog(self, reference: str) -> bool:
         """Tell whether a name means a catalog; a file of that name comes first."""
+        if is_url(reference):
+            return True
         return reference in self._platform_names and not Path(reference).exists()
 
     def opened_pair(self, old: str, new: str) -> tuple[SnapshotSource, SnapshotSource]:

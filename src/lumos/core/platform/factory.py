@@ -58,6 +58,11 @@ class PlatformFactory:
         return over(database)
 
     @classmethod
+    def handler(cls, name: str) -> type[MetadataPlatformInterface]:
+        """Return the class behind a platform's name."""
+        return cls._registry.load(name)
+
+    @classmethod
     def register(cls, name: str, handler: type[MetadataPlatformInterface] | str) -> None:
         """Let a name stand for an adapter class, or for one given as `module:Class`."""
         cls._registry.register(name, handler)

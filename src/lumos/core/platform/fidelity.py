@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from lumos.core.models.base import CanonicalModel, Count
 
 if TYPE_CHECKING:
     from lumos.core.models import Field, FieldType, LineageEdge, LumosDataset, Snapshot
     from lumos.core.platform.interface import MetadataPlatformInterface
+
+Keeper: TypeAlias = "MetadataPlatformInterface | type[MetadataPlatformInterface]"
+"""An adapter, or its class where that alone tells all."""
 
 
 class Fidelity(StrEnum):
@@ -147,7 +150,7 @@ class FidelityCount:
         self._counts["lineage_edge"] += 1
         self._counts["column_lineage"] += len(edge.column_mappings)
 
-    def report(self, adapter: MetadataPlatformInterface) -> FidelityReport:
+    def report(self, adapter: Keeper) -> FidelityReport:
         """Tell what a catalog would make of all that was counted."""
         rows = [
             FidelityRow(concept=concept, fidelity=fidelity_of(adapter, concept), count=count)
@@ -157,7 +160,7 @@ class FidelityCount:
         return FidelityReport(platform=adapter.name, rows=tuple(rows))
 
 
-def fidelity_of(adapter: MetadataPlatformInterface, concept: str) -> Fidelity:
+def fidelity_of(adapter: Keeper, concept: str) -> Fidelity:
     """Tell what a catalog makes of a concept, by its table and its capabilities.
 
     An adapter without a table says that it keeps all that its capabilities name; one with a table
@@ -170,7 +173,7 @@ def fidelity_of(adapter: MetadataPlatformInterface, concept: str) -> Fidelity:
     return table.get(concept, Fidelity.DROPPED) if table else Fidelity.NATIVE
 
 
-def fidelity_report(adapter: MetadataPlatformInterface, snapshot: Snapshot) -> FidelityReport:
+def fidelity_report(adapter: Keeper, snapshot: Snapshot) -> FidelityReport:
     """Count by concept what would become of a snapshot in a catalog; nothing is written."""
     count = FidelityCount()
     for dataset in snapshot.datasets:

@@ -1,0 +1,45 @@
+"""What is said of a move from one catalog to another, and what it is worth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lumos.core.controllers.results import MigrationCheck
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lumos.feature.snapshot.diff import DiffTotals
+
+_MOVED = {"datasets": "datasets", "lineage_edges": "lineage edges"}
+_MAPPED = {
+    "jobs": "job",
+    "glossary": "glossary term",
+    "tags": "tag",
+    "domains": "domain",
+    "users": "user",
+    "groups": "group",
+}
+
+
+def migration_checks(totals: DiffTotals) -> Iterator[MigrationCheck]:
+    """Say how much of the source the target has, and what a person has to see to."""
+    for section, title in _MOVED.items():
+        found = totals.sections.get(section)
+        if found is not None:
+            there = found.old - found.removed
+            text = f"{there:,}/{found.old:,} {title} migrated"
+            yield MigrationCheck(status="ok" if there == found.old else "warn", message=text)
+    for section, title in _MAPPED.items():
+        found = totals.sections.get(section)
+        missing = found.removed + found.changed if found is not None else 0
+        if missing:
+            noun, verb = (title, "requires") if missing == 1 else (f"{title}s", "require")
+            text = f"{missing:,} {noun} {verb} manual mapping"
+            yield MigrationCheck(status="warn", message=text)
+
+
+def everything_moved(totals: DiffTotals) -> bool:
+    """Tell whether the target has every dataset and lineage edge of the source."""
+    found = (totals.sections.get(section) for section in _MOVED)
+    return not any(section.removed for section in found if section is not None)

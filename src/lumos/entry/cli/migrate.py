@@ -1,0 +1,82 @@
+"""`lumos migrate`: all metadata of one catalog moves to another, with proof."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lumos.bootstrap import Application
+from lumos.core.errors import EXIT_GATE_FAILED, UsageError
+from lumos.entry.cli.output import AsJson, counted, print_badge, print_json, print_line
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.results import MigrationResult
+
+_LARGEST_BATCH = 100_000
+
+
+def migrate(
+    context: typer.Context,
+    source: Annotated[str, typer.Option("--from", help="The catalog to read.")],
+    target: Annotated[str, typer.Option("--to", help="The catalog to fill.")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Export and check, but write nothing to the target.")
+    ] = False,
+    skip_existing: Annotated[
+        bool, typer.Option("--skip-existing", help="Leave what the target has as it is.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Give what the target has the source's state alone.")
+    ] = False,
+    batch_size: Annotated[
+        int, typer.Option(min=1, max=_LARGEST_BATCH, help="Datasets between two checkpoints.")
+    ] = 500,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Begin anew, also where one was interrupted.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Move all metadata from one catalog to another and compare both afterwards.
+
+    Ends with 1 unless all datasets and lineage edges arrived.
+
+    Example: lumos migrate --from datahub --to openmetadata --dry-run
+    """
+    from lumos.feature.snapshot.import_plan import ImportMode
+
+    if skip_existing and overwrite:
+        raise UsageError("give one of --skip-existing and --overwrite")
+    mode = ImportMode.OVERWRITE if overwrite else ImportMode.UPDATE
+    application: Application = context.obj
+    result = application.migrations.migrate(
+        source,
+        target,
+        mode=ImportMode.SKIP_EXISTING if skip_existing else mode,
+        dry_run=dry_run,
+        restart=restart,
+        batch_size=batch_size,
+    )
+    if as_json:
+        print_json(result.as_json())
+    else:
+        _print(result)
+    if not (dry_run or result.verified):
+        raise typer.Exit(EXIT_GATE_FAILED)
+
+
+def _print(result: MigrationResult) -> None:
+    from lumos.entry.cli.sync import print_fidelity
+
+    for check in result.validation.checks:
+        print_badge(check.status, check.message)
+    print_fidelity(result.fidelity)
+    for each in result.checks:
+        print_badge(each.status, each.message)
+    if result.imported is not None and result.imported.report.failed:
+        refused = counted(len(result.imported.report.failed), "item")
+        print_badge("warn", f"{refused} refused by {result.target}; the report names them")
+    if result.dry_run:
+        print_line(f"would migrate {result.source} to {result.target}; nothing was written")
+    for file in result.reports:
+        print_line(f"report: {file}")

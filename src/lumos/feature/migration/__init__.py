@@ -1,0 +1,1 @@
+"""Moving all metadata from one catalog to another, with proof."""

@@ -1,0 +1,55 @@
+"""The report of a migration as one page of HTML that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{{ title }}</title><style>
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 50rem; padding: 0 1rem }
+table { border-collapse: collapse; width: 100% }
+th, td { border-bottom: 1px solid #8884; padding: .3rem .6rem; text-align: left }
+td.number { text-align: right; font-variant-numeric: tabular-nums }
+.ok { color: #18794e } .warn { color: #ad5700 } .fail { color: #c62a2f }
+@media (prefers-color-scheme: dark) { body { background: #111; color: #eee }
+.ok { color: #4cc38a } .warn { color: #ffb224 } .fail { color: #ff6369 } }
+</style></head><body>
+<h1>{{ title }}</h1><p>{{ verdict }}</p>
+{% for heading, lines in checks.items() %}<h2>{{ heading }}</h2><ul>
+{% for line in lines %}<li class="{{ line.status }}">[{{ line.status }}] {{ line.text }}</li>
+{% endfor %}</ul>{% endfor %}
+<h2>What became of each concept</h2>
+<table><tr><th>concept</th><th>count</th><th>kept</th></tr>
+{% for concept, count, fidelity in concepts %}<tr><td>{{ concept }}</td>
+<td class="number">{{ "{:,}".format(count) }}</td><td>{{ fidelity }}</td></tr>
+{% endfor %}</table>
+{% if failed %}<h2>Refused by the target</h2><ul>
+{% for item, reason in failed %}<li>{{ item }}: {{ reason }}</li>
+{% endfor %}</ul>{% endif %}
+</body></html>
+"""
+
+
+class Line(NamedTuple):
+    """One check and how it ended."""
+
+    status: str
+    text: str
+
+
+def migration_page(
+    title: str,
+    verdict: str,
+    *,
+    checks: Mapping[str, Sequence[Line]],
+    concepts: Sequence[tuple[str, int, str]],
+    failed: Sequence[tuple[str, str]],
+) -> str:
+    """Return the page; everything in it is text."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    return environment.from_string(_PAGE).render(
+        title=title, verdict=verdict, checks=checks, concepts=concepts, failed=failed
+    )

@@ -1,0 +1,187 @@
+"""`lumos migrate`: everything moves, or it is said what did not."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import ClassVar, Self
+
+import pytest
+from pydantic import JsonValue
+from typing_extensions import override
+
+from command_line import Lumos, checked
+from lumos.core.errors import PlatformError, PlatformUnavailableError
+from lumos.core.models import LumosDataset, Tag
+from lumos.core.platform.factory import PlatformFactory
+from lumos.core.platform.fidelity import CONCEPTS, Fidelity
+from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
+from lumos.core.platform.interface import Entity, MetadataPlatformInterface
+from lumos.core.registry import Registry
+from lumos.core.store.database import StateDatabase
+from lumos.testing.platform_samples import dataset, edge, rich_dataset
+
+COUNT = 30
+
+
+class Catalog(EmbeddedHandler):
+    """A catalog of another name, with a database of its own, that fails where a test wants."""
+
+    down_after: ClassVar[int | None] = None
+    refused: ClassVar[str] = ""
+    emitted: ClassVar[list[str]] = []
+
+    @classmethod
+    @override
+    def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
+        return cls(StateDatabase.open(Path(f"{cls.name}.db")))
+
+    @override
+    def emit_dataset(self, dataset: LumosDataset) -> None:
+        if Catalog.down_after is not None and len(Catalog.emitted) >= Catalog.down_after:
+            raise PlatformUnavailableError(f"{self.name}: it is down")
+        if dataset.name == Catalog.refused:
+            raise PlatformError(f"{self.name}: it does not like it")
+        Catalog.emitted.append(dataset.name)
+        super().emit_dataset(dataset)
+
+
+class Old(Catalog):
+    name = "old"
+
+
+class New(Catalog):
+    """It knows no tags, and says so."""
+
+    name = "new"
+    FIDELITY: ClassVar[Mapping[str, Fidelity]] = {
+        **dict.fromkeys(CONCEPTS, Fidelity.NATIVE),
+        "tag_definition": Fidelity.DROPPED,
+        "quality": Fidelity.STASHED,
+    }
+
+    @override
+    def emit_entity(self, entity: Entity) -> None:
+        if not isinstance(entity, Tag):
+            super().emit_entity(entity)
+
+
+@pytest.fixture(autouse=True)
+def catalogs(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    builtins = {"embedded": f"{EmbeddedHandler.__module__}:EmbeddedHandler"}
+    registry: Registry[MetadataPlatformInterface] = Registry(
+        "lumos.platforms", builtins=builtins, noun="platform"
+    )
+    registry.register("old", Old)
+    registry.register("new", New)
+    monkeypatch.setattr(PlatformFactory, "_registry", registry)
+    monkeypatch.setattr(PlatformFactory, "_instances", {})
+    for name, value in (("down_after", None), ("refused", ""), ("emitted", [])):
+        monkeypatch.setattr(Catalog, name, value)
+    with StateDatabase.open(Path("old.db")) as database, database.transaction():
+        catalog = EmbeddedHandler(database)
+        catalog.emit_dataset(rich_dataset())
+        for number in range(COUNT - 1):
+            catalog.emit_dataset(dataset(f"t{number:02d}"))
+        catalog.emit_edge(edge(dataset("t00"), dataset("t01")))
+        for number in range(3):
+            catalog.emit_entity(Tag(name=f"tier-{number}"))
+    yield
+    PlatformFactory.close_all()
+
+
+def held() -> int:
+    with StateDatabase.open(Path("new.db")) as database:
+        return sum(1 for _ in EmbeddedHandler(database).list())
+
+
+def test_everything_moves_and_it_is_proven(lumos: Lumos) -> None:
+    moved = lumos("migrate", "--from", "old", "--to", "new")
+    assert moved.exit_code == 0, moved.stderr
+    assert "[ok] stashed: 1 quality\n" in moved.stdout
+    assert "[warn] dropped: 3 tag definition\n" in moved.stdout
+    assert "[ok] 30/30 datasets migrated\n" in moved.stdout
+    assert "[ok] 1/1 lineage edges migrated\n" in moved.stdout
+    assert "[warn] 3 tags require manual mapping\n" in moved.stdout
+    assert "differ" not in moved.stdout
+    folder = Path(".lumos/migrations/old-to-new")
+    report = json.loads((folder / "report.json").read_text("utf-8"))
+    assert report["verified"]
+    page = (folder / "report.html").read_text("utf-8")
+    assert "[ok] 30/30 datasets migrated" in page
+    assert "<script" not in page
+
+
+def test_a_dry_run_reports_and_writes_nothing(lumos: Lumos) -> None:
+    planned = checked(
+        lumos("migrate", "--from", "old", "--to", "new", "--dry-run", "--json"), "migrate"
+    )
+    assert planned["imported"] is None
+    assert planned["validation"]["status"] == "ok"
+    fates = {row["concept"]: row["fidelity"] for row in planned["fidelity"]["rows"]}
+    assert (fates["dataset"], fates["tag_definition"]) == ("native", "dropped")
+    assert Catalog.emitted == []
+    assert held() == 0
+
+
+def test_a_migration_that_was_interrupted_goes_on(
+    lumos: Lumos, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Catalog, "down_after", 17)
+    command = ("migrate", "--from", "old", "--to", "new", "--batch-size", "5", "--json")
+    stopped = lumos(*command)
+    assert stopped.exit_code == 3
+    assert "it is down" in stopped.stderr
+    monkeypatch.setattr(Catalog, "down_after", None)
+    Catalog.emitted.clear()
+    done = checked(lumos(*command), "migrate")
+    assert done["resumed"]
+    assert done["imported"]["resumed"] == 15
+    assert len(Catalog.emitted) == COUNT - 17  # two of the batch that was lost had arrived
+    assert done["verified"]
+    assert held() == COUNT
+    again = checked(lumos(*command), "migrate")
+    assert not again["resumed"]
+    assert again["imported"]["unchanged"] == COUNT
+
+
+def test_what_does_not_arrive_is_told_and_fails(
+    lumos: Lumos, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Catalog, "refused", "t07")
+    moved = lumos("migrate", "--from", "old", "--to", "new")
+    assert moved.exit_code == 1
+    assert "[warn] 29/30 datasets migrated\n" in moved.stdout
+    assert "[warn] 1 item refused by new" in moved.stdout
+    assert "t07" in Path(".lumos/migrations/old-to-new/report.html").read_text("utf-8")
+
+
+def test_a_circle_through_other_catalogs_is_identity(lumos: Lumos) -> None:
+    stations = ("old", "sqlite:///a.db", "sqlite:///b.db")
+    for start, end in itertools.pairwise(stations):
+        assert lumos("migrate", "--from", start, "--to", end).exit_code == 0
+    compared = checked(lumos("diff", "--source", "old", "--target", stations[-1], "--json"), "diff")
+    assert compared["summary"]["changes"] == 0
+    assert not any(
+        section["added"] or section["removed"] or section["changed"]
+        for section in compared["summary"]["sections"].values()
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "said"),
+    [
+        ("old", "old", "to itself"),
+        ("old", "nowhere", "'nowhere' is no catalog"),
+        ("nowhere", "new", "'nowhere' is no catalog"),
+        ("sqlite:///nothing.db", "new", "no catalog yet"),
+    ],
+)
+def test_what_is_no_migration_is_told(lumos: Lumos, source: str, target: str, said: str) -> None:
+    assert said in lumos("migrate", "--from", source, "--to", target).error_line
+    assert (
+        lumos("migrate", "--from", "old", "--to", "new", "--skip-existing", "--overwrite").exit_code
+        == 2
+    )
