@@ -212,3 +212,16 @@ def test_an_unknown_version_is_told_with_the_known_ones(documented: Lumos) -> No
 def test_several_changes_of_one_version_are_counted(shop: Lumos) -> None:
     lines = shop("history", ORDERS).stdout.splitlines()
     assert lines[-1] == "           column: coupon_code, type: STRING, and 1 more change"
+
+
+def test_a_change_is_kept_although_no_history_was_kept_before(lumos: Lumos, project: Path) -> None:
+    (project / "lumos.yaml").write_text("features: {schema_tracking: false}\n")
+    lumos("import", JANUARY)
+    (project / "lumos.yaml").unlink()
+    lumos("import", FEBRUARY)
+
+    versions = checked(lumos("history", ORDERS, "--json"), "history")["schema_history"]
+
+    assert [each["version"] for each in versions] == ["1.0.0", "2.0.0"]
+    assert versions[-1]["backward_compatible"] is False
+    assert "field.removed" in lumos("compare", ORDERS).stdout

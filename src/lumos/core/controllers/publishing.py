@@ -64,7 +64,7 @@ class Publisher:
                 dataset = with_parts(dataset, version=version)
             self._platform.emit_dataset(dataset)
             after = self._platform.get_dataset(dataset.urn)
-            self._record(after)
+            self._record(after, before=before)
         if before is None:
             return Outcome.CREATED
         return Outcome.UNCHANGED if after == before else Outcome.UPDATED
@@ -82,11 +82,15 @@ class Publisher:
                 self._versions.retire(dataset, at=self._clock(), author=self._author)
             self._platform.delete(dataset.urn)
 
-    def _record(self, dataset: LumosDataset) -> DatasetVersion | None:
+    def _record(
+        self, dataset: LumosDataset, *, before: LumosDataset | None = None
+    ) -> DatasetVersion | None:
+        """Add a version, also where no history was kept so far of a state that Lumos holds."""
         if self._versions is None:
             return None
+        held = before if self._platform.derives_versions else None
         version = self._versions.record(
-            None, dataset, at=self._clock(), author=self._author, first=dataset.version
+            held, dataset, at=self._clock(), author=self._author, first=dataset.version
         )
         if version is not None and not self._platform.derives_versions:
             self._platform.emit_dataset(with_parts(dataset, version=version.version))
