@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.datahub.fields import (
     column_fields,
+    column_of,
     field_path,
     tag_names,
     term_names,
@@ -261,26 +262,25 @@ class DatasetConversion:
         schema: Json = {}
         if fields := column_fields(rows):
             schema["fields"] = fields
-        paths = {str(cast("Json", row)["fieldPath"]): _column_in(cast("Json", row)) for row in rows}
         keys = cast("list[str] | None", metadata.get("primaryKeys"))
         if keys:
-            schema["primary_key"] = [paths.get(key, key) for key in keys]
+            schema["primary_key"] = [column_of(key) for key in keys]
         foreign = [
             read
             for key in cast("list[Json]", metadata.get("foreignKeys") or [])
-            if (read := self._read_foreign_key(key, paths)) is not None
+            if (read := self._read_foreign_key(key)) is not None
         ]
         if foreign:
             schema["foreign_keys"] = cast("JsonValue", foreign)
         return schema
 
-    def _read_foreign_key(self, key: Json, paths: Mapping[str, str]) -> Json | None:
+    def _read_foreign_key(self, key: Json) -> Json | None:
         sources = [field_of(urn) for urn in cast("list[str]", key.get("sourceFields") or [])]
         others = [field_of(urn) for urn in cast("list[str]", key.get("foreignFields") or [])]
         if not sources or None in sources or None in others:
             return None
         read: Json = {
-            "columns": [paths.get(source[1], source[1]) for source in sources if source],
+            "columns": [column_of(source[1]) for source in sources if source],
             "references": str(self.lumos_urn(str(key["foreignDataset"]))),
         }
         if others:
@@ -467,11 +467,6 @@ def _edited_row(row: Json, infos: Mapping[str, Json]) -> JsonValue:
             known = cast("Json", row.get(name) or {}).get(members)
             whole[name] = {members: [*cast("list[JsonValue]", known or []), *added]}
     return whole
-
-
-def _column_in(row: Mapping[str, JsonValue]) -> str:
-    columns = column_fields([dict(row)])
-    return str(cast("Json", columns[0])["name"])
 
 
 def _follow(aspects: Json, document: Mapping[str, JsonValue]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.datahub.client import ONLY_NEW, Write
-from lumos.core.platform.impl.datahub.fields import column_fields
+from lumos.core.platform.impl.datahub.fields import column_of
 from lumos.core.platform.impl.datahub.urns import escaped, field_of, field_urn
 
 if TYPE_CHECKING:
@@ -158,8 +158,7 @@ def _read(held: Held) -> Json | None:
     fields = [custom.get("field"), *cast("list[JsonValue]", custom.get("fields") or [])]
     column = next((field_of(str(each)) for each in fields if each), None)
     if column is not None:
-        row: Json = {"fieldPath": column[1], "type": {"type": {}}, "nativeDataType": ""}
-        told["column"] = cast("Json", column_fields([row])[0])["name"]
+        told["column"] = column_of(column[1])
     if custom.get("logic") is not None:
         told["expression"] = custom["logic"]
     if info.get("description"):

@@ -121,6 +121,14 @@ def column_fields(rows: Sequence[JsonValue]) -> list[JsonValue]:
     return [*columns.values()]
 
 
+def column_of(path: str) -> str:
+    """Return the name of the column that a path of DataHub begins with."""
+    if not path.startswith(VERSION):
+        return unescaped(path)
+    names = [name for _, name in _PATH_PARTS.findall(path[len(VERSION) :]) if name]
+    return ".".join(map(unescaped, names)) or path
+
+
 def _rows_of(column: Json, *, is_key: bool) -> Iterator[JsonValue]:
     path = field_path(column)
     yield _row(column, path, is_key=is_key)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.models import LineageEdge
-from lumos.core.platform.impl.datahub.fields import column_fields
+from lumos.core.platform.impl.datahub.fields import column_of
 from lumos.core.platform.impl.datahub.stash import KEY, packed, unpacked
 from lumos.core.platform.impl.datahub.urns import (
     dataset_urn,
@@ -144,8 +144,8 @@ def _mappings(row: Mapping[str, JsonValue], there: str) -> list[Json]:
         told["transformation"] = row["transformOperation"]
     return [
         {
-            "upstream_column": _column(source[1]),
-            "downstream_column": _column(target[1]),
+            "upstream_column": column_of(source[1]),
+            "downstream_column": column_of(target[1]),
             **told,
         }
         for source in sources
@@ -157,9 +157,3 @@ def _mappings(row: Mapping[str, JsonValue], there: str) -> list[Json]:
 def _is_between(row: Mapping[str, JsonValue], there: str) -> bool:
     sources = [field_of(urn) for urn in cast("list[str]", row.get("upstreams") or [])]
     return bool(sources) and all(source is not None and source[0] == there for source in sources)
-
-
-def _column(path: str) -> str:
-    row: Json = {"fieldPath": path, "type": {"type": {}}, "nativeDataType": ""}
-    columns = column_fields([row])
-    return str(cast("Json", columns[0])["name"])

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
+import orjson
+
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
@@ -22,10 +24,10 @@ _ABSENT: Final = object()
 
 def residue(found: JsonValue, wanted: JsonValue) -> JsonValue:
     """Return what turns `found` into `wanted`, or None where they are equal."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        return _residue_of_objects(found, wanted) or None
     if _same(found, wanted):
         return None
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        return _residue_of_objects(found, wanted)
     if isinstance(found, list) and isinstance(wanted, list):
         identity = _identity_of(found, wanted)
         if identity:
@@ -134,10 +136,10 @@ def _by(items: Iterable[JsonValue], identity: str) -> dict[str, JsonValue]:
 
 def _same(left: object, right: object) -> bool:
     """Tell whether two documents are equal, where true is not 1 and 1 is not 1.0."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(
-            _same(value, right[key]) for key, value in left.items()
-        )
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_same, left, right))
-    return type(left) is type(right) and left == right
+    if left != right:
+        return False
+    return isinstance(left, str) or _spelt(left) == _spelt(right)
+
+
+def _spelt(document: object) -> bytes:
+    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
