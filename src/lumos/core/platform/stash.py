@@ -210,7 +210,7 @@ def _keyed_node(base: list[JsonValue], goal: list[JsonValue]) -> Json | None:
             changes[name] = {"=": after[name], "was": None}
         elif (inner := _node(before[name], after.get(name, _MISSING))) is not None:
             changes[name] = inner
-    node: Json = {"#": changes}
+    node: Json = {"#": dict(sorted(changes.items()))}  # as it comes back from its text
     if list(_listed(before, node)) != list(after):
         node["order"] = list(after)
     return node
