@@ -25,6 +25,7 @@ _BUILT_IN = {
     "DataSet": (("Asset",), ()),
     "Process": (("Asset",), ("inputs", "outputs")),
     "hive_table": (("DataSet",), ("comment", "tableType", "createTime")),
+    "hive_process": (("Process",), ("query",)),
     "hive_column": (("DataSet",), ("type", "comment", "position")),
 }
 _CATEGORIES = {
@@ -222,7 +223,7 @@ class AtlasStore:
         found = [
             each
             for each in self.entities.values()
-            if each["typeName"] == asked["typeName"]
+            if self._is_a(each["typeName"], asked["typeName"], bool(asked.get("includeSubTypes")))
             and (each["status"] == "ACTIVE" or not asked.get("excludeDeletedEntities"))
         ]
         wanted = [str(each) for each in _list(asked.get("attributes"))]
@@ -233,6 +234,12 @@ class AtlasStore:
         if marker is not None:
             answer["nextMarker"] = str(start + limit) if start + limit < len(found) else "-1"
         return answer
+
+    def _is_a(self, name: JsonValue, wanted: JsonValue, subtypes: bool) -> bool:
+        if name == wanted or not subtypes:
+            return name == wanted
+        parents = _list(self.types[str(name)].get("superTypes"))
+        return any(self._is_a(parent, wanted, True) for parent in parents)
 
     # Glossary
 

@@ -21,11 +21,14 @@ from lumos.core.models import (
     DatasetKind,
     DatasetLineage,
     GlossaryTerm,
+    Job,
     LumosDataset,
     Tag,
+    Urn,
     with_parts,
 )
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity
+from lumos.core.platform.http import mapped
 from lumos.core.platform.impl.atlas import client
 from lumos.core.platform.impl.atlas.columns import field_of
 from lumos.core.platform.impl.atlas.datasets import DatasetParts, dataset_entity, dataset_of
@@ -390,3 +393,48 @@ def test_a_placeholder_does_not_hide_a_table_that_others_wrote(
 
     assert [one.name for one in atlas.list()] == ["orders", "report"]
     assert atlas.get_dataset(dataset("report").urn).lineage.upstream == (found.urn,)
+
+
+def test_lineage_that_others_wrote_is_read(server: AtlasServer, atlas: AtlasHandler) -> None:
+    put_hive_table(server)
+    table = "lumos://hive/sales.orders@prod"
+    atlas.emit_dataset(dataset("report"))
+    atlas.emit_edge(edge(dataset("raw"), dataset("report")))
+    atlas.emit_entity(Job(urn=Urn.of("airflow", "load"), name="load", inputs=(dataset("raw").urn,)))
+    ends = {
+        name: {"guid": of_type(server, type_name)[0]["guid"]}
+        for name, type_name in (("inputs", "hive_table"), ("outputs", DATASET))
+    }
+    column: Json = {"guid": of_type(server, "hive_column")[0]["guid"]}
+    attributes: Json = {
+        "qualifiedName": "sales.orders@prod:1",
+        "name": "load",
+        "inputs": [ends["inputs"], column],
+        "outputs": [ends["outputs"]],
+    }
+    server.store.put([{"typeName": "hive_process", "guid": "-1", "attributes": attributes}])
+
+    found = [each for each in atlas.list_edges() if each.provenance == "atlas"]
+    assert [(each.upstream_urn, each.downstream_urn, each.job_urn) for each in found] == [
+        (table, dataset("report").urn, "lumos://hive/sales.orders@prod:1")
+    ]
+    assert len([*atlas.list_edges()]) == 2
+    assert atlas.get_dataset(table).lineage.downstream == (dataset("report").urn,)
+    assert atlas.get_dataset(dataset("report").urn).lineage.upstream == (
+        table,
+        dataset("raw").urn,
+    )
+
+
+def test_datasets_that_name_each_other_may_be_written_at_once(atlas: AtlasHandler) -> None:
+    names = [f"t{number:02}" for number in range(12)]
+    circle = [
+        dataset(name, tags=[name, "x-y"], lineage={"upstream": [dataset(before).urn]})
+        for before, name in zip((names[-1], *names), names, strict=False)
+    ]
+    assert [*mapped(atlas.emit_dataset, circle, workers=atlas.CONCURRENCY)] == [None] * len(names)
+
+    found = {one.name: one for one in atlas.list()}
+    assert sorted(found) == names
+    assert all(found[one.name].lineage.upstream == one.lineage.upstream for one in circle)
+    assert all(found[one.name].tags == one.tags for one in circle)

@@ -138,7 +138,9 @@ class AtlasClient:
             idempotent=True,
         )
 
-    def headers(self, type_name: str, *, attributes: Sequence[str] = ()) -> Iterator[Json]:
+    def headers(
+        self, type_name: str, *, attributes: Sequence[str] = (), with_subtypes: bool = False
+    ) -> Iterator[Json]:
         """Yield the heads of all entities of a type that are not deleted.
 
         A server that knows markers is read by them, any other by offsets.
@@ -146,7 +148,7 @@ class AtlasClient:
         asked: Json = {
             "typeName": type_name,
             "excludeDeletedEntities": True,
-            "includeSubTypes": False,
+            "includeSubTypes": with_subtypes,
             "includeClassificationAttributes": False,
             "attributes": ["qualifiedName", *attributes],
             "limit": SEARCH_PAGE,

@@ -86,7 +86,9 @@ class AtlasHandler(MetadataPlatformInterface):
         self._settings = settings
         self._client = AtlasClient(settings)
         self._vocabulary = Vocabulary(self._client, glossary=settings.glossary)
-        self._reader = DatasetReader(self._client, self._vocabulary)
+        self._reader = DatasetReader(
+            self._client, self._vocabulary, table_types=settings.table_types
+        )
         self._writer = DatasetWriter(self._client, self._vocabulary)
         self._lock = Lock()
         self._locks = tuple(Lock() for _ in range(_LOCKS))
@@ -145,8 +147,12 @@ class AtlasHandler(MetadataPlatformInterface):
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
-        edges = [edge_of(entity) for entity in self._all(EDGE)]
-        return iter(sorted(edges, key=lambda edge: edge.key))
+        guids = {str(head.get("guid")) for head in self._heads(EDGE)}
+        if self._settings.table_types:
+            others = self._client.headers("Process", with_subtypes=True)
+            guids |= {str(head.get("guid")) for head in others}
+        edges = {edge.key: edge for edge in self._reader.edges_of(sorted(guids))}
+        return iter([edges[key] for key in sorted(edges)])
 
     @override
     def remove_edge(self, edge: LineageEdge) -> None:

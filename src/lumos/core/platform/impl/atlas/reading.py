@@ -10,12 +10,15 @@ from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, with_pa
 from lumos.core.platform.impl.atlas.columns import field_of
 from lumos.core.platform.impl.atlas.datasets import DatasetParts, dataset_of
 from lumos.core.platform.impl.atlas.foreign import (
+    end_guids,
     foreign_dataset,
+    foreign_edges,
     foreign_field,
     foreign_keys_of,
+    urn_of,
 )
 from lumos.core.platform.impl.atlas.things import edge_of
-from lumos.core.platform.impl.atlas.typedefs import DATASET, EDGE
+from lumos.core.platform.impl.atlas.typedefs import DATASET, EDGE, JOB
 from lumos.core.platform.impl.atlas.wire import Json, mapping, objects, text
 
 if TYPE_CHECKING:
@@ -26,9 +29,12 @@ if TYPE_CHECKING:
 class DatasetReader:
     """Makes datasets from entities."""
 
-    def __init__(self, client: AtlasClient, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, client: AtlasClient, vocabulary: Vocabulary, *, table_types: tuple[str, ...]
+    ) -> None:
         self._client = client
         self._vocabulary = vocabulary
+        self._table_types = table_types
 
     def datasets(self, entities: Sequence[Json], referred: Json) -> Iterator[LumosDataset]:
         """Yield the datasets of entities, with the lineage that their edges tell."""
@@ -69,10 +75,24 @@ class DatasetReader:
             for entity in entities
             for name in ("inputToProcesses", "outputFromProcesses")
             for process in objects(mapping(entity.get("relationshipAttributes")).get(name))
-            if is_live(process) and process.get("typeName") == EDGE
+            if is_live(process) and process.get("typeName") not in (JOB, None)
         }
-        found, _ = self._client.entities(sorted(guids))
-        return [edge_of(process) for process in found]
+        return self.edges_of(sorted(guids))
+
+    def edges_of(self, guids: Iterable[str]) -> list[LineageEdge]:
+        """Return the edges that processes stand for, those of Lumos and those of others."""
+        processes, _ = self._client.entities(guids)
+        own = [edge_of(each) for each in processes if each.get("typeName") == EDGE]
+        others = [each for each in processes if each.get("typeName") not in (EDGE, JOB)]
+        ends = {guid for each in others for guid in (*end_guids(each, "inputs"),
+                                                     *end_guids(each, "outputs"))}  # fmt: skip
+        found, _ = self._client.entities(sorted(ends))
+        urns = {
+            str(each.get("guid")): urn
+            for each in found
+            if (urn := urn_of(each, self._table_types)) is not None
+        }
+        return [*own, *(edge for each in others for edge in foreign_edges(each, urns))]
 
     def _tags(self, entity: Json) -> list[str]:
         return [self._vocabulary.tag_of(name) for name in own_classifications(entity)]
