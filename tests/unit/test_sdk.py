@@ -119,6 +119,8 @@ def test_the_sdk_writes_reads_and_diffs_snapshots(shop: Lumos, tmp_path: Path) -
     assert written.statistics.datasets == stored.statistics.datasets == 5
 
     assert shop.diff("latest", tmp_path / "backup.json").changes == ()
+    writers = shop.diff("latest", FEBRUARY, profile="writers", observations=True)
+    assert "BREAKING" not in {change.level for change in writers.changes}
     changed = shop.diff("latest", FEBRUARY)
     assert changed.summary.worst_level == "BREAKING"
 

@@ -190,9 +190,27 @@ class Lumos:
         result = self._application.catalog.compare(urn_or_name, first, second=second)
         return answer(Comparison, result)
 
-    def diff(self, source: str | Path, target: str | Path, *, engine: Engine = Engine.AUTO) -> Diff:
-        """Compare two snapshots by any name, as `lumos diff` takes them."""
-        result = self._application.diffs.diff(str(source), str(target), engine=engine)
+    def diff(
+        self,
+        source: str | Path,
+        target: str | Path,
+        *,
+        profile: str | None = None,
+        observations: bool = False,
+        engine: Engine = Engine.AUTO,
+    ) -> Diff:
+        """Compare two snapshots by any name, as `lumos diff` takes them.
+
+        Args:
+            source: the older side.
+            target: the newer side.
+            profile: whom the rules protect; as the settings say if not given.
+            observations: also compare rows, sizes, checks and costs.
+            engine: who compares.
+        """
+        result = self._application.diffs.diff(
+            str(source), str(target), profile=profile, observations=observations, engine=engine
+        )
         return answer(Diff, result)
 
     def snapshot(self) -> StoredSnapshot:
