@@ -15,6 +15,7 @@ import strategies
 from doubles.amundsen_database import amundsen_over, sqlite_engine
 from doubles.atlas_server import AtlasServer, atlas_at
 from doubles.datahub_server import DataHubDouble, datahub_double
+from doubles.openmetadata_server import openmetadata_at, openmetadata_server
 from lumos.core.models import DatasetLineage, LumosDataset, with_parts
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.http import RetryPolicy
@@ -23,6 +24,7 @@ from lumos.core.platform.impl.atlas.handler import AtlasHandler
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
+from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_contract import PlatformContract
@@ -152,11 +154,31 @@ class TestDataHub(PlatformContract):
         return strategies.datasets().map(lambda one: with_parts(one, lineage=DatasetLineage()))
 
 
+class TestOpenMetadata(EmbeddedContract):
+    """On a double of the server, asked for pages of three."""
+
+    @pytest.fixture
+    @override
+    def platform(self) -> Iterator[OpenMetadataHandler]:
+        with openmetadata_server() as (url, _), openmetadata_at(url) as platform:
+            yield platform
+
+    @pytest.fixture
+    @override
+    def broken_platform(self) -> Iterator[OpenMetadataHandler]:
+        with openmetadata_server() as (url, _):
+            platform = openmetadata_at(url, retries=RetryPolicy(attempts=1))
+            platform.emit_dataset(dataset())
+        with platform:
+            yield platform
+
+
 CASES = {
     "amundsen": (TestAmundsenOnSqlite,),
     "atlas": (TestAtlas,),
     "datahub": (TestDataHub,),
     "embedded": (TestEmbeddedOnSqlite, TestEmbeddedOnPostgres),
+    "openmetadata": (TestOpenMetadata,),
 }
 
 

@@ -21,6 +21,7 @@ _BUILTINS = {
     "atlas": "lumos.core.platform.impl.atlas.handler:AtlasHandler",
     "datahub": "lumos.core.platform.impl.datahub.handler:DataHubHandler",
     EMBEDDED: "lumos.core.platform.impl.embedded_handler:EmbeddedHandler",
+    "openmetadata": "lumos.core.platform.impl.openmetadata.handler:OpenMetadataHandler",
 }
 
 

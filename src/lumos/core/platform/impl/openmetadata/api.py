@@ -1,0 +1,200 @@
+"""The part of OpenMetadata's REST interface that Lumos uses, request by request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+from lumos.core.errors import PlatformAnswerError, PlatformNotFoundError, PlatformUnavailableError
+from lumos.core.platform.http import OK
+from lumos.core.platform.stash import STASH_KEY, Json
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.http import CatalogHttp
+
+Params = Mapping[str, str | int | bool | list[str]]
+PATCH_JSON: Final = "application/json-patch+json"
+COLLECTIONS: Final[Mapping[str, str]] = {
+    "table": "tables",
+    "container": "containers",
+    "pipeline": "pipelines",
+    "user": "users",
+    "team": "teams",
+    "tag": "tags",
+    "classification": "classifications",
+    "glossary": "glossaries",
+    "glossaryTerm": "glossaryTerms",
+    "domain": "domains",
+    "database": "databases",
+    "databaseSchema": "databaseSchemas",
+    "databaseService": "services/databaseServices",
+    "storageService": "services/storageServices",
+    "pipelineService": "services/pipelineServices",
+    "testCase": "dataQuality/testCases",
+    "testDefinition": "dataQuality/testDefinitions",
+}
+FIELDS: Final[Mapping[str, str]] = {
+    "table": "owners,tags,domains,extension,columns,tableConstraints,schemaDefinition",
+    "container": "owners,tags,domains,extension,dataModel,parent",
+    "pipeline": "extension,tasks",
+    "testCase": "testDefinition",
+}
+"""What the server leaves out of an answer unless it is asked for."""
+
+
+class OpenMetadataApi:
+    """Requests to one server, by type of entity."""
+
+    def __init__(self, http: CatalogHttp, *, page_size: int) -> None:
+        self._http = http
+        self._page_size = page_size
+        self._declared: set[str] = set()
+        self._closed = False
+
+    def find(self, type_: str, name: str) -> Json | None:
+        """Return the entity of a fully qualified name, None where there is none."""
+        path = f"{COLLECTIONS[type_]}/name/{quote(name, safe='')}"
+        return self._found(path, fields=FIELDS.get(type_))
+
+    def put(self, type_: str, body: Mapping[str, JsonValue]) -> Json:
+        """Create an entity; one that is there is not overwritten by this, only filled up."""
+        return self._object("PUT", COLLECTIONS[type_], body=body)
+
+    def patch(self, type_: str, entity: Json, *, changes: list[JsonValue]) -> None:
+        """Change an entity, unless somebody else changed it since it was read.
+
+        Raises:
+            PlatformConflictError: it is no longer in the version that was read.
+        """
+        headers = {"If-Match": f'W/"{entity["version"]}"'} if "version" in entity else {}
+        path = f"{COLLECTIONS[type_]}/{entity['id']}"
+        self._send("PATCH", path, body=changes, content_type=PATCH_JSON, headers=headers)
+
+    def delete(self, type_: str, entity: Json) -> None:
+        """Remove an entity for good."""
+        path = f"{COLLECTIONS[type_]}/{entity['id']}"
+        self._send("DELETE", path, params={"hardDelete": "true", "recursive": "true"})
+
+    def list(self, type_: str, **params: str) -> Iterator[Json]:
+        """Yield all entities of a type, page by page, in the server's order."""
+        asked: dict[str, str | int | bool | list[str]] = {"limit": self._page_size, **params}
+        if type_ in FIELDS:
+            asked["fields"] = FIELDS[type_]
+        self._require_open()
+        for page in self._http.pages("GET", COLLECTIONS[type_], params=asked, following=_next_page):
+            data = page.get("data") if isinstance(page, dict) else None
+            if isinstance(data, list):
+                yield from (entity for entity in data if isinstance(entity, dict))
+
+    def declare(self, type_: str) -> None:
+        """Make the custom property known that holds the stash; without it a write is refused."""
+        if type_ in self._declared:
+            return
+        known = self._object("GET", f"metadata/types/name/{type_}", fields="customProperties")
+        properties = known.get("customProperties")
+        given = properties if isinstance(properties, list) else []
+        names = [each.get("name") for each in given if isinstance(each, dict)]
+        if STASH_KEY not in names:
+            text = self._object("GET", "metadata/types/name/string")
+            body: Json = {
+                "name": STASH_KEY,
+                "description": "What OpenMetadata cannot hold of this. Written by Lumos.",
+                "propertyType": {"id": text["id"], "type": "type"},
+            }
+            self._send("PUT", f"metadata/types/{known['id']}", body=body)
+        self._declared.add(type_)
+
+    def lineage(self, type_: str, entity: Json) -> Json:
+        """Return the direct neighbours of an entity, from the database and not from the index."""
+        name = quote(str(entity["fullyQualifiedName"]), safe="")
+        params = {"upstreamDepth": 1, "downstreamDepth": 1}
+        return self._object("GET", f"lineage/{type_}/name/{name}", params=params)
+
+    def put_edge(self, edge: Json) -> None:
+        """Add an edge, or replace what is said of it."""
+        self._send("PUT", "lineage", body={"edge": edge})
+
+    def delete_edge(self, upstream: Json, downstream: Json) -> None:
+        """Remove the edge between two references; one that is not there is no error."""
+        ends = f"{upstream['type']}/{upstream['id']}/{downstream['type']}/{downstream['id']}"
+        ok = (HTTPStatus.OK, HTTPStatus.NO_CONTENT, HTTPStatus.NOT_FOUND)
+        self._send("DELETE", f"lineage/{ends}", ok=ok)
+
+    def put_profile(self, table: Json, body: Json) -> None:
+        """Add figures of one time to a table."""
+        self._send("PUT", f"tables/{table['id']}/tableProfile", body=body)
+
+    def add_result(self, test_case: str, body: Json) -> None:
+        """Add how a test came out at one time."""
+        path = f"dataQuality/testCases/testCaseResults/{quote(test_case, safe='')}"
+        self._send("POST", path, body=body, idempotent=True)
+
+    def version(self) -> str:
+        """Return the version of the server."""
+        return str(self._object("GET", "system/version").get("version", ""))
+
+    def close(self) -> None:
+        self._closed = True
+        self._http.close()
+
+    def _found(self, path: str, *, fields: str | None) -> Json | None:
+        try:
+            return self._object("GET", path, fields=fields)
+        except PlatformNotFoundError:
+            return None
+
+    def _object(
+        self,
+        method: str,
+        path: str,
+        *,
+        fields: str | None = None,
+        params: Params | None = None,
+        body: object = None,
+    ) -> Json:
+        asked = {**(params or {}), **({"fields": fields} if fields else {})}
+        answer = self._send(method, path, params=asked, body=body)
+        if not isinstance(answer, dict):
+            raise PlatformAnswerError(
+                f"openmetadata: {method} /{path}: the answer is no entity",
+                hint="check that the URL is that of an OpenMetadata server",
+            )
+        return answer
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Params | None = None,
+        body: object = None,
+        content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+        ok: tuple[int, ...] | None = None,
+        idempotent: bool | None = None,
+    ) -> JsonValue | None:
+        self._require_open()
+        return self._http.json(
+            method,
+            path,
+            params=params or None,
+            body=body,
+            content_type=content_type,
+            headers=headers,
+            idempotent=idempotent,
+            ok=ok or OK,
+        )
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise PlatformUnavailableError("openmetadata: the connection is closed already")
+
+
+def _next_page(page: JsonValue | None) -> dict[str, str | int | bool] | None:
+    paging = page.get("paging") if isinstance(page, dict) else None
+    after = paging.get("after") if isinstance(paging, dict) else None
+    return {"after": str(after)} if after else None

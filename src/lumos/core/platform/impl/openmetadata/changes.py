@@ -1,0 +1,77 @@
+"""The JSON Patch that brings an entity to what is wanted.
+
+A `PUT` never removes owners and keeps descriptions, so that only a patch says what is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from lumos.core.platform.impl.openmetadata.columns import COLUMN_KEYS
+from lumos.core.platform.stash import STASH_KEY, Json
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+
+def changes(
+    entity: Mapping[str, JsonValue], wanted: Mapping[str, JsonValue], *, removable: Collection[str]
+) -> list[JsonValue]:
+    """Return the operations for all that is wanted; of the rest only the removable goes."""
+    found: list[JsonValue] = []
+    for name in sorted({*wanted, *removable}):
+        before, after = _plain(name, entity.get(name)), _plain(name, wanted.get(name))
+        if before == after:
+            continue
+        if wanted.get(name) or name == "columns":
+            verb = "add" if entity.get(name) is None else "replace"
+            found.append({"op": verb, "path": f"/{name}", "value": wanted.get(name) or []})
+        elif name in entity:
+            found.append({"op": "remove", "path": f"/{name}"})
+    return found
+
+
+def stash_changes(entity: Mapping[str, JsonValue], text: str | None) -> list[JsonValue]:
+    """Return the operations that make a text the stash of an entity, or take its stash away."""
+    extension = entity.get("extension")
+    held = extension.get(STASH_KEY) if isinstance(extension, dict) else None
+    if held == text:
+        return []
+    path = f"/extension/{STASH_KEY}"
+    if text is None:
+        return [{"op": "remove", "path": path}]
+    if not extension:
+        return [{"op": "add", "path": "/extension", "value": {STASH_KEY: text}}]
+    return [{"op": "add" if held is None else "replace", "path": path, "value": text}]
+
+
+def _plain(name: str, value: JsonValue) -> object:
+    """Return a value without what the server adds to it, in an order of its own."""
+    if not value:
+        return None
+    if name in {"owners", "domains"}:
+        return sorted(str(each["id"]) for each in _objects(value))
+    if name == "tags":
+        return sorted((str(each["tagFQN"]), str(each["source"])) for each in _objects(value))
+    if name in {"columns", "children"}:
+        return [_plain_column(each) for each in _objects(value)]
+    if name == "dataModel" and isinstance(value, dict):
+        return {
+            "isPartitioned": bool(value.get("isPartitioned")),
+            "columns": _plain("columns", value.get("columns")),
+        }
+    if name == "tableConstraints":
+        return [(each.get("constraintType"), each.get("columns")) for each in _objects(value)]
+    if name == "tasks":
+        return [(each.get("name"), each.get("displayName")) for each in _objects(value)]
+    return value
+
+
+def _plain_column(column: Json) -> dict[str, object]:
+    plain = {name: _plain(name, column.get(name)) for name in COLUMN_KEYS}
+    return {name: value for name, value in plain.items() if value is not None}
+
+
+def _objects(value: JsonValue) -> list[Json]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

@@ -1,0 +1,207 @@
+"""Columns of OpenMetadata and fields of Lumos, each made from the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from lumos.core.models import Field, FieldType, TypeName
+from lumos.core.platform.impl.openmetadata.names import (
+    entity_name,
+    fqn,
+    label_name,
+    label_path,
+    path_of,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.stash import Json
+
+PII: Final = "PII.Sensitive"
+CLASSIFICATION: Final = "Classification"
+GLOSSARY: Final = "Glossary"
+TAG_LEVELS: Final = 2
+COLUMN_KEYS: Final = (
+    "name",
+    "dataType",
+    "dataTypeDisplay",
+    "dataLength",
+    "precision",
+    "scale",
+    "arrayDataType",
+    "constraint",
+    "description",
+    "tags",
+    "children",
+)
+_TO: Final[Mapping[TypeName, str]] = {
+    TypeName.BOOLEAN: "BOOLEAN",
+    TypeName.INT8: "TINYINT",
+    TypeName.INT16: "SMALLINT",
+    TypeName.INT32: "INT",
+    TypeName.INT64: "BIGINT",
+    TypeName.FLOAT: "FLOAT",
+    TypeName.DOUBLE: "DOUBLE",
+    TypeName.DECIMAL: "DECIMAL",
+    TypeName.STRING: "STRING",
+    TypeName.BINARY: "BYTES",
+    TypeName.DATE: "DATE",
+    TypeName.TIME: "TIME",
+    TypeName.TIMESTAMP: "TIMESTAMPZ",
+    TypeName.TIMESTAMP_NTZ: "TIMESTAMP",
+    TypeName.DURATION: "INTERVAL",
+    TypeName.UUID: "UUID",
+    TypeName.JSON: "JSON",
+    TypeName.ENUM: "ENUM",
+    TypeName.ARRAY: "ARRAY",
+    TypeName.MAP: "MAP",
+    TypeName.STRUCT: "STRUCT",
+    TypeName.UNION: "UNION",
+    TypeName.GEOMETRY: "GEOMETRY",
+    TypeName.UINT8: "UINT",
+    TypeName.UINT16: "UINT",
+    TypeName.UINT32: "UINT",
+    TypeName.UINT64: "UINT",
+}
+_FROM: Final[Mapping[str, TypeName]] = {
+    **{name: type_ for type_, name in _TO.items() if name != "UINT"},
+    "NUMBER": TypeName.DECIMAL,
+    "NUMERIC": TypeName.DECIMAL,
+    "INTEGER": TypeName.INT32,
+    "BYTEINT": TypeName.INT8,
+    "LONG": TypeName.INT64,
+    "UINT": TypeName.UINT32,
+    "CHAR": TypeName.STRING,
+    "VARCHAR": TypeName.STRING,
+    "TEXT": TypeName.STRING,
+    "MEDIUMTEXT": TypeName.STRING,
+    "NTEXT": TypeName.STRING,
+    "CLOB": TypeName.STRING,
+    "BINARY": TypeName.BINARY,
+    "VARBINARY": TypeName.BINARY,
+    "BLOB": TypeName.BINARY,
+    "LONGBLOB": TypeName.BINARY,
+    "MEDIUMBLOB": TypeName.BINARY,
+    "BYTEA": TypeName.BINARY,
+    "DATETIME": TypeName.TIMESTAMP_NTZ,
+    "RECORD": TypeName.STRUCT,
+    "GEOGRAPHY": TypeName.GEOMETRY,
+    "POINT": TypeName.GEOMETRY,
+    "POLYGON": TypeName.GEOMETRY,
+    "VARIANT": TypeName.JSON,
+}
+_OTHER: Final = "UNKNOWN"
+_LONGEST: Final = 2**31 - 1
+_NEED_PARAMETERS: Final = frozenset({TypeName.MAP, TypeName.UNION, TypeName.ENUM})
+_MOST_DISPLAYED: Final = 1_000
+
+
+def columns_of(fields: Iterable[Field]) -> list[JsonValue]:
+    """Return fields as OpenMetadata's columns; names that it refuses are replaced."""
+    return [_column(each) for each in fields]
+
+
+def fields_of(columns: JsonValue) -> list[JsonValue]:
+    """Return columns as fields in JSON; what the types cannot say is unknown."""
+    given = columns if isinstance(columns, list) else []
+    return [_field(each) for each in given if isinstance(each, dict)]
+
+
+def labels_of(tags: Iterable[str], terms: Iterable[str]) -> list[JsonValue]:
+    """Return tags and terms as the labels that OpenMetadata hangs on things."""
+    found: list[JsonValue] = [
+        _label(fqn(label_path(tag, most=TAG_LEVELS)), CLASSIFICATION) for tag in tags
+    ]
+    return [*found, *(_label(fqn(label_path(term)), GLOSSARY) for term in terms)]
+
+
+def label_names(labels: JsonValue, source: str) -> list[str]:
+    """Return how Lumos calls the labels of one source."""
+    given = labels if isinstance(labels, list) else []
+    return [
+        label_name(path_of(str(each["tagFQN"])))
+        for each in given
+        if isinstance(each, dict) and each.get("source") == source and each.get("tagFQN")
+    ]
+
+
+def _label(name: str, source: str) -> Json:
+    return {"tagFQN": name, "source": source, "labelType": "Manual", "state": "Confirmed"}
+
+
+def _column(field: Field) -> Json:
+    column = {"name": entity_name(field.name), **_type(field)}
+    tags = (*field.tags, PII) if field.pii and PII not in field.tags else field.tags
+    parts: Json = {
+        "constraint": None if field.nullable else "NOT_NULL",
+        "description": field.description or None,
+        "tags": labels_of(tags, field.glossary_terms),
+    }
+    return {**column, **{name: value for name, value in parts.items() if value}}
+
+
+def _type(node: FieldType) -> Json:
+    wire = _TO.get(node.type, _OTHER)
+    shown = node.native_type or node.signature().lower()
+    column: Json = {"dataType": wire, "dataTypeDisplay": shown[:_MOST_DISPLAYED]}
+    match node.type:
+        case TypeName.STRING | TypeName.BINARY if node.length and node.length <= _LONGEST:
+            text = node.type == TypeName.STRING
+            column |= {"dataType": "VARCHAR" if text else "VARBINARY", "dataLength": node.length}
+        case TypeName.DECIMAL:
+            given = {"precision": node.precision, "scale": node.scale}
+            fits = all(value is None or 0 <= value <= _LONGEST for value in given.values())
+            column |= {name: value for name, value in given.items() if value is not None and fits}
+        case TypeName.STRUCT if not node.fields:
+            column["dataType"] = _OTHER  # a struct without children is refused
+        case TypeName.STRUCT:
+            column["children"] = columns_of(node.fields)
+        case TypeName.ARRAY if node.items:
+            inner = _type(node.items)
+            column["arrayDataType"] = inner["dataType"]
+            if children := inner.get("children"):
+                column["children"] = children
+        case _:
+            pass
+    return column
+
+
+def _field(column: Json) -> Json:
+    tags = label_names(column.get("tags"), CLASSIFICATION)
+    field: Json = {
+        "name": column.get("name"),
+        **_field_type(column),
+        "nullable": column.get("constraint") not in {"NOT_NULL", "PRIMARY_KEY"},
+        "pii": PII in tags,
+        "tags": [tag for tag in tags if tag != PII],
+        "glossary_terms": list(label_names(column.get("tags"), GLOSSARY)),
+    }
+    if column.get("description"):
+        field["description"] = column["description"]
+    return field
+
+
+def _field_type(column: Json) -> Json:
+    type_ = _FROM.get(str(column.get("dataType")), TypeName.UNKNOWN)
+    told: Json = {"type": type_.value}
+    match type_:
+        case TypeName.STRING | TypeName.BINARY:
+            told["length"] = column.get("dataLength")
+        case TypeName.DECIMAL:
+            told |= {"precision": column.get("precision"), "scale": column.get("scale")}
+        case TypeName.STRUCT:
+            told["fields"] = fields_of(column.get("children"))
+        case TypeName.ARRAY:
+            inner: Json = {"dataType": column.get("arrayDataType")}
+            told["items"] = _field_type({**inner, "children": column.get("children")})
+        case _ if type_ in _NEED_PARAMETERS:
+            told["type"] = TypeName.UNKNOWN.value  # it does not tell of what
+        case _:
+            pass
+    told = {name: value for name, value in told.items() if value is not None}
+    shown = column.get("dataTypeDisplay")
+    if isinstance(shown, str) and shown != FieldType.from_json(told).signature().lower():
+        told["native_type"] = shown
+    return told

@@ -1,0 +1,338 @@
+"""Datasets and jobs on an OpenMetadata server: found, read, written and removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final, cast
+
+from lumos.core.errors import InvalidModelError, PlatformError
+from lumos.core.models import Job, LumosDataset, Urn
+from lumos.core.platform.impl.openmetadata.changes import changes, stash_changes
+from lumos.core.platform.impl.openmetadata.columns import GLOSSARY
+from lumos.core.platform.impl.openmetadata.entities import (
+    told_dataset,
+    told_job,
+    wire_dataset,
+    wire_job,
+)
+from lumos.core.platform.impl.openmetadata.ledger import stash_of, stash_text
+from lumos.core.platform.impl.openmetadata.lineage import EDGES, Node
+from lumos.core.platform.impl.openmetadata.names import (
+    OWN,
+    Place,
+    fqn,
+    path_of,
+    pipeline_path,
+    place_of,
+    urn_of,
+)
+from lumos.core.platform.stash import STASH_KEY, Json, StashedDataset, residue, restored, unpacked
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
+    from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary
+
+MENTIONED: Final = "mentioned"
+_TYPES: Final = ("table", "container")
+_REMOVABLE: Final = {
+    "table": ("displayName", "description", "owners", "tags", "domains", "columns", "tableType",
+              "tableConstraints"),
+    "container": ("displayName", "description", "owners", "tags", "domains", "dataModel",
+                  "fileFormats", "prefix"),
+}  # fmt: skip
+_BUCKET: Final = 2
+_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
+    "databaseService": {
+        "snowflake": "Snowflake", "postgres": "Postgres", "postgresql": "Postgres",
+        "mysql": "Mysql", "bigquery": "BigQuery", "redshift": "Redshift", "hive": "Hive",
+        "trino": "Trino", "presto": "Presto", "databricks": "Databricks", "mssql": "Mssql",
+        "oracle": "Oracle", "clickhouse": "Clickhouse", "athena": "Athena", "glue": "Glue",
+        "iceberg": "Iceberg", "delta": "DeltaLake", "mongodb": "MongoDB", "sqlite": "SQLite",
+        "cassandra": "Cassandra", "dynamodb": "DynamoDB",
+    },
+    "storageService": {"s3": "S3", "gcs": "GCS", "gs": "GCS", "azure": "ADLS", "adls": "ADLS"},
+    "pipelineService": {
+        "airflow": "Airflow", "dagster": "Dagster", "fivetran": "Fivetran", "nifi": "Nifi",
+        "airbyte": "Airbyte", "spark": "Spark", "flink": "Flink",
+    },
+}  # fmt: skip
+_OTHER_SERVICE: Final = {
+    "databaseService": "CustomDatabase",
+    "storageService": "CustomStorage",
+    "pipelineService": "CustomPipeline",
+}
+
+
+class DatasetWires:
+    """Reads and writes tables, containers and pipelines."""
+
+    def __init__(self, api: OpenMetadataApi, words: Vocabulary) -> None:
+        self._api = api
+        self._words = words
+        self._there: set[tuple[str, str]] = set()
+
+    def find(self, urn: Urn) -> Node | None:
+        """Return the entity of a URN, also one that is only mentioned."""
+        place = place_of(urn)
+        entity = self._api.find(place.type, place.fqn)
+        return None if entity is None else self._node(place.type, entity)
+
+    def nodes(self) -> Iterator[Node]:
+        """Yield the entities of all datasets, with those that are only mentioned."""
+        for type_ in _TYPES:
+            for entity in self._api.list(type_):
+                if path_of(str(entity["fullyQualifiedName"]))[0] != OWN:
+                    yield self._node(type_, entity)
+
+    def read(self, node: Node) -> LumosDataset | None:
+        """Return the dataset of an entity without its lineage, None for one only mentioned."""
+        if node.stash.get(MENTIONED):
+            return None
+        return _read(node.type, node.entity)
+
+    def write(self, dataset: LumosDataset) -> None:
+        """Bring the entity of a dataset up to date; one that says the same is left alone."""
+        place = place_of(dataset.urn)
+        entity = self._api.find(place.type, place.fqn)
+        node = self._node(place.type, entity) if entity else None
+        if node is not None and self.read(node) == dataset:
+            return
+        kept: Json = {EDGES: node.stash[EDGES]} if node and EDGES in node.stash else {}
+        wire = wire_dataset(dataset, place)
+        wanted = {**wire, **self._references(dataset, wire)}
+        if entity is None:
+            self._create(place, wanted, stash=_stash(place, wanted, dataset, kept=kept))
+        else:
+            foreseen = _stash(place, {**_kept_anyway(entity, place), **wanted}, dataset, kept=kept)
+            changed = changes(entity, wanted, removable=_REMOVABLE[place.type])
+            changed += stash_changes(entity, foreseen)
+            if changed:
+                self._api.declare(place.type)
+                self._api.patch(place.type, entity, changes=changed)
+        self._settle(place, dataset, kept=kept)
+
+    def mention(self, urn: Urn) -> Node:
+        """Return the entity of a URN; where there is none, an empty one that is not listed."""
+        place = place_of(urn)
+        entity = self._api.find(place.type, place.fqn)
+        if entity is None:
+            self._create(place, {}, stash=_mention(urn, place))
+            entity = self._api.find(place.type, place.fqn)
+        return self._node(place.type, cast("Json", entity))
+
+    def keep(self, node: Node, stash: Json) -> None:
+        """Make this the stash of an entity."""
+        current = self._api.find(node.type, str(node.entity["fullyQualifiedName"]))
+        if current is None:
+            return
+        changed = stash_changes(current, stash_text({"v": 1, **stash}) if stash else None)
+        if changed:
+            self._api.declare(node.type)
+            self._api.patch(node.type, current, changes=changed)
+
+    def remove(self, node: Node) -> None:
+        """Remove a dataset; a bucket, which others lie in, is emptied instead."""
+        path = path_of(str(node.entity["fullyQualifiedName"]))
+        if node.type == "container" and len(path) == _BUCKET:
+            place = Place("container", path)
+            current = cast("Json", self._api.find("container", place.fqn))
+            changed = changes(current, {}, removable=_REMOVABLE["container"])
+            changed += stash_changes(current, _mention(node.urn, place))
+            self._api.patch("container", current, changes=changed)
+        else:
+            self._api.delete(node.type, node.entity)
+
+    def urn_of_reference(self, reference: Json) -> Urn:
+        """Return the URN of what a reference leads to."""
+        type_, name = str(reference["type"]), reference.get("fullyQualifiedName")
+        known = urn_of(type_, str(name)) if name and type_ in _TYPES else None
+        if known is not None:
+            return known
+        entity = self._api.find(type_, str(name)) if name and type_ in _TYPES else None
+        if entity is None:
+            return Urn.of("openmetadata", type_, str(name or reference["id"]))
+        return self._node(type_, entity).urn
+
+    def write_job(self, job: Job) -> None:
+        """Bring the pipeline of a job up to date."""
+        service, name = pipeline_path(job.urn)
+        full = fqn((service, name))
+        entity = self._api.find("pipeline", full)
+        if entity is not None and _read_job(entity) == job:
+            return
+        wanted = wire_job(job)
+        self._api.declare("pipeline")
+        foreseen = _job_stash({"name": name, "fullyQualifiedName": full, **wanted}, job)
+        if entity is None:
+            self._service("pipelineService", service)
+            body: Json = {"name": name, "service": fqn((service,)), **wanted}
+            self._api.put("pipeline", _with_extension(body, foreseen))
+        else:
+            changed = changes(entity, wanted, removable=("displayName", "description"))
+            self._api.patch(
+                "pipeline", entity, changes=[*changed, *stash_changes(entity, foreseen)]
+            )
+        stored = cast("Json", self._api.find("pipeline", full))
+        if changed := stash_changes(stored, _job_stash(stored, job)):
+            self._api.patch("pipeline", stored, changes=changed)
+
+    def jobs(self) -> Iterator[Job]:
+        """Yield all jobs in ascending order of URN."""
+        yield from sorted(map(_read_job, self._api.list("pipeline")), key=lambda job: job.urn)
+
+    def _settle(self, place: Place, dataset: LumosDataset, *, kept: Json) -> None:
+        """Read what was written; what the server altered is put into the stash."""
+        stored = self._api.find(place.type, place.fqn)
+        if stored is None:
+            raise PlatformError(
+                "openmetadata: what was written cannot be read",
+                hint="give the token's user the right to see all entities",
+            )
+        if changed := stash_changes(stored, _stash(place, stored, dataset, kept=kept)):
+            self._api.declare(place.type)
+            self._api.patch(place.type, stored, changes=changed)
+
+    def _create(self, place: Place, wanted: Json, *, stash: str | None) -> None:
+        self._api.declare(place.type)
+        body: Json = {"name": place.path[-1], **wanted}
+        domains = body.pop("domains", None)
+        if domains:
+            body["domains"] = [
+                cast("Json", each)["fullyQualifiedName"]
+                for each in cast("list[JsonValue]", domains)
+            ]
+        service = place.path[0]
+        if place.type == "table":
+            body.setdefault("columns", [])
+            body["databaseSchema"] = self._schema(place)
+        else:
+            self._service("storageService", service)
+            body["service"] = fqn((service,))
+            if len(place.path) > _BUCKET:
+                body["parent"] = self._bucket(place)
+        self._api.put(place.type, _with_extension(body, stash))
+
+    def _schema(self, place: Place) -> str:
+        service, database, schema, _ = place.path
+        self._service("databaseService", service)
+        self._ensure(
+            "database", (service, database), {"name": database, "service": fqn((service,))}
+        )
+        above = fqn((service, database))
+        self._ensure(
+            "databaseSchema", (service, database, schema), {"name": schema, "database": above}
+        )
+        return fqn((service, database, schema))
+
+    def _bucket(self, place: Place) -> Json:
+        path = place.path[:_BUCKET]
+        bucket = self._api.find("container", fqn(path))
+        if bucket is None:
+            above = Place("container", path)
+            urn = urn_of("container", above.fqn) or Urn.of("openmetadata", path[-1])
+            self._create(above, {}, stash=_mention(urn, above))
+            bucket = cast("Json", self._api.find("container", above.fqn))
+        return {"id": bucket["id"], "type": "container"}
+
+    def _service(self, type_: str, name: str) -> None:
+        kind = _SERVICES[type_].get(name, _OTHER_SERVICE[type_])
+        self._ensure(type_, (name,), {"name": name, "serviceType": kind})
+
+    def _ensure(self, type_: str, path: tuple[str, ...], body: Json) -> None:
+        key = (type_, fqn(path))
+        if key not in self._there:
+            if self._api.find(*key) is None:
+                self._api.put(type_, body)
+            self._there.add(key)
+
+    def _references(self, dataset: LumosDataset, wire: Json) -> Json:
+        """Make sure that all exists to which a dataset refers, and return the references."""
+        for kind, path in _labels(wire):
+            self._words.mention_at(kind, path)
+        owners = {
+            (owner.category, owner.name): self._words.mention(owner.category, owner.name)
+            for owner in dataset.ownership.owners
+        }
+        domains = [self._words.mention("domain", each) for each in dataset.governance.domains]
+        found: Json = {"owners": [*owners.values()], "domains": [*domains]}
+        return {name: value for name, value in found.items() if value}
+
+    def _node(self, type_: str, entity: Json) -> Node:
+        text = stash_of(entity)
+        try:
+            stash = unpacked(text) if text else {}
+        except InvalidModelError:
+            stash = {}
+        known = stash if isinstance(stash, dict) else {}
+        mentioned = known.get(MENTIONED)
+        if isinstance(mentioned, str):
+            return Node(Urn(mentioned), type_, entity, known)
+        return Node(_read(type_, entity).urn, type_, entity, known)
+
+
+def _labels(value: JsonValue) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield kind and path of every label anywhere in what goes out."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _labels(each)
+    elif isinstance(value, dict):
+        name = value.get("tagFQN")
+        if isinstance(name, str):
+            glossary = value.get("source") == GLOSSARY
+            yield "glossary_term" if glossary else "tag", path_of(name)
+        else:
+            yield from _labels([*value.values()])
+
+
+def _read(type_: str, entity: Json) -> LumosDataset:
+    text = stash_of(entity)
+    native = told_dataset(entity, type_)
+    if text is None:
+        return native
+    try:
+        stash = unpacked(text)
+    except InvalidModelError:
+        stash = text
+    if isinstance(stash, dict) and "patch" not in stash:
+        return native
+    return StashedDataset.merged(native, stash)
+
+
+def _read_job(entity: Json) -> Job:
+    told = told_job(entity)
+    text = stash_of(entity)
+    try:
+        return Job.from_json(restored(told.to_json(), text)) if text else told
+    except InvalidModelError:
+        return told
+
+
+def _stash(
+    place: Place, entity: Mapping[str, JsonValue], dataset: LumosDataset, *, kept: Json
+) -> str | None:
+    """Return the stash of a dataset beside what an entity tells of it."""
+    named = {"name": place.path[-1], "fullyQualifiedName": place.fqn, **entity}
+    left = residue(told_dataset(named, place.type).to_json(), dataset.to_json())
+    stash = {**kept, **(left if isinstance(left, dict) else {})}
+    return stash_text({"v": 1, **stash}) if stash else None
+
+
+def _job_stash(entity: Mapping[str, JsonValue], job: Job) -> str | None:
+    left = residue(told_job(entity).to_json(), job.to_json())
+    return None if left is None else stash_text(left)
+
+
+def _mention(urn: Urn, place: Place) -> str:
+    return stash_text({"v": 1, MENTIONED: str(urn), "place": place.type})
+
+
+def _with_extension(body: Json, stash: str | None) -> Json:
+    return body if stash is None else {**body, "extension": {STASH_KEY: stash}}
+
+
+def _kept_anyway(entity: Json, place: Place) -> Json:
+    """Return what of an entity stays, whatever is written."""
+    managed = {*_REMOVABLE[place.type], "extension"}
+    return {name: value for name, value in entity.items() if name not in managed}

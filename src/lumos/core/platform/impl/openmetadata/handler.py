@@ -1,0 +1,265 @@
+"""OpenMetadata behind the interface that all catalogs have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final, Self, cast
+
+from typing_extensions import override
+
+from lumos.core.errors import (
+    ConfigurationError,
+    DatasetNotFoundError,
+    InvalidModelError,
+    PlatformConflictError,
+    UsageError,
+)
+from lumos.core.models import (
+    DatasetLineage,
+    Job,
+    LineageEdge,
+    LumosDataset,
+    Owner,
+    Ownership,
+    Urn,
+    with_parts,
+)
+from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy, mapped
+from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
+from lumos.core.platform.impl.openmetadata.datasets import DatasetWires
+from lumos.core.platform.impl.openmetadata.entities import NAME
+from lumos.core.platform.impl.openmetadata.fidelity import FIDELITY
+from lumos.core.platform.impl.openmetadata.ledger import Ledger
+from lumos.core.platform.impl.openmetadata.lineage import LineageWires, Node
+from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
+from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary, Word
+from lumos.core.platform.interface import (
+    DEFAULT_PAGE,
+    ENTITY_KINDS,
+    Capability,
+    Entity,
+    EntityKind,
+    MetadataPlatformInterface,
+    kind_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import JsonValue
+
+_ATTEMPTS: Final = 4
+_IDENTITY: Final = "identity"
+_EXTENSION: Final = "extension"
+
+
+class OpenMetadataHandler(MetadataPlatformInterface):
+    """A catalog on an OpenMetadata server, 1.11 or later."""
+
+    name = NAME
+    capabilities = frozenset(Capability) - {Capability.SEARCH}
+    FIDELITY = FIDELITY
+
+    def __init__(self, api: OpenMetadataApi, *, workers: int = 8) -> None:
+        self._api = api
+        self._workers = workers
+        self._ledger = Ledger(api)
+        self._words = Vocabulary(api, self._ledger)
+        self._datasets = DatasetWires(api, self._words)
+        self._lineage = LineageWires(api, self._datasets.urn_of_reference)
+
+    @classmethod
+    @override
+    def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
+        try:
+            settings = OpenMetadataSettings.from_json(dict(config))
+        except InvalidModelError as error:
+            raise ConfigurationError(f"platform_config.{NAME} is {error.message}") from None
+        return cls.at(settings)
+
+    @classmethod
+    def at(cls, settings: OpenMetadataSettings, *, retries: RetryPolicy = DEFAULT_RETRIES) -> Self:
+        """Return the adapter for a server; nothing is sent yet."""
+        token = settings.token
+        http = CatalogHttp(
+            f"{settings.url.rstrip('/').removesuffix('/api')}/api/v1",
+            name=NAME,
+            headers={"Authorization": f"Bearer {token.get_secret_value()}"} if token else {},
+            timeout=settings.timeout,
+            verify=settings.verify,
+            retries=retries,
+            connections=settings.workers,
+        )
+        return cls(OpenMetadataApi(http, page_size=settings.page_size), workers=settings.workers)
+
+    @override
+    def emit_dataset(self, dataset: LumosDataset) -> None:
+        alone = with_parts(dataset, lineage=DatasetLineage())
+        _unless_changed_meanwhile(lambda: self._datasets.write(alone))
+        if dataset.lineage != DatasetLineage():
+            self._connect(dataset)
+
+    @override
+    def get_dataset(self, urn: str) -> LumosDataset:
+        name = Urn(urn)
+        node = self._datasets.find(name)
+        dataset = self._datasets.read(node) if node else None
+        if node is None or dataset is None:
+            raise DatasetNotFoundError(name, platform=self.name)
+        return with_parts(dataset, lineage=self._lineage.of(node.type, node.entity))
+
+    @override
+    def list(
+        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
+    ) -> Iterator[LumosDataset]:
+        if page_size < 1:
+            raise UsageError(f"page_size is {page_size}; the least is 1")
+        return self._listed(platform)
+
+    @override
+    def emit_edge(self, edge: LineageEdge) -> None:
+        def add() -> None:
+            upstream, downstream = self._ends(edge)
+            held = self._lineage.into(downstream).get(upstream.urn, ())
+            if edge not in held:
+                others = (each for each in held if each.key != edge.key)
+                self._put_edges(upstream, downstream, (*others, edge))
+
+        _unless_changed_meanwhile(add)
+
+    @override
+    def list_edges(self) -> Iterator[LineageEdge]:
+        found = mapped(self._lineage.into, self._datasets.nodes(), workers=self._workers)
+        edges = [edge for pairs in found for edges in pairs.values() for edge in edges]
+        yield from sorted(edges, key=lambda edge: edge.key)
+
+    @override
+    def remove_edge(self, edge: LineageEdge) -> None:
+        def remove() -> None:
+            upstream = self._datasets.find(edge.upstream_urn)
+            downstream = self._datasets.find(edge.downstream_urn)
+            if upstream is None or downstream is None:
+                return
+            held = self._lineage.into(downstream).get(upstream.urn, ())
+            rest = tuple(each for each in held if each.key != edge.key)
+            if rest != held:
+                self._put_edges(upstream, downstream, rest)
+
+        _unless_changed_meanwhile(remove)
+
+    @override
+    def emit_ownership(
+        self,
+        dataset_urn: str,
+        owner: str,
+        owner_type: str = "TECHNICAL_OWNER",
+        *,
+        category: str = "user",
+    ) -> None:
+        added = Owner.from_json({category: owner, "type": owner_type})
+        dataset = self.get_dataset(dataset_urn)
+        owners = Ownership(owners=(*dataset.ownership.owners, added))
+        self.emit_dataset(with_parts(dataset, ownership=owners, lineage=DatasetLineage()))
+
+    @override
+    def emit_entity(self, entity: Entity) -> None:
+        if isinstance(entity, Job):
+            job = entity
+            _unless_changed_meanwhile(lambda: self._datasets.write_job(job))
+        else:
+            word: Word = entity
+            _unless_changed_meanwhile(lambda: self._words.emit(kind_of(word), word))
+
+    @override
+    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
+        if kind not in ENTITY_KINDS:
+            raise UsageError(f"there are no entities of that kind; known: {ENTITY_KINDS}")
+        return self._datasets.jobs() if kind == "job" else self._words.all(kind)
+
+    @override
+    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
+        name = Urn(urn)
+        known = self._ledger.get(_IDENTITY, name)
+        others = known if isinstance(known, dict) else {}
+        self._ledger.put(_IDENTITY, name, value={**others, catalog: external_id})
+
+    @override
+    def identity_map(self) -> dict[Urn, dict[str, str]]:
+        return {
+            Urn(urn): {
+                name: str(value) for name, value in cast("dict[str, JsonValue]", ids).items()
+            }
+            for urn, ids in self._ledger.entries(_IDENTITY)
+        }
+
+    @override
+    def emit_extension(self, name: str, value: JsonValue) -> None:
+        self._ledger.put(_EXTENSION, name, value=value)
+
+    @override
+    def extensions(self) -> dict[str, JsonValue]:
+        return dict(self._ledger.entries(_EXTENSION))
+
+    @override
+    def delete(self, urn: str) -> None:
+        node = self._datasets.find(Urn(urn))
+        if node is None or self._datasets.read(node) is None:
+            raise DatasetNotFoundError(Urn(urn), platform=self.name)
+        around = self._lineage.neighbours(node.type, node.entity)
+        for identity in around.upstream:
+            self._api.delete_edge(around.references[identity], node.reference)
+        for identity in around.downstream:
+            downstream = self._datasets.find(
+                self._datasets.urn_of_reference(around.references[identity])
+            )
+            if downstream is not None:
+                self._put_edges(node, downstream, ())
+        self._datasets.remove(node)
+
+    @override
+    def close(self) -> None:
+        self._api.close()
+
+    def _listed(self, platform: str | None) -> Iterator[LumosDataset]:
+        found: list[tuple[LumosDataset, Node]] = []
+        for node in self._datasets.nodes():
+            dataset = self._datasets.read(node)
+            if dataset is not None and platform in {None, dataset.platform}:
+                found.append((dataset, node))
+        found.sort(key=lambda pair: pair[0].urn)
+        yield from mapped(self._with_lineage, found, workers=self._workers)
+
+    def _with_lineage(self, found: tuple[LumosDataset, Node]) -> LumosDataset:
+        dataset, node = found
+        lineage = self._lineage.of(node.type, node.entity)
+        return dataset if lineage == DatasetLineage() else with_parts(dataset, lineage=lineage)
+
+    def _connect(self, dataset: LumosDataset) -> None:
+        """Make edges of the neighbours that a dataset lists and the catalog does not know."""
+        known = self.get_dataset(dataset.urn).lineage
+        for upstream in dataset.lineage.upstream:
+            if upstream not in known.upstream:
+                self.emit_edge(LineageEdge(upstream_urn=upstream, downstream_urn=dataset.urn))
+        for downstream in dataset.lineage.downstream:
+            if downstream not in known.downstream:
+                self.emit_edge(LineageEdge(upstream_urn=dataset.urn, downstream_urn=downstream))
+
+    def _ends(self, edge: LineageEdge) -> tuple[Node, Node]:
+        return self._datasets.mention(edge.upstream_urn), self._datasets.mention(
+            edge.downstream_urn
+        )
+
+    def _put_edges(self, upstream: Node, downstream: Node, edges: tuple[LineageEdge, ...]) -> None:
+        stash = self._lineage.write(upstream, downstream, edges=edges)
+        self._datasets.keep(downstream, stash)
+
+
+def _unless_changed_meanwhile(act: Callable[[], None]) -> None:
+    """Do something that begins by reading; begin anew where somebody else was quicker."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return act()
+        except PlatformConflictError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+    return None

@@ -1,0 +1,194 @@
+"""Edges in OpenMetadata, which keeps one between two entities, and what Lumos says beyond that.
+
+All edges between two datasets are kept in the stash of the one that is made; OpenMetadata's own
+edge shows them together. Where somebody changed that edge since, it counts alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from lumos.core.models import DatasetLineage, LineageEdge, Urn
+from lumos.core.models.base import sha256_of
+from lumos.core.platform.impl.openmetadata.names import (
+    entity_name,
+    fqn,
+    path_of,
+    pipeline_path,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
+    from lumos.core.platform.stash import Json
+
+EDGES: Final = "edges"
+
+
+class Node(NamedTuple):
+    """A dataset in the catalog, or one that is only mentioned there."""
+
+    urn: Urn
+    type: str
+    entity: Json
+    stash: Json
+
+    @property
+    def reference(self) -> Json:
+        return {"id": self.entity["id"], "type": self.type}
+
+
+class Neighbours(NamedTuple):
+    """What the server tells of one entity's lineage."""
+
+    references: Mapping[str, Json]
+    """By id."""
+    upstream: Mapping[str, Json]
+    """What is said of the edge from each upstream id."""
+    downstream: tuple[str, ...]
+
+
+class LineageWires:
+    """Reads and writes the edges of one server."""
+
+    def __init__(self, api: OpenMetadataApi, urn_of_reference: Callable[[Json], Urn]) -> None:
+        self._api = api
+        self._urn_of = urn_of_reference
+
+    def neighbours(self, type_: str, entity: Json) -> Neighbours:
+        """Ask what lies next to an entity."""
+        answer = self._api.lineage(type_, entity)
+        own: Json = {"id": entity["id"], "type": type_}
+        nodes = [own, *(each for each in _objects(answer.get("nodes")))]
+        return Neighbours(
+            {str(each["id"]): each for each in nodes},
+            {
+                str(each["fromEntity"]): cast("Json", each.get("lineageDetails") or {})
+                for each in _objects(answer.get("upstreamEdges"))
+                if each.get("toEntity") == entity["id"]
+            },
+            tuple(
+                str(each["toEntity"])
+                for each in _objects(answer.get("downstreamEdges"))
+                if each.get("fromEntity") == entity["id"]
+            ),
+        )
+
+    def of(self, type_: str, entity: Json) -> DatasetLineage:
+        """Return the direct neighbours of an entity."""
+        found = self.neighbours(type_, entity)
+        return DatasetLineage(
+            upstream=tuple(self._urn_of(found.references[each]) for each in found.upstream),
+            downstream=tuple(self._urn_of(found.references[each]) for each in found.downstream),
+        )
+
+    def into(self, node: Node) -> dict[Urn, tuple[LineageEdge, ...]]:
+        """Return the edges that lead to a dataset, by where they come from."""
+        found = self.neighbours(node.type, node.entity)
+        edges = {}
+        for identity, details in found.upstream.items():
+            upstream = self._urn_of(found.references[identity])
+            told = self._told(upstream, node.urn, details=details)
+            edges[upstream] = tuple(_held(node.stash, upstream, told=told))
+        return edges
+
+    def write(self, upstream: Node, downstream: Node, *, edges: Iterable[LineageEdge]) -> Json:
+        """Make these the edges between two datasets; return the stash of the downstream one."""
+        given = sorted(edges, key=lambda edge: edge.key)
+        kept = dict(cast("Json", downstream.stash.get(EDGES) or {}))
+        kept.pop(str(upstream.urn), None)
+        if not given:
+            self._api.delete_edge(upstream.reference, downstream.reference)
+            return _with_edges(downstream.stash, kept)
+        edge: Json = {
+            "fromEntity": upstream.reference,
+            "toEntity": downstream.reference,
+            "lineageDetails": self._details(upstream, downstream, given),
+        }
+        self._api.put_edge(edge)
+        seen = self.neighbours(downstream.type, downstream.entity)
+        details = seen.upstream.get(str(upstream.entity["id"]), {})
+        told = self._told(upstream.urn, downstream.urn, details=details)
+        if [told] != given:
+            is_: list[JsonValue] = [each.to_json() for each in given]
+            kept[str(upstream.urn)] = {"was": _mark(told), "is": is_}
+        return _with_edges(downstream.stash, kept)
+
+    def _details(self, upstream: Node, downstream: Node, edges: list[LineageEdge]) -> Json:
+        known, made = _columns(upstream.entity), _columns(downstream.entity)
+        columns: list[JsonValue] = []
+        for mapping in (mapping for edge in edges for mapping in edge.column_mappings):
+            source = _column_name(upstream.entity, mapping.upstream_column)
+            target = _column_name(downstream.entity, mapping.downstream_column)
+            if source in known and target in made:
+                column: Json = {"fromColumns": [source], "toColumn": target}
+                if mapping.transformation:
+                    column["function"] = mapping.transformation
+                columns.append(column)
+        details: Json = {"source": "Manual", "columnsLineage": columns}
+        jobs = [edge.job_urn for edge in edges if edge.job_urn]
+        pipeline = self._api.find("pipeline", fqn(pipeline_path(jobs[0]))) if jobs else None
+        if pipeline is not None:
+            details["pipeline"] = {"id": pipeline["id"], "type": "pipeline"}
+        return details
+
+    def _told(self, upstream: Urn, downstream: Urn, *, details: Json) -> LineageEdge:
+        mappings: list[JsonValue] = []
+        for column in _objects(details.get("columnsLineage")):
+            sources = column.get("fromColumns")
+            for source in sources if isinstance(sources, list) else ():
+                mapping: Json = {
+                    "upstream_column": path_of(str(source))[-1],
+                    "downstream_column": path_of(str(column["toColumn"]))[-1],
+                }
+                if column.get("function"):
+                    mapping["transformation"] = column["function"]
+                mappings.append(mapping)
+        pipeline = details.get("pipeline")
+        job = None
+        if isinstance(pipeline, dict) and pipeline.get("fullyQualifiedName"):
+            service, *path = path_of(str(pipeline["fullyQualifiedName"]))
+            parts = [part for each in path for part in each.split("/")]
+            job = Urn.of(service, *parts) if all(parts) else None
+        return LineageEdge.from_json(
+            {
+                "upstream_urn": upstream,
+                "downstream_urn": downstream,
+                "column_mappings": mappings,
+                "job_urn": job,
+            }
+        )
+
+
+def _held(stash: Json, upstream: Urn, *, told: LineageEdge) -> Iterator[LineageEdge]:
+    kept = stash.get(EDGES)
+    pair = kept.get(upstream) if isinstance(kept, dict) else None
+    if isinstance(pair, dict) and pair.get("was") == _mark(told):
+        yield from (LineageEdge.from_json(each) for each in _objects(pair.get("is")))
+    else:
+        yield told
+
+
+def _with_edges(stash: Json, edges: Json) -> Json:
+    rest = {name: value for name, value in stash.items() if name != EDGES}
+    return {**rest, EDGES: edges} if edges else rest
+
+
+def _mark(edge: LineageEdge) -> str:
+    return sha256_of(edge.to_json())[:16]
+
+
+def _columns(entity: Json) -> set[str]:
+    model = entity.get("dataModel")
+    columns = model.get("columns") if isinstance(model, dict) else entity.get("columns")
+    return {_column_name(entity, str(each["name"])) for each in _objects(columns)}
+
+
+def _column_name(entity: Json, column: str) -> str:
+    return fqn((*path_of(str(entity["fullyQualifiedName"])), entity_name(column)))
+
+
+def _objects(value: JsonValue | None) -> list[Json]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

@@ -1,0 +1,24 @@
+"""Settings of the OpenMetadata adapter."""
+
+from __future__ import annotations
+
+from pydantic import Field, SecretStr
+
+from lumos.core.models.base import CanonicalModel
+
+
+class OpenMetadataSettings(CanonicalModel):
+    """What `platform_config.openmetadata` may hold."""
+
+    url: str = Field(
+        default="http://localhost:8585", description="The server, without /api: http://HOST:8585."
+    )
+    token: SecretStr | None = Field(
+        default=None, description="The JWT of a bot or of a person, sent as a bearer token."
+    )
+    timeout: float = Field(default=30.0, gt=0, description="Seconds to wait for an answer.")
+    verify: bool | str = Field(
+        default=True, description="Whether to check certificates, or a file of authorities."
+    )
+    workers: int = Field(default=8, ge=1, le=64, description="Requests under way at a time.")
+    page_size: int = Field(default=200, ge=1, le=1_000, description="Entities to a page of a list.")
