@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 from typing import ClassVar
 
 import pytest
@@ -15,7 +16,13 @@ from typing_extensions import override
 from lumos.bootstrap import Application
 from lumos.core.controllers.sync_controller import SyncController, SyncTarget
 from lumos.core.controllers.sync_results import SyncResult
-from lumos.core.errors import PlatformError, PlatformUnavailableError, UsageError
+from lumos.core.errors import (
+    PlatformAuthError,
+    PlatformConflictError,
+    PlatformError,
+    PlatformUnavailableError,
+    UsageError,
+)
 from lumos.core.models import (
     Documentation,
     Domain,
@@ -45,15 +52,19 @@ class Counting(EmbeddedHandler):
     def __init__(self, database: StateDatabase) -> None:
         super().__init__(database)
         self.emitted: list[str] = []
+        self.lock = Lock()
         self.refuses: set[str] = set()
         self.down_after: int | None = None
+        self.refusal: PlatformError = PlatformError("other: it does not like it")
+        self.down: PlatformError = PlatformUnavailableError("other: it is down")
 
     def told(self, what: str) -> None:
-        if self.down_after is not None and len(self.emitted) >= self.down_after:
-            raise PlatformUnavailableError("other: it is down")
-        if what in self.refuses:
-            raise PlatformError("other: it does not like it")
-        self.emitted.append(what)
+        with self.lock:
+            if self.down_after is not None and len(self.emitted) >= self.down_after:
+                raise self.down
+            if what in self.refuses:
+                raise self.refusal
+            self.emitted.append(what)
 
     @override
     def emit_dataset(self, dataset: LumosDataset) -> None:
@@ -214,10 +225,14 @@ def test_a_dry_run_writes_nothing_and_tells_what_would_become_of_it(world: World
     assert world.sync().kinds["dataset"].new == 1
 
 
-def test_a_sync_that_lost_the_catalog_goes_on_where_it_was(world: World) -> None:
+@pytest.mark.parametrize("error", [PlatformUnavailableError, PlatformAuthError])
+def test_a_sync_that_lost_the_catalog_goes_on_where_it_was(
+    world: World, error: type[PlatformError]
+) -> None:
     world.fill(20)
     world.target.down_after = 9
-    with pytest.raises(PlatformUnavailableError):
+    world.target.down = error("other: no more")
+    with pytest.raises(error):
         world.sync()
     assert 4 <= len(world.target.emitted) <= 9
     world.target.down_after = None
@@ -229,7 +244,11 @@ def test_a_sync_that_lost_the_catalog_goes_on_where_it_was(world: World) -> None
     assert world.sync().writes == 0
 
 
-def test_one_dataset_that_is_refused_spares_the_others_and_is_tried_again(world: World) -> None:
+@pytest.mark.parametrize("error", [PlatformError, PlatformConflictError])
+def test_one_dataset_that_is_refused_spares_the_others_and_is_tried_again(
+    world: World, error: type[PlatformError]
+) -> None:
+    world.target.refusal = error("other: not this one")
     world.fill(7)
     world.sync()
     world.local.delete(dataset("t0").urn)

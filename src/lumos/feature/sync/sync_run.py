@@ -6,7 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from lumos.core.errors import InvalidModelError, LumosError, PlatformError
+from lumos.core.errors import (
+    InvalidModelError,
+    LumosError,
+    PlatformAuthError,
+    PlatformConflictError,
+    PlatformError,
+)
 from lumos.core.models.base import sha256_of
 from lumos.core.platform.fidelity import FidelityCount
 from lumos.core.platform.http import mapped
@@ -225,7 +231,7 @@ class SyncRun:
                 acknowledged.append(outcome.state)
                 tally.recorder.done_many(1)
                 tally.same_there += not outcome.written
-            elif outcome.error is not None and outcome.error.retryable:
+            elif outcome.error is not None and _ends_it(outcome.error):
                 lost = outcome.error
                 break  # the catalog is out of reach: no other item would fare better
             elif outcome.error is not None:
@@ -240,7 +246,7 @@ class SyncRun:
         try:
             return self._sent_together(chunk)
         except (PlatformError, InvalidModelError) as error:
-            if error.retryable or len(chunk) == 1:
+            if _ends_it(error) or len(chunk) == 1:
                 return [_Sent(error=error)] * len(chunk)
         return [each for item in chunk for each in self._send_chunk([item])]
 
@@ -276,6 +282,13 @@ class _Outgoing(NamedTuple):
 
 N = TypeVar("N", Item, _Outgoing)
 _CONCEPTS = {"tag": "tag_definition", "domain": "domain_definition"}
+
+
+def _ends_it(error: LumosError) -> bool:
+    """Tell whether no other item would fare better: no answer, or a token that expired."""
+    if isinstance(error, PlatformConflictError):
+        return False
+    return error.retryable or isinstance(error, PlatformAuthError)
 
 
 def _attempted(item: Item) -> _Sent:
