@@ -311,6 +311,12 @@ class TestWriting:
 
         assert _count(engine, "table_metadata") == 0
 
+    def test_a_batch_is_written_as_a_whole(self, platform: AmundsenHandler) -> None:
+        batch = [rich_dataset(name) for name in ("a", "b", "c")]
+        platform.emit_datasets(batch)
+
+        assert [*platform.list()] == batch
+
     def test_a_wide_dataset_is_kept_in_several_pieces(self, platform: AmundsenHandler) -> None:
         fields = [
             {"name": f"column_{place}", "type": "STRING", "description": sha256_of(place)}

@@ -31,7 +31,7 @@ Row = Mapping[str, Value]
 _MYSQL = ("mysql", "mysql+pymysql", "mariadb", "mariadb+pymysql")
 _DENIED = (1044, 1045, 1142, 1227)
 _NO_SUCH = (1049, 1109, 1146)
-_CONFLICT = (1205, 1213)
+_CONFLICT = (1062, 1205, 1213)
 _UNREACHABLE = (2002, 2003, 2005, 2006, 2013)
 _CHARACTERS = (1267, 1270, 1366)
 

@@ -7,7 +7,7 @@ database behind it, as Amundsen's own publisher does.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self
 
@@ -65,6 +65,7 @@ class AmundsenHandler(MetadataPlatformInterface):
     name = "amundsen"
     capabilities = frozenset(Capability) - {Capability.SEARCH}
     FIDELITY = FIDELITY
+    BATCH = 50
 
     def __init__(self, database: AmundsenDatabase) -> None:
         self._database = database
@@ -85,6 +86,12 @@ class AmundsenHandler(MetadataPlatformInterface):
     def emit_dataset(self, dataset: LumosDataset) -> None:
         with self._database.transaction() as connection:
             self._put(connection, dataset)
+
+    @override
+    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
+        with self._database.transaction() as connection:
+            for dataset in datasets:
+                self._put(connection, dataset)
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
