@@ -85,6 +85,7 @@ class DataHubDouble:
         self.requests: list[tuple[str, str, Json | None]] = []
         self.faults: list[Fault] = []
         self.unknown_aspects: set[tuple[str, str]] = set()
+        self.knows_slices = True
         self._later: list[tuple[str, Json]] = []
         self.lock = threading.RLock()
 
@@ -243,7 +244,7 @@ class DataHubDouble:
             and not (hidden and self._is_removed(urn))
             and urn > after
         ]
-        if "sliceMax" in query:
+        if "sliceMax" in query and self.knows_slices:
             most = int(query["sliceMax"])
             found = [
                 urn for urn in found if zlib.crc32(urn.encode()) % most == int(query["sliceId"])

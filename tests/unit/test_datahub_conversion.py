@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
-from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
+from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, TypeName, Urn, with_parts
 from lumos.core.platform.impl.datahub.aspects import DatasetConversion
+from lumos.core.platform.impl.datahub.fields import column_fields, come_back, wire_fields
 from lumos.core.platform.impl.datahub.lineage import read_edges, with_edges
 from lumos.core.platform.impl.datahub.residue import residue, restored
 from lumos.core.platform.impl.datahub.urns import (
@@ -22,7 +23,7 @@ from lumos.core.platform.impl.datahub.urns import (
     simple_urn,
 )
 from lumos.testing.platform_samples import dataset, rich_dataset
-from lumos.testing.strategies import urns
+from lumos.testing.strategies import fields, urns
 
 PRODUCTION = DatasetConversion("PROD")
 ORDERS = "urn:li:dataset:(urn:li:dataPlatform:postgres,shop.public.orders,PROD)"
@@ -144,6 +145,16 @@ def test_a_residue_gives_back_any_document(found: Any, wanted: Any) -> None:
         orjson.dumps(restored(found, left)) == orjson.dumps(wanted)
         or residue(restored(found, left), wanted) is None
     )
+
+
+@given(st.data())
+def test_columns_that_are_certain_to_come_back_do(data: st.DataObject) -> None:
+    columns = [field.to_json() for field in data.draw(fields())]
+    columns += [{"name": f"a {name}", "type": name, "nullable": True} for name in TypeName]
+    certain = [column for column in columns if come_back([column])]
+
+    assert len(certain) >= len(TypeName) - len({"ARRAY", "MAP", "STRUCT", "UNION", "ENUM"})
+    assert column_fields(wire_fields(certain)) == certain
 
 
 def test_what_others_wrote_is_read_with_edits_before_what_was_ingested() -> None:

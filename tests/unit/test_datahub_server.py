@@ -45,6 +45,7 @@ def running() -> Iterator[tuple[str, DataHubDouble]]:
 def server(running: tuple[str, DataHubDouble]) -> DataHubDouble:
     running[1].clear()
     running[1].unknown_aspects.clear()
+    running[1].knows_slices = True
     return running[1]
 
 
@@ -154,6 +155,18 @@ def test_what_a_server_refuses_is_told_in_one_line_without_secrets(
     assert TOKEN not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "Sign in" not in str(caught.value)
+
+
+def test_a_server_that_knows_no_slices_gives_everything_once(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    server.knows_slices = False
+    datasets = [dataset(name) for name in ("a", "b", "c")]
+    platform.emit_datasets(datasets)
+    platform.emit_lineage(datasets[0].urn, datasets[1].urn)
+
+    assert [each.urn for each in platform.list()] == [each.urn for each in datasets]
+    assert len([*platform.list_edges()]) == 1
 
 
 def test_settings_that_are_wrong_are_told_as_such() -> None:

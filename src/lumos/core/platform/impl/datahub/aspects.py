@@ -14,6 +14,7 @@ from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.datahub.fields import (
     column_fields,
     column_of,
+    come_back,
     field_path,
     tag_names,
     term_names,
@@ -79,7 +80,11 @@ class DatasetConversion:
         whole = cast("Json", restored(plain, given)) if isinstance(given, dict) else plain
         if given is not None:
             _follow(whole, document)
-        found = self._plain_document(str(document["urn"]), whole)
+        columns = cast("Json", document.get("schema") or {}).get("fields")
+        certain = given is None and isinstance(columns, list) and come_back(columns)
+        found = self._plain_document(
+            str(document["urn"]), whole, columns=columns if certain else None
+        )
         left = residue(found, _without_extension(document))
         kept: Json = {"urn": document["urn"]}
         if left is not None:
@@ -223,7 +228,9 @@ class DatasetConversion:
             "foreignDataset": other,
         }
 
-    def _plain_document(self, name: str, aspects: Mapping[str, JsonValue]) -> Json:
+    def _plain_document(
+        self, name: str, aspects: Mapping[str, JsonValue], *, columns: JsonValue = None
+    ) -> Json:
         properties = cast("Json", aspects.get("datasetProperties") or {})
         edited = cast("Json", aspects.get("editableDatasetProperties") or {})
         urn = lumos_name = name
@@ -249,18 +256,18 @@ class DatasetConversion:
         governance = _read_governance(aspects)
         if governance:
             document["governance"] = governance
-        schema = self._read_schema(aspects)
+        schema = self._read_schema(aspects, columns)
         if schema:
             document["schema"] = schema
         return document
 
-    def _read_schema(self, aspects: Mapping[str, JsonValue]) -> Json:
+    def _read_schema(self, aspects: Mapping[str, JsonValue], columns: JsonValue) -> Json:
         metadata = aspects.get("schemaMetadata")
         if not isinstance(metadata, dict):
             return {}
-        rows = _with_edits(metadata, aspects.get("editableSchemaMetadata"))
         schema: Json = {}
-        if fields := column_fields(rows):
+        edited = aspects.get("editableSchemaMetadata")
+        if fields := columns or column_fields(_with_edits(metadata, edited)):
             schema["fields"] = fields
         keys = cast("list[str] | None", metadata.get("primaryKeys"))
         if keys:

@@ -78,8 +78,12 @@ class DataHubClient:
             slices,
             workers=self._settings.slices,
         )
+        seen: set[str] = set()  # a server that knows no slices gives everything in each
         for part in read:
-            yield from part
+            for held in part:
+                if held.urn not in seen:
+                    seen.add(held.urn)
+                    yield held
 
     def _slice(
         self, kind: str, number: int, aspects: Sequence[str], *, include_removed: bool

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from lumos.core.models.types import FieldType, TypeName
+from lumos.core.models.types import PARAMETERS, FieldType, TypeName
 from lumos.core.platform.impl.datahub.urns import escaped, simple_name, simple_urn, unescaped
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ _NATIVE: Final[Mapping[str, str]] = {
     "uuid": "UUID", "json": "JSON", "jsonb": "JSON", "variant": "JSON",
     "geometry": "GEOMETRY", "geography": "GEOMETRY",
 }  # fmt: skip
+_TYPE_NAMES: Final = TypeName.__members__
 _SPELT: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_ ]*?)\s*(?:\(\s*([^()]*)\s*\))?\s*\Z")
 _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "DECIMAL": ("precision", "scale"),
@@ -215,13 +216,37 @@ def _details(node: Mapping[str, JsonValue]) -> Json:
 
 def spelt(node: Mapping[str, JsonValue]) -> str:
     """Return the type as people read it, such as `DECIMAL(10,2)`."""
-    if len(node) <= 3 and node["type"] not in _NESTED and node.keys() <= _PLAIN:  # noqa: PLR2004
-        return str(node["type"])
+    name = str(node["type"])
+    if name not in _NESTED and name != "ENUM":
+        given = [node.get(each) for each in PARAMETERS.get(_TYPE_NAMES[name], ())]
+        while given and given[-1] is None:
+            given.pop()
+        inner = ",".join("*" if value is None else str(value) for value in given)
+        return f"{name}({inner})" if inner else name
     known = {name: value for name, value in node.items() if name in FieldType.model_fields}
     return FieldType.model_validate(known).signature()
 
 
-_PLAIN: Final = frozenset({"name", "type", "nullable", "description", "tags", "pii"})
+def come_back(fields: Sequence[JsonValue]) -> bool:
+    """Tell whether columns are so plain that they are certain to be read as they are written."""
+    return all(
+        column.keys() <= _PLAIN_KEYS
+        and column["type"] in _PLAIN_TYPES
+        and str(column["name"])[0] != "["
+        and all(
+            len(label) <= _SHORT
+            for key in ("tags", "glossary_terms")
+            for label in cast("list[str]", column.get(key) or ())
+        )
+        for column in cast("Sequence[Json]", fields)
+    )
+
+
+_SHORT: Final = 30
+_PLAIN_KEYS: Final = frozenset(
+    {"name", "type", "nullable", "description", "tags", "glossary_terms"}
+)
+_PLAIN_TYPES: Final = _TYPES.keys() - _NESTED - {"ENUM"}
 
 
 def read_type(text: str, word: str) -> Json:

@@ -183,7 +183,8 @@ def _fitted(pattern: str, platform: str, path: str, environment: str, *, identit
 
 
 def _length(text: str) -> int:
-    return len(text) if text.isascii() and text.isalnum() else len(quote(text, safe=""))
+    most = len(text) * (3 if text.isascii() else 12)  # of characters as URLs spell them
+    return most if most <= LONGEST_URN else len(quote(text, safe=""))
 
 
 def _digest(text: str) -> str:
