@@ -206,7 +206,8 @@ def test_a_killed_engine_fails_one_command_in_a_line_and_the_next_does_without(
     assert child.returncode in {0, 3}, said
     assert len(said.splitlines()) <= 1, said
 
-    after = project.lumos("ingest", "--json")
+    # In full: a run without news would not ask for Spark.
+    after = project.lumos("ingest", "--full", "--json")
 
     assert after.exit_code == 0, after.stderr
     assert "the Spark engine is gone; starting Spark" in after.error_line
