@@ -86,6 +86,7 @@ class DataHubDouble:
         self.faults: list[Fault] = []
         self.unknown_aspects: set[tuple[str, str]] = set()
         self.knows_slices = True
+        self.tells_versions = True
         self._later: list[tuple[str, Json]] = []
         self.lock = threading.RLock()
 
@@ -269,7 +270,7 @@ class DataHubDouble:
 
     def _read(self, urn: str, aspects: list[str], query: dict[str, str]) -> Json:
         entity: Json = {"urn": urn}
-        told = query.get("systemMetadata") == "true"
+        told = query.get("systemMetadata") == "true" and self.tells_versions
         for name, (value, version) in self.stored[urn].items():
             if not aspects or name in aspects:
                 system = {"systemMetadata": {"version": str(version)}} if told else {}

@@ -45,7 +45,7 @@ def running() -> Iterator[tuple[str, DataHubDouble]]:
 def server(running: tuple[str, DataHubDouble]) -> DataHubDouble:
     running[1].clear()
     running[1].unknown_aspects.clear()
-    running[1].knows_slices = True
+    running[1].knows_slices = running[1].tells_versions = True
     return running[1]
 
 
@@ -167,6 +167,16 @@ def test_a_server_that_knows_no_slices_gives_everything_once(
 
     assert [each.urn for each in platform.list()] == [each.urn for each in datasets]
     assert len([*platform.list_edges()]) == 1
+
+
+def test_a_server_that_tells_no_versions_is_written_to_without_conditions(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    server.tells_versions = False
+    platform.emit_dataset(dataset())
+    platform.emit_dataset(rich_dataset())
+
+    assert [*platform.list()] == [rich_dataset()]
 
 
 def test_settings_that_are_wrong_are_told_as_such() -> None:

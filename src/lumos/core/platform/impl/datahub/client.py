@@ -26,6 +26,8 @@ AT_ONCE: Final[Mapping[str, str]] = {"X-DataHub-Sync-Index-Update": "true"}
 """Lets the answer come after the search and graph indexes know of the write."""
 _PAGE: Final = 500
 _VERSION: Final = "If-Version-Match"
+_NONE: Final = "-1"
+"""The version of what must not be there yet."""
 
 
 class Held(NamedTuple):
@@ -34,6 +36,7 @@ class Held(NamedTuple):
     urn: str
     aspects: Json
     versions: Mapping[str, str]
+    """The version of each aspect; empty where the server does not tell it."""
 
 
 class Write(NamedTuple):
@@ -174,20 +177,22 @@ class DataHubClient:
         if self._known is None:
             self._known = self._specifications()
         known = self._known.get(kind.lower())
-        return not self._known or (known is not None and aspect in known)
+        return known is None or aspect in known
 
     def _specifications(self) -> dict[str, frozenset[str]]:
         try:
-            pages = self._http.json("GET", "openapi/v1/registry/models/entity/specifications")
+            page = self._http.json(
+                "GET",
+                "openapi/v1/registry/models/entity/specifications",
+                params={"start": 0, "count": _PAGE},
+            )
         except PlatformNotFoundError:
             return {}
-        elements = cast("Json", pages or {}).get("elements")
+        elements = page.get("elements") if isinstance(page, dict) else page
         return {
-            str(each["name"]).lower(): frozenset(
-                str(aspect.get("name") if isinstance(aspect, dict) else aspect)
-                for aspect in cast("list[JsonValue]", each.get("aspectSpecs") or [])
-            )
+            str(each["name"]).lower(): frozenset(_names(each["aspectSpecs"]))
             for each in cast("list[Json]", elements or [])
+            if each.get("name") and each.get("aspectSpecs")
         }
 
     def _without_complaint(self, path: str) -> None:
@@ -227,8 +232,9 @@ def _body(write: Write) -> Json:
     body: Json = {"urn": write.urn}
     for name, value in write.aspects.items():
         headers: Json = dict(write.headers)
-        if write.versions is not None:
-            headers[_VERSION] = write.versions.get(name, "-1")
+        version = (write.versions or {}).get(name, _NONE)
+        if write.versions is not None and version:
+            headers[_VERSION] = version
         body[name] = {"value": value, "headers": headers}
     return body
 
@@ -245,8 +251,13 @@ def _held(entity: Json) -> Held:
         if name != "urn" and isinstance(each, dict) and each.get("value") is not None:
             aspects[name] = each["value"]
             told = each.get("systemMetadata")
-            versions[name] = str(told.get("version") or "-1") if isinstance(told, dict) else "-1"
+            versions[name] = str(told.get("version") or "") if isinstance(told, dict) else ""
     return Held(urn, aspects, versions)
+
+
+def _names(specifications: JsonValue) -> Iterator[str]:
+    for each in specifications if isinstance(specifications, list | dict) else ():
+        yield str(each.get("name") if isinstance(each, dict) else each)
 
 
 def _next_page(page: JsonValue | None) -> Mapping[str, str | int | bool] | None:
