@@ -486,5 +486,5 @@ def openmetadata_at(
     url: str, *, token: str = TOKEN, retries: RetryPolicy = DEFAULT_RETRIES
 ) -> OpenMetadataHandler:
     """Return an adapter for the double at a URL."""
-    settings = OpenMetadataSettings.from_json({"url": url, "token": token, "page_size": 3})
+    settings = OpenMetadataSettings.from_json({"server": url, "auth_token": token, "page_size": 3})
     return OpenMetadataHandler.at(settings, retries=retries)

@@ -80,9 +80,9 @@ class OpenMetadataHandler(MetadataPlatformInterface):
     @classmethod
     def at(cls, settings: OpenMetadataSettings, *, retries: RetryPolicy = DEFAULT_RETRIES) -> Self:
         """Return the adapter for a server; nothing is sent yet."""
-        token = settings.token
+        token = settings.auth_token
         http = CatalogHttp(
-            f"{settings.url.rstrip('/').removesuffix('/api')}/api/v1",
+            f"{settings.server.rstrip('/').removesuffix('/api')}/api/v1",
             name=NAME,
             headers={"Authorization": f"Bearer {token.get_secret_value()}"} if token else {},
             timeout=settings.timeout,

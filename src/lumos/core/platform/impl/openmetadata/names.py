@@ -24,7 +24,7 @@ _TABLE_LEVELS: Final = 3
 _MADE_UP = re.compile(r".*~[0-9a-f]{16}\Z", re.DOTALL)
 _REFUSED = re.compile(r'::|[>"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff]')
 _ODD = re.compile(r"[^0-9A-Za-z_-]+")
-_USER = re.compile(r"[a-z0-9_.-]+\Z")
+_USER = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\Z")
 _FILE_PLATFORMS: Final = frozenset(
     {"s3", "gcs", "gs", "azure", "abfs", "adls", "hdfs", "file", "files", "local", "sftp", "minio"}
 )

@@ -10,10 +10,11 @@ from lumos.core.models.base import CanonicalModel
 class OpenMetadataSettings(CanonicalModel):
     """What `platform_config.openmetadata` may hold."""
 
-    url: str = Field(
-        default="http://localhost:8585", description="The server, without /api: http://HOST:8585."
+    server: str = Field(
+        default="http://localhost:8585",
+        description="Its address, with or without /api: http://HOST:8585.",
     )
-    token: SecretStr | None = Field(
+    auth_token: SecretStr | None = Field(
         default=None, description="The JWT of a bot or of a person, sent as a bearer token."
     )
     timeout: float = Field(default=30.0, gt=0, description="Seconds to wait for an answer.")

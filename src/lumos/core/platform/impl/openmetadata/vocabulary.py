@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Word = User | Group | Tag | GlossaryTerm | Domain
 MENTIONED: Final = "mentioned"
-_NO_MAIL: Final = "@lumos.invalid"
+_NO_MAIL: Final = "@no-mail.lumos.example.com"
 _MAIL = re.compile(r"[a-z0-9._%+-]+@[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}\Z")
 _LONGEST_MAIL: Final = 127
 
