@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -177,6 +180,27 @@ def test_tables_that_lumos_does_not_model_come_out_as_they_are(
         connection.execute(clusters.insert(), [row])
 
     assert platform.extensions() == {"amundsen": {"dashboard_cluster": [row]}}
+
+
+def test_the_way_out_by_the_command_line(
+    amundsen_server: AmundsenServer, engine: Engine, tmp_path: Path
+) -> None:
+    publish_orders(engine)
+    url = amundsen_server.database_url
+    settings = f"platform: amundsen\nplatform_config:\n  amundsen:\n    database_url: {url}\n"
+    (tmp_path / "lumos.yaml").write_text(settings)
+
+    def lumos(*arguments: str) -> str:
+        command = [sys.executable, "-m", "lumos", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    lumos("export", "--platform", "amundsen", "--output", "out.json")
+    lumos("import", "--input", "out.json", "--platform", "embedded")
+
+    said = lumos("diff", "--source", "amundsen", "--target", "embedded")
+    assert "2/2 datasets migrated" in said
+    assert "1/1 lineage edges migrated" in said
 
 
 @pytest.mark.parametrize(
