@@ -192,6 +192,18 @@ def test_a_change_to_what_others_wrote_reaches_the_text_that_people_see() -> Non
     assert read(written).documentation.description == "new"
 
 
+def test_a_change_to_a_column_reaches_what_people_see_of_it() -> None:
+    document = read(FOREIGN).to_json()
+    column = document["schema"]["fields"][1]  # type: ignore[index, call-overload]
+    column.update({"description": "in cents", "tags": []})  # type: ignore[union-attr]
+    changed = LumosDataset.from_json(document)
+    written = sent(changed)
+
+    (info,) = written["editableSchemaMetadata"]["editableSchemaFieldInfo"]
+    assert (info["description"], info["globalTags"]["tags"]) == ("in cents", [])
+    assert read(written) == changed
+
+
 def test_an_edit_in_datahub_is_seen_and_takes_nothing_else_along() -> None:
     emitted = rich_dataset()
     aspects = sent(emitted)

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.models.base import canonical_json
+from lumos.core.platform.impl.datahub.edits import follow, with_edits
 from lumos.core.platform.impl.datahub.fields import (
     column_fields,
     column_of,
@@ -79,7 +80,7 @@ class DatasetConversion:
         given = cast("Json", document.get("extensions") or {}).get(EXTENSION)
         whole = cast("Json", restored(plain, given)) if isinstance(given, dict) else plain
         if given is not None:
-            _follow(whole, document)
+            follow(whole, document, plain)
         columns = cast("Json", document.get("schema") or {}).get("fields")
         certain = given is None and isinstance(columns, list) and come_back(columns)
         found = self._plain_document(
@@ -267,7 +268,7 @@ class DatasetConversion:
             return {}
         schema: Json = {}
         edited = aspects.get("editableSchemaMetadata")
-        if fields := columns or column_fields(_with_edits(metadata, edited)):
+        if fields := columns or column_fields(with_edits(metadata, edited)):
             schema["fields"] = fields
         keys = cast("list[str] | None", metadata.get("primaryKeys"))
         if keys:
@@ -449,39 +450,6 @@ def _day_of(milliseconds: JsonValue) -> str | None:
         return datetime.fromtimestamp(milliseconds / 1000, tz=UTC).date().isoformat()
     except (ValueError, OverflowError, OSError):
         return None
-
-
-def _with_edits(metadata: Mapping[str, JsonValue], edited: JsonValue) -> list[JsonValue]:
-    """Return the schema fields with what people wrote in place of what was ingested."""
-    rows = cast("list[JsonValue]", metadata.get("fields") or [])
-    infos = edited.get("editableSchemaFieldInfo") if isinstance(edited, dict) else None
-    if not infos:
-        return rows
-    by_path = {str(info["fieldPath"]): info for info in cast("list[Json]", infos)}
-    return [_edited_row(cast("Json", row), by_path) for row in rows]
-
-
-def _edited_row(row: Json, infos: Mapping[str, Json]) -> JsonValue:
-    info = infos.get(str(row["fieldPath"]))
-    if info is None:
-        return row
-    whole = dict(row)
-    if info.get("description"):
-        whole["description"] = info["description"]
-    for name, members in (("globalTags", "tags"), ("glossaryTerms", "terms")):
-        added = cast("Json", info.get(name) or {}).get(members)
-        if isinstance(added, list) and added:
-            known = cast("Json", row.get(name) or {}).get(members)
-            whole[name] = {members: [*cast("list[JsonValue]", known or []), *added]}
-    return whole
-
-
-def _follow(aspects: Json, document: Mapping[str, JsonValue]) -> None:
-    """Bring what people wrote up to what the dataset says now, as it comes first on reading."""
-    edited = aspects.get("editableDatasetProperties")
-    if isinstance(edited, dict) and edited.get("description"):
-        text = cast("Json", document.get("documentation") or {}).get("description")
-        aspects["editableDatasetProperties"] = {**edited, "description": text or ""}
 
 
 def _last_part(urn: str) -> str:
