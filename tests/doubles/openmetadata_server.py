@@ -55,10 +55,6 @@ KNOWN: dict[str, set[str]] = {
     "services/databaseServices": {"name", "serviceType"},
     "services/storageServices": {"name", "serviceType"},
     "services/pipelineServices": {"name", "serviceType"},
-    "dataQuality/testDefinitions": {"name", "description", "entityType", "testPlatforms",
-                                    "parameterDefinition"},
-    "dataQuality/testCases": {"name", "displayName", "description", "testDefinition", "entityLink",
-                              "parameterValues"},
 }  # fmt: skip
 _PARENTS = {
     "tables": ("databaseSchema", "databaseSchemas"),
@@ -88,7 +84,6 @@ class OpenMetadataStore:
         self.entities: dict[str, dict[str, Json]] = {name: {} for name in KNOWN}
         self.edges: dict[tuple[str, str], Json] = {}
         self.profiles: dict[str, list[Json]] = {}
-        self.results: dict[str, list[Json]] = {}
         self.types: dict[str, Json] = {
             name: {"id": str(uuid.uuid4()), "name": name, "customProperties": []}
             for name in ("table", "container", "pipeline", "string")
@@ -249,8 +244,6 @@ class OpenMetadataStore:
         parent = body.get("parent")
         if isinstance(parent, dict):
             return f"{self.by_id(parent['id'])[1]['fullyQualifiedName']}.{name}"
-        if collection == "dataQuality/testCases":
-            return f"{body['entityLink'].split('::')[2].rstrip('>')}.{name}"
         above = parent or body.get(_PARENTS.get(collection, ("",))[0])
         return f"{above}.{name}" if above else name
 
@@ -411,12 +404,10 @@ class _Handler(BaseHTTPRequestHandler):
                     raise RefusedError(404)
                 return {}
             case ["PUT", "tables", identity, "tableProfile"]:
-                store.by_id(identity)
+                columns = {each["name"] for each in store.by_id(identity)[1]["columns"]}
+                if {each["name"] for each in body["columnProfile"]} - columns:
+                    raise RefusedError(400, "column")
                 store.profiles.setdefault(identity, []).append(body)
-                return {}
-            case ["POST", "dataQuality", "testCases", "testCaseResults", name]:
-                store.by_name("dataQuality/testCases", unquote(name))
-                store.results.setdefault(unquote(name), []).append(body)
                 return {}
         return self._entity_route(method, path, query, body)
 

@@ -221,6 +221,21 @@ def test_terms_have_levels_as_in_the_catalog(
     assert [*platform.list_entities("glossary_term")] == [term]
 
 
+def test_a_profile_is_shown_and_comes_back_whole(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    column = {"path": "id", "type": "INT64", "value_count": 9, "null_count": 0, "min": 1}
+    member = {"path": "lines[].sku", "type": "STRING", "value_count": 9, "null_count": 0}
+    at = "2024-01-15T10:30:00Z"
+    profile = {"profiled_at": at, "row_count": 9, "file_count": 1, "columns": [column, member]}
+    platform.emit_dataset(orders(profile=profile))
+
+    ((shown,),) = store.profiles.values()
+    assert shown["tableProfile"] == {"timestamp": 1705314600000, "rowCount": 9, "columnCount": 3}
+    assert [each["name"] for each in shown["columnProfile"]] == ["id"]
+    assert platform.get_dataset(orders().urn) == orders(profile=profile)
+
+
 def test_a_wrong_token_is_told_without_the_token(server: tuple[str, OpenMetadataStore]) -> None:
     with (
         openmetadata_at(server[0], token="wrong-and-secret") as platform,

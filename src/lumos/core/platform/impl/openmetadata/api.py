@@ -34,14 +34,11 @@ COLLECTIONS: Final[Mapping[str, str]] = {
     "databaseService": "services/databaseServices",
     "storageService": "services/storageServices",
     "pipelineService": "services/pipelineServices",
-    "testCase": "dataQuality/testCases",
-    "testDefinition": "dataQuality/testDefinitions",
 }
 FIELDS: Final[Mapping[str, str]] = {
     "table": "owners,tags,domains,extension,columns,tableConstraints,schemaDefinition",
     "container": "owners,tags,domains,extension,dataModel,parent",
     "pipeline": "extension,tasks",
-    "testCase": "testDefinition",
 }
 """What the server leaves out of an answer unless it is asked for."""
 
@@ -128,15 +125,6 @@ class OpenMetadataApi:
         """Add figures of one time to a table."""
         self._send("PUT", f"tables/{table['id']}/tableProfile", body=body)
 
-    def add_result(self, test_case: str, body: Json) -> None:
-        """Add how a test came out at one time."""
-        path = f"dataQuality/testCases/testCaseResults/{quote(test_case, safe='')}"
-        self._send("POST", path, body=body, idempotent=True)
-
-    def version(self) -> str:
-        """Return the version of the server."""
-        return str(self._object("GET", "system/version").get("version", ""))
-
     def close(self) -> None:
         self._closed = True
         self._http.close()
@@ -175,7 +163,6 @@ class OpenMetadataApi:
         content_type: str = "application/json",
         headers: Mapping[str, str] | None = None,
         ok: tuple[int, ...] | None = None,
-        idempotent: bool | None = None,
     ) -> JsonValue | None:
         self._require_open()
         return self._http.json(
@@ -185,7 +172,6 @@ class OpenMetadataApi:
             body=body,
             content_type=content_type,
             headers=headers,
-            idempotent=idempotent,
             ok=ok or OK,
         )
 

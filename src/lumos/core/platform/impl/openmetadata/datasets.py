@@ -26,6 +26,7 @@ from lumos.core.platform.impl.openmetadata.names import (
     place_of,
     urn_of,
 )
+from lumos.core.platform.impl.openmetadata.profiles import wire_profile
 from lumos.core.platform.stash import STASH_KEY, Json, StashedDataset, residue, restored, unpacked
 
 if TYPE_CHECKING:
@@ -193,6 +194,8 @@ class DatasetWires:
         if changed := stash_changes(stored, _stash(place, stored, dataset, kept=kept)):
             self._api.declare(place.type)
             self._api.patch(place.type, stored, changes=changed)
+        if place.type == "table" and dataset.profile is not None:
+            self._api.put_profile(stored, wire_profile(dataset, dataset.profile))
 
     def _create(self, place: Place, wanted: Json, *, stash: str | None) -> None:
         self._api.declare(place.type)

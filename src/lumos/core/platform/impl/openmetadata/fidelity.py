@@ -15,7 +15,7 @@ _NATIVE: Final = (
 )  # fmt: skip
 _TRANSFORMED: Final = (
     "format", "field_pii", "owner", "user", "group",
-    "identity", "catalog_extension",
+    "identity", "catalog_extension", "profile",
 )  # fmt: skip
 
 FIDELITY: Final[Mapping[str, Fidelity]] = {
