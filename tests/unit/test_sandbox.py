@@ -294,7 +294,7 @@ def test_closing_the_iterator_early_ends_its_child_and_the_next_call_is_unaffect
 
 
 def test_an_error_in_the_list_of_files_ends_the_child(hostile: Sandbox, tmp_path: Path) -> None:
-    items = written(tmp_path, *[f"{i}.csv" for i in range(100)])
+    items = written(tmp_path, *[f"{i}.csv" for i in range(400)])
 
     def listed() -> Iterator[FileItem]:
         yield from items
@@ -331,13 +331,13 @@ def test_iterators_at_the_same_time_do_not_mix(hostile: Sandbox, tmp_path: Path)
 def test_a_zygote_that_dies_is_replaced_and_no_file_is_blamed(
     hostile: Sandbox, tmp_path: Path
 ) -> None:
-    items = written(tmp_path, *[f"{i}.csv" for i in range(150)])
+    items = written(tmp_path, *[f"{i}.csv" for i in range(500)])
     reading = hostile.read_files(items)
     found = [outcome(next(reading)[1])]
     old = zygote_of(hostile)
     os.kill(old, signal.SIGKILL)
     found += [outcome(answer) for _, answer in reading]
-    assert found == ["read"] * 150
+    assert found == ["read"] * 500
     assert zygote_of(hostile) != old
 
 

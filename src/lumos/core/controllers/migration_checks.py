@@ -27,12 +27,12 @@ def migration_checks(totals: DiffTotals) -> Iterator[MigrationCheck]:
     for section, title in _MOVED.items():
         found = totals.sections.get(section)
         if found is not None:
-            there = found.old - found.removed
+            there = found.old - found.removed - found.unobserved
             text = f"{there:,}/{found.old:,} {title} migrated"
             yield MigrationCheck(status="ok" if there == found.old else "warn", message=text)
     for section, title in _MAPPED.items():
         found = totals.sections.get(section)
-        missing = found.removed + found.changed if found is not None else 0
+        missing = found.removed + found.unobserved + found.changed if found is not None else 0
         if missing:
             noun, verb = (title, "requires") if missing == 1 else (f"{title}s", "require")
             text = f"{missing:,} {noun} {verb} manual mapping"
@@ -42,4 +42,4 @@ def migration_checks(totals: DiffTotals) -> Iterator[MigrationCheck]:
 def everything_moved(totals: DiffTotals) -> bool:
     """Tell whether the target has every dataset and lineage edge of the source."""
     found = (totals.sections.get(section) for section in _MOVED)
-    return not any(section.removed for section in found if section is not None)
+    return not any(each.removed or each.unobserved for each in found if each is not None)
