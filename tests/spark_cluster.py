@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
 import socket
 import subprocess
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -132,10 +132,11 @@ def _has_ended(pid: int) -> bool:
 
 
 def _alive_workers(pages: int) -> int:
+    # A master that just started answers with its front page, until the page of figures is there.
     try:
         with urllib.request.urlopen(f"http://{HOST}:{pages}/json/", timeout=5) as answer:
             return int(json.load(answer)["aliveworkers"])
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
+    except (OSError, http.client.HTTPException, json.JSONDecodeError):
         return 0
 
 
