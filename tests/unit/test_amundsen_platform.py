@@ -31,10 +31,10 @@ from lumos.core.models.base import sha256_of
 from lumos.core.models.dataset import DatasetKind
 from lumos.core.platform.fidelity import CONCEPTS
 from lumos.core.platform.impl.amundsen import tables
-from lumos.core.platform.impl.amundsen.column_types import type_parts
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
 from lumos.core.platform.impl.amundsen.keys import column_key, key_of, native_key_of
 from lumos.core.platform.impl.amundsen.packed_text import packed, unpacked
+from lumos.core.platform.type_spelling import type_parts
 from lumos.testing.platform_samples import dataset, rich_dataset
 from lumos.testing.strategies import names, urns
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from lumos.core.models import Field, LumosDataset, Owner, with_parts
 from lumos.core.models.dataset import DatasetKind
 from lumos.core.platform.impl.amundsen import tables
-from lumos.core.platform.impl.amundsen.column_types import type_parts
 from lumos.core.platform.impl.amundsen.keys import TableKey, column_key, fits_key
 from lumos.core.platform.impl.amundsen.records import AmundsenColumn, AmundsenTable
+from lumos.core.platform.type_spelling import type_parts
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

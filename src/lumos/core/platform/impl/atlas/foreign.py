@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from lumos.core.models import DatasetKind, LineageEdge, LumosDataset, Urn
 from lumos.core.models.types import Field
-from lumos.core.platform.impl.amundsen.column_types import type_parts
 from lumos.core.platform.impl.atlas.datasets import OWN, DatasetParts, own_values
 from lumos.core.platform.impl.atlas.typedefs import DATASET
 from lumos.core.platform.impl.atlas.wire import Json, mapping, objects, text
+from lumos.core.platform.type_spelling import type_parts
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -1,4 +1,4 @@
-"""The types that Amundsen keeps as text, in the spelling of Hive, Presto or a database."""
+"""Types that catalogs keep as text, in the spelling of Hive, Presto or a database."""
 
 from __future__ import annotations
 
