@@ -166,7 +166,7 @@ def read_only(folder: Path) -> Iterator[None]:
 def test_a_second_writer_is_told_who_holds_the_state_folder(
     shop: Lumos, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lumos.bootstrap.LOCK_SECONDS", 0.1)
+    monkeypatch.setattr("lumos.bootstrap.parts.LOCK_SECONDS", 0.1)
     with holding_the_lock(project / ".lumos") as pid:
         refused = shop("import", "--input", FEBRUARY)
         assert shop("search", "orders").exit_code == 0

@@ -1,0 +1,87 @@
+"""All commands of one project, and those that run other commands."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lumos.bootstrap.ingestion import IngestionCommands
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.chain_controller import ChainController
+    from lumos.core.controllers.demo_controller import DemoController
+    from lumos.core.controllers.system_controller import SystemController
+    from lumos.core.run_report import RunReport
+
+
+class Application(IngestionCommands):
+    """Lumos put together for one project; each part is made when it is first asked for."""
+
+    @cached_property
+    def system(self) -> SystemController:
+        from lumos.core.controllers.system_controller import SystemController
+
+        return SystemController(
+            environment=self._environment,
+            load_settings=self._describe_settings,
+            state_dir=lambda: self.state_dir,
+            make_state=lambda: self._writer.place,
+            look_at_state=lambda: self._reader.place,
+            reach_platform=self._describe_platform,
+        )
+
+    @cached_property
+    def chains(self) -> ChainController:
+        from lumos.core.controllers.chain_controller import ChainController
+        from lumos.core.controllers.chain_operations import chain_operations
+
+        return ChainController(
+            chain_operations(
+                snapshots=lambda: self.snapshots,
+                importer=self.importer,
+                people=lambda: self.people,
+                ingest=self._ingested_with,
+                reports=lambda: self.reports,
+                clock=self._clock,
+            )
+        )
+
+    def _ingested_with(self, file: Path) -> RunReport:
+        self.use_settings(file)
+        return self.ingestion.ingest().as_run_report()
+
+    @cached_property
+    def demo(self) -> DemoController:
+        from lumos.core.controllers.demo_controller import DemoController
+
+        def open_project(folder: Path) -> Application:
+            return Application(
+                config=folder / "lumos.yaml",
+                state_dir=folder / ".lumos",
+                environment=self._environment,
+                clock=self._clock,
+            )
+
+        return DemoController(open_project=open_project, open_session=self._spark_session)
+
+    def use_settings(self, file: Path) -> None:
+        """Take the settings from another file than the one given at first."""
+        self._config = file
+        for name in ("settings", "_policy", "alerts"):
+            self.__dict__.pop(name, None)
+
+    def _describe_settings(self) -> str:
+        file = self.settings.file
+        if file is None:
+            return "no lumos.yaml here; the defaults are used"
+        if not self.settings.change_policy.exceptions:
+            return f"{file} is valid"
+        expired = len(self._policy.expired(self._clock()))
+        told = f"; expired exceptions of the change policy: {expired}" if expired else ""
+        return f"{file} is valid{told}"
+
+    def _describe_platform(self) -> str:
+        platform = self._platform(None)
+        next(iter(platform.list(page_size=1)), None)
+        return f"{platform.name} answers"

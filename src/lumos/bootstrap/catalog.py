@@ -1,0 +1,97 @@
+"""The commands on what is in the catalog: look, versions, owners and docs, report."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lumos.bootstrap.snapshots import SnapshotCommands
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.catalog_controller import CatalogController
+    from lumos.core.controllers.people_controller import PeopleController
+    from lumos.core.controllers.report_controller import ReportController
+    from lumos.core.controllers.version_controller import VersionController
+    from lumos.core.controllers.version_sources import CatalogSource
+    from lumos.core.models import LumosDataset, Urn
+
+
+class CatalogCommands(SnapshotCommands):
+    """What reads the catalog, its history and its people."""
+
+    @cached_property
+    def catalog(self) -> CatalogController:
+        from lumos.core.controllers.catalog_controller import CatalogController
+
+        return CatalogController(self._platform(None), self._versions(self._reader))
+
+    @cached_property
+    def versions(self) -> VersionController:
+        from lumos.core.controllers.version_controller import VersionController, VersionParts
+        from lumos.core.platform.factory import EMBEDDED
+        from lumos.feature.versioning.planning import VersionPlanner
+
+        embedded = self.settings.platform == EMBEDDED
+
+        def tell(dataset: LumosDataset) -> None:
+            self._platform(None, writing=True).emit_dataset(dataset)
+
+        return VersionController(
+            VersionParts(
+                versions=lambda writing: self._versions(self._writer if writing else self._reader),
+                history=lambda: self._history(self._reader),
+                writer=lambda alerts: (self._history(self._writer, alerts=alerts), self._writer),
+                catalog=self._catalog_source,
+                tell_catalog=None if embedded else tell,  # the embedded one reads the history
+                open_snapshot=self.snapshots.opened,
+                urn_of=self._urn_of,
+                require=lambda urn: self._platform(None).get_dataset(urn),
+                planner=VersionPlanner(
+                    policy=self._policy, prefix=self.settings.cloud_version_prefix
+                ),
+                write_lock=self._write_lock,
+                keep_report=self._keep_report,
+                clock=self._clock,
+                author=self.author,
+            )
+        )
+
+    def _urn_of(self, reference: str) -> Urn:
+        return self.catalog.urn_of(reference)
+
+    def _catalog_source(self, batch: int) -> CatalogSource:
+        from lumos.core.controllers.version_sources import CatalogSource
+        from lumos.core.platform.factory import EMBEDDED
+        from lumos.core.store.catalog_states import CatalogStates
+
+        embedded = self.settings.platform == EMBEDDED
+        states = CatalogStates(self._reader) if embedded else None
+        return CatalogSource(self._platform(None), states, at=self._clock(), batch=batch)
+
+    @cached_property
+    def people(self) -> PeopleController:
+        from lumos.core.controllers.people_controller import PeopleController
+
+        platform = self._platform(None, writing=True)
+        return PeopleController(
+            platform,
+            self._publisher(platform),
+            write_lock=self._write_lock,
+            keep_report=self._keep_report,
+            clock=self._clock,
+        )
+
+    @cached_property
+    def reports(self) -> ReportController:
+        from lumos.core.controllers.report_controller import ReportController
+        from lumos.core.store.runs import RunRepository
+
+        return ReportController(
+            self._platform(None),
+            history=self._history(self._reader),
+            runs=RunRepository(self._reader),
+            list_snapshots=self._snapshot_store.list,
+            open_snapshot=self.snapshots.opened,
+            clock=self._clock,
+            policy=self._policy,
+        )

@@ -1,0 +1,137 @@
+"""The commands that look at data: ingest, watch, profile, the engine."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lumos.bootstrap.catalog import CatalogCommands
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.controllers.engine_controller import EngineController
+    from lumos.core.controllers.import_controller import ImportTarget
+    from lumos.core.controllers.ingestion_controller import IngestionController
+    from lumos.core.controllers.lazy_session import OpenSession
+    from lumos.core.controllers.profile_controller import ProfileController
+    from lumos.core.controllers.run_timestamp import RunTimestampController
+    from lumos.core.controllers.watch_controller import WatchController
+    from lumos.core.models import Change, LumosDataset
+    from lumos.core.settings import SourceEntry
+
+
+def _escaped(value: JsonValue) -> JsonValue:
+    """Return a value in which nothing is a variable."""
+    return value.replace("${", "$${") if isinstance(value, str) else value
+
+
+class IngestionCommands(CatalogCommands):
+    """What finds and measures datasets."""
+
+    @cached_property
+    def ingestion(self) -> IngestionController:
+        return self._ingestion_on(self._spark_session)
+
+    @cached_property
+    def run_timestamps(self) -> RunTimestampController:
+        from lumos.core.controllers.run_timestamp import RunTimestampController
+
+        return RunTimestampController(
+            ingestion_on=self._ingestion_on,
+            open_session=self._spark_session,
+            state_dir=lambda: self.state_dir,
+            clock=self._clock,
+        )
+
+    @cached_property
+    def watching(self) -> WatchController:
+        from lumos.core.controllers.watch_controller import WatchController
+
+        return WatchController(
+            ingestion_on=self._ingestion_on,
+            open_session=self._spark_session,
+            settings=lambda: self.settings.watch,
+            state_dir=lambda: self.state_dir,
+            clock=self._clock,
+        )
+
+    def _ingestion_on(self, open_session: OpenSession) -> IngestionController:
+        from lumos.core.controllers.import_controller import ImportTarget
+        from lumos.core.controllers.ingestion_controller import IngestionController
+        from lumos.core.store.history import HistoryRepository
+        from lumos.feature.versioning.planning import earlier_states
+
+        def target() -> ImportTarget:
+            adapter = self._platform(None, writing=True)
+            return ImportTarget(adapter, self._publisher(adapter), self._writer)
+
+        def judge(old: LumosDataset | None, new: LumosDataset | None) -> tuple[Change, ...]:
+            def earlier() -> list[LumosDataset]:
+                urn = new.urn if new is not None else ""
+                return earlier_states(lambda: HistoryRepository(self._reader).states(urn))
+
+            return self._policy.judge(old, new, at=self._clock(), earlier=earlier)
+
+        return IngestionController(
+            entries=lambda: self.settings.sources,
+            open_session=open_session,
+            target=target,
+            look_at_catalog=self._catalog_if_any,
+            snapshots=lambda: self.snapshots,
+            state_dir=lambda: self.state_dir,
+            write_lock=self._write_lock,
+            keep_report=self._keep_report,
+            version_of=lambda urn: HistoryRepository(self._reader).current(urn),
+            judge=judge,
+            clock=self._clock,
+        )
+
+    @cached_property
+    def profiling(self) -> ProfileController:
+        from lumos.core.controllers.profile_controller import ProfileController
+
+        return ProfileController(
+            entries=lambda: self.settings.sources,
+            open_session=self._spark_session,
+            catalog=lambda: self._platform(None),
+            find=self._found_dataset,
+            target=self._import_target,
+            state_dir=lambda: self.state_dir,
+            write_lock=self._write_lock,
+            keep_report=self._keep_report,
+            clock=self._clock,
+        )
+
+    def _found_dataset(self, reference: str) -> LumosDataset:
+        return self.catalog.show(reference)
+
+    def _import_target(self) -> ImportTarget:
+        from lumos.core.controllers.import_controller import ImportTarget
+
+        adapter = self._platform(None, writing=True)
+        return ImportTarget(adapter, self._publisher(adapter), self._writer)
+
+    def entries_of(self, prefix: str) -> tuple[SourceEntry, ...]:
+        """Return the source that a bare path stands for."""
+        from lumos.core.settings import settings_from_mapping
+
+        source = {key: _escaped(value) for key, value in self.source_of(prefix).items()}
+        return settings_from_mapping({"sources": [source]}, self._environment).sources
+
+    def source_of(self, prefix: str) -> dict[str, JsonValue]:
+        """Return the settings of the source that a bare path or address stands for."""
+        from lumos.feature.ingestion.source_addresses import source_mapping_of
+
+        source = source_mapping_of(prefix)
+        if source["type"] == "local":
+            source["path"] = str(Path(str(source["path"])).expanduser().absolute())
+        name = prefix.rstrip("/").rpartition("/")[2] or prefix
+        return {"type": source.pop("type"), "name": name, **source}
+
+    @cached_property
+    def engine(self) -> EngineController:
+        from lumos.core.controllers.engine_controller import EngineController
+
+        return EngineController(lambda: self.settings.spark, environment=self._environment)

@@ -1,0 +1,255 @@
+"""What every command is made of: settings, state, catalogs, the session."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from lumos.core.changes import ChangePolicy
+    from lumos.core.controllers.alert_controller import AlertController
+    from lumos.core.controllers.publishing import Publisher
+    from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.run_report import RunReport
+    from lumos.core.settings import LumosSettings
+    from lumos.core.store.database import StateDatabase
+    from lumos.core.store.snapshot_store import SnapshotStore
+    from lumos.feature.alerting.outbox_history import AlertingHistory
+    from lumos.feature.snapshot.engines import Engines
+    from lumos.feature.versioning.version_service import VersionManager
+    from lumos.spark.handles import SparkSession
+
+DATABASE_FILE = "lumos.db"
+LOCK_SECONDS = 10.0
+
+
+def is_database(name: str) -> bool:
+    """Tell whether a platform is named by the address of a state database."""
+    from lumos.core.store.database import is_url
+
+    return is_url(name)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _ignore(_notice: str) -> None:
+    pass
+
+
+class Parts:
+    """The settings of one project and what reads and writes its state."""
+
+    def __init__(
+        self,
+        *,
+        config: Path | None = None,
+        state_dir: Path | None = None,
+        environment: Mapping[str, str],
+        clock: Callable[[], datetime] = _now,
+        notice: Callable[[str], None] = _ignore,
+    ) -> None:
+        self._notice = notice
+        self._config = config
+        self._given_state_dir = state_dir
+        self._environment = environment
+        self._clock = clock
+        self._resources = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._resources.close()
+
+    @cached_property
+    def settings(self) -> LumosSettings:
+        from lumos.core.settings import ChangePolicySettings, load_settings
+
+        settings = load_settings(self._config, self._environment)
+        if problems := [*settings.alerts.problems()]:
+            raise settings.refused(problems)
+        if settings.change_policy != ChangePolicySettings():
+            from lumos.core.changes.policy_settings import policy_of
+
+            policy_of(settings)  # told with the other problems of the file, not halfway through
+        return settings
+
+    @cached_property
+    def _policy(self) -> ChangePolicy:
+        from lumos.core.changes.policy_settings import policy_of
+
+        return policy_of(self.settings)
+
+    @property
+    def state_dir(self) -> Path:
+        return self._given_state_dir or self.settings.state_dir
+
+    @cached_property
+    def author(self) -> str:
+        """Who makes changes: the user of this machine."""
+        try:
+            return getpass.getuser()
+        except (OSError, KeyError):
+            return "unknown"
+
+    def _spark_session(self, tell: Callable[[str], None]) -> AbstractContextManager[SparkSession]:
+        from lumos.spark.java import cache_folder
+        from lumos.spark.session import spark_session
+
+        return spark_session(
+            self.settings.spark,
+            environment=self._environment,
+            cache_dir=cache_folder(self._environment),
+            on_status=tell,
+            on_notice=self._notice,
+        )
+
+    @cached_property
+    def _engines(self) -> Engines:
+        from lumos.feature.snapshot.engines import Engines
+
+        return Engines(open_session=self._spark_session, runs_here=self._spark_runs_here)
+
+    def _spark_runs_here(self) -> bool:
+        from lumos.spark.options import is_on_this_machine
+
+        spark = self.settings.spark
+        return spark.remote is None and is_on_this_machine(spark.master)
+
+    @cached_property
+    def alerts(self) -> AlertController:
+        from lumos.core.controllers.alert_controller import AlertController
+        from lumos.core.store.alerts import AlertRepository
+
+        return AlertController(
+            lambda: self.settings,
+            reader=lambda: AlertRepository(self._reader),
+            writer=lambda: AlertRepository(self._writer),
+            clock=self._clock,
+        )
+
+    @contextmanager
+    def _write_lock(self, purpose: str) -> Iterator[None]:
+        """Keep other writers out; what is to be told of the writing is told when it is over."""
+        from lumos.core.store.state_lock import StateLock
+
+        with StateLock(self.state_dir).acquire(purpose, LOCK_SECONDS):
+            yield
+        if self.settings.alerts.channels and "_writer" in self.__dict__:
+            self.alerts.send_after_run(self._notice)
+
+    def _keep_report(self, report: RunReport) -> None:
+        from lumos.core.store.runs import RunRepository
+
+        RunRepository(self._writer).save(
+            f"{report.started_at:%Y%m%dT%H%M%S%fZ} {report.operation}",
+            report.as_json(),
+            operation=report.operation,
+            started_at=report.started_at,
+            finished_at=report.finished_at,
+        )
+
+    @cached_property
+    def _reader(self) -> StateDatabase:
+        return self._opened(read_only=True)
+
+    @cached_property
+    def _writer(self) -> StateDatabase:
+        return self._opened(read_only=False)
+
+    def _opened(self, *, read_only: bool) -> StateDatabase:
+        from lumos.core.store.database import StateDatabase
+
+        url = self.settings.database_url
+        place = url.get_secret_value() if url else self.state_dir / DATABASE_FILE
+        return self._resources.enter_context(StateDatabase.open(place, read_only=read_only))
+
+    @cached_property
+    def _snapshot_store(self) -> SnapshotStore:
+        from lumos.core.errors import ConfigurationError
+        from lumos.core.store.snapshot_store import SnapshotStore
+
+        if self.settings.snapshots.url is not None:
+            raise ConfigurationError(
+                "snapshots.url: this version keeps snapshots in a local folder",
+                hint="set snapshots.path, or leave it out for the state folder",
+            )
+        return SnapshotStore(self.settings.snapshots.path or self.state_dir / "snapshots")
+
+    def _platform(self, name: str | None, *, writing: bool = False) -> MetadataPlatformInterface:
+        from lumos.core.errors import ConfigurationError
+        from lumos.core.platform.factory import EMBEDDED, PlatformFactory
+
+        chosen = name or self.settings.platform
+        if is_database(chosen):
+            return self._other_catalog(chosen, writing=writing)
+        given = self.settings.platform_settings(chosen)
+        if chosen != EMBEDDED:
+            return PlatformFactory.get_instance(chosen, given)
+        if given:
+            raise ConfigurationError(
+                "platform_config.embedded: the embedded catalog has no settings of its own",
+                hint="set database_url, or leave it out for the state folder",
+            )
+        return PlatformFactory.embedded_over(self._writer if writing else self._reader)
+
+    def _other_catalog(self, url: str, *, writing: bool) -> MetadataPlatformInterface:
+        """Return the embedded catalog over a database that is not this project's."""
+        from lumos.core.platform.factory import PlatformFactory
+        from lumos.core.store.database import StateDatabase
+
+        opened = StateDatabase.open(url, read_only=not writing)
+        return PlatformFactory.embedded_over(self._resources.enter_context(opened))
+
+    def _catalog_if_any(self, name: str | None = None) -> MetadataPlatformInterface | None:
+        from lumos.core.errors import NoCatalogError
+
+        try:
+            return self._platform(name)
+        except NoCatalogError:
+            return None
+
+    def _history(self, database: StateDatabase, *, alerts: bool = True) -> AlertingHistory:
+        from lumos.core.store.downstream import Downstream
+        from lumos.feature.alerting.outbox_history import AlertingHistory
+        from lumos.feature.alerting.planning import AlertPlanner
+
+        planner = AlertPlanner(self.settings.alerts, Downstream(database)) if alerts else None
+        return AlertingHistory(database, planner)
+
+    def _versions(self, database: StateDatabase) -> VersionManager:
+        from lumos.feature.versioning.version_service import VersionManager
+
+        prefix = self.settings.cloud_version_prefix
+        return VersionManager(
+            self._history(database),
+            cloud_version_prefix=prefix,
+            policy=self._policy,
+            clock=self._clock,
+            author=self.author,
+        )
+
+    def _publisher(self, platform: MetadataPlatformInterface, *, history: bool = True) -> Publisher:
+        from lumos.core.controllers.publishing import Publisher
+
+        tracked = history and self.settings.features.schema_tracking
+        return Publisher(
+            platform,
+            self._versions(self._writer) if tracked else None,
+            database=self._writer,
+            clock=self._clock,
+            author=self.author,
+        )

@@ -1,0 +1,149 @@
+"""The commands that take a catalog somewhere: snapshots, diff, import, migrate, sync."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lumos.bootstrap.parts import Parts, is_database
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.diff_controller import DiffController
+    from lumos.core.controllers.import_controller import ImportController, ImportTarget
+    from lumos.core.controllers.migration_controller import MigrationController
+    from lumos.core.controllers.snapshot_controller import SnapshotController
+    from lumos.core.controllers.snapshot_opening import SnapshotOpener
+    from lumos.core.controllers.sync_controller import SyncController, SyncTarget
+    from lumos.core.platform.fidelity import Keeper
+    from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.store.database import StateDatabase
+
+
+class SnapshotCommands(Parts):
+    """What moves and compares catalogs."""
+
+    @cached_property
+    def snapshots(self) -> SnapshotController:
+        from lumos.core.controllers.snapshot_controller import SnapshotController
+        from lumos.core.platform.factory import PlatformFactory
+
+        return SnapshotController(
+            self._snapshot_store,
+            platform_of=self._platform,
+            platform_names=PlatformFactory.names(),
+            engines=self._engines,
+            clock=self._clock,
+            retention=lambda: self.settings.snapshots.retention,
+        )
+
+    @cached_property
+    def diffs(self) -> DiffController:
+        from lumos.core.controllers.diff_controller import DiffController
+
+        return DiffController(
+            self._opener.opened_pair,
+            engines=self._engines,
+            clock=self._clock,
+            policy=self._policy,
+        )
+
+    @cached_property
+    def _opener(self) -> SnapshotOpener:
+        from lumos.core.controllers.snapshot_opening import SnapshotOpener
+        from lumos.core.platform.factory import PlatformFactory
+
+        return SnapshotOpener(
+            self._snapshot_store,
+            platform_of=self._platform,
+            platform_names=PlatformFactory.names(),
+            clock=self._clock,
+        )
+
+    def importer(self, platform: str | None = None, *, history: bool = True) -> ImportController:
+        """Return what imports snapshots into a platform, by default that of the settings.
+
+        Without `history` no versions are recorded: those of the snapshot are kept as they are.
+        """
+        from lumos.core.controllers.import_controller import ImportController, ImportTarget
+        from lumos.core.errors import NoCatalogError
+        from lumos.core.store.checkpoints import CheckpointRepository
+
+        def look() -> MetadataPlatformInterface | None:
+            try:
+                return self._platform(platform)
+            except NoCatalogError:
+                return None
+
+        def target() -> ImportTarget:
+            adapter = self._platform(platform, writing=True)
+            publisher = self._publisher(adapter, history=history)
+            return ImportTarget(adapter, publisher, self._writer, platform)
+
+        return ImportController(
+            open_snapshot=self.snapshots.opened,
+            look=look,
+            target=target,
+            write_lock=self._write_lock,
+            keep_report=self._keep_report,
+            engines=self._engines,
+            clock=self._clock,
+            checkpoints=lambda: CheckpointRepository(self._writer),
+        )
+
+    @cached_property
+    def migrations(self) -> MigrationController:
+        from lumos.core.controllers.migration_controller import MigrationController
+
+        return MigrationController(
+            snapshots=lambda: self.snapshots,
+            diffs=lambda: self.diffs,
+            importer=lambda name: self.importer(name, history=name == self.settings.platform),
+            keeper=self._keeper,
+            folder=lambda: self.state_dir / "migrations",
+        )
+
+    def _keeper(self, name: str) -> Keeper:
+        """Return what tells how a catalog keeps things; no database is made for it."""
+        from lumos.core.platform.factory import EMBEDDED, PlatformFactory
+
+        if name == EMBEDDED or is_database(name):
+            return PlatformFactory.handler(EMBEDDED)
+        return self._platform(name)
+
+    @cached_property
+    def sync(self) -> SyncController:
+        from lumos.core.controllers.sync_controller import SyncController
+        from lumos.core.platform.factory import PlatformFactory
+
+        def source(writing: bool) -> tuple[MetadataPlatformInterface, StateDatabase]:
+            database = self._writer if writing else self._reader
+            return PlatformFactory.embedded_over(database), database
+
+        return SyncController(
+            source=source,
+            target=self._sync_target,
+            settings=lambda: self.settings.sync,
+            source_names=lambda: tuple(entry.name for entry in self.settings.sources),
+            write_lock=self._write_lock,
+            keep_report=self._keep_report,
+            clock=self._clock,
+        )
+
+    def _sync_target(self, name: str, writing: bool) -> SyncTarget:
+        from lumos.core.controllers.sync_controller import SyncTarget
+        from lumos.core.errors import UsageError
+        from lumos.core.models.base import sha256_of
+        from lumos.core.platform.factory import EMBEDDED
+        from lumos.core.redaction import looks_secret
+
+        if name == EMBEDDED:
+            raise UsageError(
+                "sync reads the embedded catalog and writes another one",
+                hint="give --output datahub, openmetadata, atlas, amundsen or sqlite:///FILE",
+            )
+        given = self.settings.platform_settings(name)
+        place = {key: value for key, value in given.items() if not looks_secret(key)}
+        # A dry run asks a catalog for what it can only, and makes no database.
+        chosen = EMBEDDED if is_database(name) and not writing else name
+        platform = self._platform(chosen, writing=writing)
+        return SyncTarget(platform, f"{platform.name} {sha256_of([name, place])}")
