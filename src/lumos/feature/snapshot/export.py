@@ -8,7 +8,7 @@ import stat
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -108,17 +108,26 @@ def document_chunks(
 def _set_value(value: JsonValue, layout: Layout, *, depth: int) -> bytes:
     if layout is COMPACT:
         return canonical_json(value)
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2)
-    return text.replace(b"\n", layout.line(depth))  # JSON strings hold no raw line ends
+    for _ in range(depth):  # lists around it, which are cut off, make orjson indent that deep
+        value = [value]
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2)[_within_lists(depth)]
+
+
+@cache
+def _within_lists(depth: int) -> slice:
+    before = sum(len(b"[" + PRETTY.line(outer + 1)) for outer in range(depth))
+    after = sum(len(PRETTY.line(outer) + b"]") for outer in range(depth))
+    return slice(before, -after)
 
 
 def _set_item(section: str, document: bytes, layout: Layout) -> bytes:
     """Set an item that is canonical JSON already, in which free JSON is sorted."""
     if layout is COMPACT:
         return document
-    order = KeyOrder.of(Snapshot).under(section)
     item = orjson.loads(document)
-    return _set_value(order.ordered(item) if order else item, layout, depth=2)
+    if order := KeyOrder.of(Snapshot).under(section):
+        order.arrange(item)
+    return _set_value(item, layout, depth=2)
 
 
 @dataclass(frozen=True, slots=True)

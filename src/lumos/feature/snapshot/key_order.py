@@ -13,9 +13,9 @@ _SHAPES_KEPT = 1_000
 
 
 class _Shape(NamedTuple):
-    """How objects of the same keys are ordered, and what of them is ordered in turn."""
+    """What brings objects of the same keys into order, and what of them is ordered in turn."""
 
-    keys: tuple[str, ...]
+    moved_to_end: tuple[str, ...]
     nested: tuple[tuple[str, KeyOrder], ...]
 
 
@@ -39,35 +39,35 @@ class KeyOrder:
     def add(self, name: str, inner: KeyOrder | None) -> None:
         self._inner[name] = inner
 
-    def ordered(self, value: JsonValue) -> JsonValue:
-        """Return the value with its keys in order; free JSON within it is left as it is."""
-        if isinstance(value, list):
-            return self._ordered_items(value)
-        return self._ordered_items([value])[0]
-
-    def _ordered_items(self, items: list[JsonValue]) -> list[JsonValue]:
-        ordered: list[JsonValue] = []
-        for item in items:
+    def arrange(self, value: JsonValue) -> None:
+        """Put the keys within a value in order, in place; free JSON within it is left as it is."""
+        for item in value if isinstance(value, list) else (value,):
             if not isinstance(item, dict):
-                ordered.append(self.ordered(item) if isinstance(item, list) else item)
+                if isinstance(item, list):
+                    self.arrange(item)
                 continue
             keys = tuple(item)
-            shape = self._shapes.get(keys) or self._shape_of(keys)
-            found: dict[str, JsonValue] = {name: item[name] for name in shape.keys}
-            for name, inner in shape.nested:
-                found[name] = inner.ordered(found[name])
-            ordered.append(found)
-        return ordered
+            moved_to_end, nested = self._shapes.get(keys) or self._shape_of(keys)
+            for name in moved_to_end:
+                item[name] = item.pop(name)
+            for name, inner in nested:
+                inner.arrange(item[name])
 
     def _shape_of(self, keys: tuple[str, ...]) -> _Shape:
         """Say once how objects with these keys are ordered: most objects of a model have few."""
         known = [name for name in self._inner if name in keys]
         ordered = (*known, *(name for name in keys if name not in self._inner))
         nested = tuple((name, inner) for name in known if (inner := self._inner[name]))
-        shape = _Shape(ordered, nested)
+        shape = _Shape(ordered[_in_order(keys, ordered) :], nested)
         if len(self._shapes) < _SHAPES_KEPT:
             self._shapes[keys] = shape
         return shape
+
+
+def _in_order(keys: tuple[str, ...], wanted: tuple[str, ...]) -> int:
+    """Count the first of the wanted keys that follow each other already."""
+    places = [keys.index(name) for name in wanted]
+    return next((n for n in range(1, len(places)) if places[n] < places[n - 1]), len(places))
 
 
 def _order_of(model: type[CanonicalModel], known: dict[type, KeyOrder]) -> KeyOrder:
