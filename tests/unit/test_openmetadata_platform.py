@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from doubles.openmetadata_server import OpenMetadataStore, openmetadata_at, openmetadata_server
+from doubles.openmetadata_server import openmetadata_at, openmetadata_server
+from doubles.openmetadata_store import OpenMetadataStore
 from lumos.core.errors import ConfigurationError, PlatformAuthError
 from lumos.core.models import ColumnMapping, GlossaryTerm, Job, LumosDataset, Urn
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity

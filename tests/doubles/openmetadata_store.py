@@ -1,0 +1,306 @@
+"""What the stand-in for an OpenMetadata server holds, and what it refuses to hold."""
+
+from __future__ import annotations
+
+import copy
+import re
+import threading
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+Json = dict[str, Any]
+_NAME = re.compile(r'(?!.*::)[^">\x00-\x1f\x7f]{1,256}\Z', re.DOTALL)
+_USER = re.compile(r"[\w.-]{1,64}\Z")
+_TAG = re.compile(r"<[^>]*>")
+ON_REQUEST = {"owners", "tags", "domains", "extension", "columns", "tableConstraints",
+              "schemaDefinition", "dataModel", "parent", "tasks", "customProperties"}  # fmt: skip
+_COMMON = {"name", "displayName", "description", "owners", "tags", "domains", "extension"}
+KNOWN: dict[str, set[str]] = {
+    "tables": _COMMON | {"databaseSchema", "columns", "tableType", "tableConstraints", "sourceUrl",
+                         "schemaDefinition", "retentionPeriod", "locationPath"},
+    "containers": _COMMON | {"service", "parent", "dataModel", "prefix", "fileFormats",
+                             "sourceUrl", "fullPath"},
+    "pipelines": _COMMON | {"service", "tasks"},
+    "users": {"name", "displayName", "description", "email"},
+    "teams": {"name", "displayName", "description", "email", "teamType"},
+    "classifications": {"name", "description"},
+    "tags": {"name", "description", "classification", "parent"},
+    "glossaries": {"name", "description"},
+    "glossaryTerms": {"name", "description", "glossary", "parent", "synonyms"},
+    "domains": {"name", "description", "domainType", "parent"},
+    "databases": {"name", "service"},
+    "databaseSchemas": {"name", "database"},
+    "services/databaseServices": {"name", "serviceType"},
+    "services/storageServices": {"name", "serviceType"},
+    "services/pipelineServices": {"name", "serviceType"},
+}  # fmt: skip
+_PARENTS = {
+    "tables": ("databaseSchema", "databaseSchemas"),
+    "databaseSchemas": ("database", "databases"),
+    "databases": ("service", "services/databaseServices"),
+    "containers": ("service", "services/storageServices"),
+    "pipelines": ("service", "services/pipelineServices"),
+    "tags": ("classification", "classifications"),
+    "glossaryTerms": ("glossary", "glossaries"),
+}
+_TYPES = {"tables": "table", "containers": "container", "pipelines": "pipeline"}
+_NEED_DESCRIPTION = {"tags", "classifications", "glossaries", "glossaryTerms", "domains"}
+
+
+class RefusedError(Exception):
+    """A request that the real server refuses too."""
+
+    def __init__(self, status: int, message: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class OpenMetadataStore:
+    """What the double holds; `requests` tells what was asked of it."""
+
+    def __init__(self) -> None:
+        self.entities: dict[str, dict[str, Json]] = {name: {} for name in KNOWN}
+        self.edges: dict[tuple[str, str], Json] = {}
+        self.profiles: dict[str, list[Json]] = {}
+        self.types: dict[str, Json] = {
+            name: {"id": str(uuid.uuid4()), "name": name, "customProperties": []}
+            for name in ("table", "container", "pipeline", "string")
+        }
+        self.requests: list[tuple[str, str]] = []
+        self.version = "1.11.0"
+        self.lock = threading.RLock()
+        self._add("classifications", {"name": "PII", "description": "", "provider": "system"})
+        self._add("tags", {"name": "Sensitive", "classification": "PII", "description": "",
+                           "provider": "system"})  # fmt: skip
+        self._add("users", {"name": "ingestion-bot", "email": "bot@example.org", "isBot": True})
+
+    def writes(self) -> list[tuple[str, str]]:
+        """Return the requests that were no reads."""
+        return [each for each in self.requests if each[0] != "GET"]
+
+    def by_name(self, collection: str, name: str) -> Json:
+        found = self.entities[collection].get(name)
+        if found is None:
+            raise RefusedError(404)
+        return found
+
+    def by_id(self, identity: str) -> tuple[str, Json]:
+        for collection, entities in self.entities.items():
+            for entity in entities.values():
+                if entity["id"] == identity:
+                    return collection, entity
+        raise RefusedError(404)
+
+    def put(self, collection: str, body: Json) -> Json:
+        if body.keys() - KNOWN[collection]:
+            raise RefusedError(400, "unrecognized field")
+        self._check(collection, body)
+        name = self._full_name(collection, body)
+        held = self.entities[collection].get(name)
+        if held is None:
+            if collection == "users":
+                self._refuse_known_address(body)
+            return self._add(collection, body)
+        for key, value in body.items():
+            if key not in {"owners", "description"} or not held.get(key):
+                held[key] = self._stored(collection, {key: value}).get(key)
+        held["version"] = round(held["version"] + 0.1, 1)
+        return held
+
+    def patch(self, collection: str, identity: str, *, operations: list[Json], match: str) -> Json:
+        found, entity = self.by_id(identity)
+        if found != collection:
+            raise RefusedError(404)
+        if match and match != f'W/"{entity["version"]}"':
+            raise RefusedError(412)
+        changed = copy.deepcopy(entity)
+        for operation in operations:
+            _operate(changed, operation)
+        body = {key: value for key, value in changed.items() if key in KNOWN[collection]}
+        self._check(collection, {**body, "name": entity["name"]}, parents=False)
+        if collection == "users":
+            self._refuse_known_address(body, besides=entity)
+        changed |= self._stored(collection, changed)
+        if changed != entity:
+            changed["version"] = round(entity["version"] + 0.1, 1)
+        entity.clear()
+        entity.update(changed)
+        return entity
+
+    def delete(self, collection: str, identity: str) -> None:
+        found, entity = self.by_id(identity)
+        if found != collection:
+            raise RefusedError(404)
+        name = entity["fullyQualifiedName"]
+        for other in [each for each in self.entities[collection] if each.startswith(f"{name}.")]:
+            self.delete(collection, self.entities[collection][other]["id"])
+        del self.entities[collection][name]
+        self.edges = {ends: edge for ends, edge in self.edges.items() if identity not in ends}
+
+    def reference(self, collection: str, entity: Json) -> Json:
+        kinds = {"users": "user", "teams": "team", "domains": "domain", **_TYPES}
+        return {
+            "id": entity["id"],
+            "type": kinds[collection],
+            "name": entity["name"],
+            "fullyQualifiedName": entity["fullyQualifiedName"],
+        }
+
+    def lineage(self, collection: str, name: str) -> Json:
+        entity = self.by_name(collection, name)
+        own = entity["id"]
+        up = [edge for (_, to), edge in self.edges.items() if to == own]
+        down = [edge for (source, _), edge in self.edges.items() if source == own]
+        others = {edge["fromEntity"] for edge in up} | {edge["toEntity"] for edge in down}
+        return {
+            "entity": self.reference(collection, entity),
+            "nodes": [self.reference(*self.by_id(each)) for each in sorted(others)],
+            "upstreamEdges": up,
+            "downstreamEdges": down,
+        }
+
+    def put_edge(self, edge: Json) -> None:
+        ends = [self.by_id(edge[end]["id"]) for end in ("fromEntity", "toEntity")]
+        details = copy.deepcopy(edge.get("lineageDetails") or {})
+        columns = [_column_names(entity) for _, entity in ends]
+        for mapping in details.get("columnsLineage", []):
+            if not columns[0].issuperset(mapping["fromColumns"]):
+                raise RefusedError(400, "invalid column")
+            if mapping["toColumn"] not in columns[1]:
+                raise RefusedError(400, "invalid column")
+        if "pipeline" in details:
+            details["pipeline"] = self.reference(*self.by_id(details["pipeline"]["id"]))
+        source, target = (entity["id"] for _, entity in ends)
+        self.edges[source, target] = {
+            "fromEntity": source,
+            "toEntity": target,
+            "lineageDetails": details,
+        }
+
+    def _add(self, collection: str, body: Json) -> Json:
+        name = self._full_name(collection, body)
+        entity = {
+            **body,
+            **self._stored(collection, body),
+            "id": str(uuid.uuid4()),
+            "fullyQualifiedName": name,
+            "version": 0.1,
+        }
+        self.entities[collection][name] = entity
+        return entity
+
+    def _check(self, collection: str, body: Json, *, parents: bool = True) -> None:
+        name = body.get("name", "")
+        pattern = _USER if collection == "users" else _NAME
+        if not pattern.match(name) or (collection == "users" and name != name.lower()):
+            raise RefusedError(400, "name")
+        if collection in _NEED_DESCRIPTION and not isinstance(body.get("description"), str):
+            raise RefusedError(400, "description")
+        if collection == "users" and not body.get("email"):
+            raise RefusedError(400, "email")
+        kind = self.types.get(_TYPES.get(collection, ""), {"customProperties": []})
+        declared = {each["name"] for each in kind["customProperties"]}
+        if (body.get("extension") or {}).keys() - declared:
+            raise RefusedError(400, "Unknown custom field")
+        if parents and collection in _PARENTS:
+            key, above = _PARENTS[collection]
+            if body[key] not in self.entities[above]:
+                raise RefusedError(404, "parent")
+        for owner in body.get("owners") or []:
+            self.by_id(owner["id"])
+        for label in _labels(body):
+            words = "tags" if label["source"] == "Classification" else "glossaryTerms"
+            self.by_name(words, label["tagFQN"])
+        _check_columns((body.get("dataModel") or {}).get("columns") or body.get("columns") or [])
+
+    def _refuse_known_address(self, body: Json, besides: Json | None = None) -> None:
+        for entity in self.entities["users"].values():
+            if entity is not besides and entity["email"] == body["email"]:
+                raise RefusedError(409)
+
+    def _full_name(self, collection: str, body: Json) -> str:
+        name = f'"{body["name"]}"' if "." in body["name"] else body["name"]
+        parent = body.get("parent")
+        if isinstance(parent, dict):
+            return f"{self.by_id(parent['id'])[1]['fullyQualifiedName']}.{name}"
+        above = parent or body.get(_PARENTS.get(collection, ("",))[0])
+        return f"{above}.{name}" if above else name
+
+    def _stored(self, collection: str, body: Json) -> Json:
+        """Return the parts that the server does not keep as they were sent."""
+        stored: Json = {}
+        if isinstance(body.get("description"), str):
+            stored["description"] = _TAG.sub("", body["description"])
+        if body.get("owners"):
+            stored["owners"] = [self.reference(*self.by_id(each["id"])) for each in body["owners"]]
+        if body.get("domains"):
+            stored["domains"] = [
+                self.reference("domains", self.by_name("domains", each))
+                if isinstance(each, str)
+                else self.reference(*self.by_id(each["id"]))
+                for each in body["domains"]
+            ]
+        if collection in {"tables", "containers"}:
+            for key in ("columns", "dataModel"):
+                if body.get(key):
+                    stored[key] = _cleaned(body[key])
+        return stored
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_cleaned(each) for each in value]
+    if isinstance(value, dict):
+        return {
+            key: _TAG.sub("", each) if key == "description" else _cleaned(each)
+            for key, each in value.items()
+        }
+    return value
+
+
+def _labels(value: Any) -> Iterator[Json]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _labels(each)
+    elif isinstance(value, dict):
+        if "tagFQN" in value:
+            yield value
+        else:
+            yield from _labels([*value.values()])
+
+
+def _check_columns(columns: list[Json]) -> None:
+    for column in columns:
+        if not _NAME.match(column["name"]):
+            raise RefusedError(400, "column name")
+        kind = column["dataType"]
+        if kind in {"VARCHAR", "CHAR", "BINARY", "VARBINARY"} and not column.get("dataLength"):
+            raise RefusedError(400, "dataLength")
+        if kind == "ARRAY" and not column.get("arrayDataType"):
+            raise RefusedError(400, "arrayDataType")
+        if kind == "STRUCT" and not column.get("children"):
+            raise RefusedError(400, "children")
+        _check_columns(column.get("children") or [])
+
+
+def _column_names(entity: Json) -> set[str]:
+    columns = entity.get("columns") or (entity.get("dataModel") or {}).get("columns") or []
+    names = (f'"{each["name"]}"' if "." in each["name"] else each["name"] for each in columns)
+    return {f"{entity['fullyQualifiedName']}.{name}" for name in names}
+
+
+def _operate(document: Json, operation: Json) -> None:
+    *above, last = (
+        part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]
+    )
+    for part in above:
+        if not isinstance(document.get(part), dict):
+            raise RefusedError(400, "path")
+        document = document[part]
+    if operation["op"] != "add" and last not in document:
+        raise RefusedError(400, "path")
+    if operation["op"] == "remove":
+        del document[last]
+    else:
+        document[last] = operation["value"]
