@@ -35,6 +35,7 @@ from lumos.core.models import (
 )
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability, Entity
+from lumos.core.run_report import RunReport
 from lumos.core.settings import SyncSettings, Truth, TruthSettings
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
@@ -110,6 +111,7 @@ class World:
     settings: SyncSettings = field(default_factory=lambda: SyncSettings(batch_size=4))
     kind: type[Counting] = Counting
     target: Counting = field(init=False)
+    reports: list[RunReport] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.local = EmbeddedHandler(self.database)
@@ -128,7 +130,7 @@ class World:
             settings=lambda: self.settings,
             source_names=lambda: ("lake",),
             write_lock=lambda _: nullcontext(),
-            keep_report=lambda _: None,
+            keep_report=self.reports.append,
             clock=lambda: AT,
         )
         return controller.sync(output, **options)  # type: ignore[arg-type]
@@ -234,6 +236,9 @@ def test_a_sync_that_lost_the_catalog_goes_on_where_it_was(
     world.target.down = error("other: no more")
     with pytest.raises(error):
         world.sync()
+    (report,) = world.reports
+    assert report.warnings == ("it ended early: other: no more",)
+    assert len(report.failed) == 1
     assert 4 <= len(world.target.emitted) <= 9
     world.target.down_after = None
     world.target.emitted.clear()
@@ -282,6 +287,20 @@ def test_what_is_gone_here_is_removed_there_but_only_what_lumos_put_there(world:
     assert list(world.target.list_edges()) == []
     world.target.emitted.clear()
     assert world.sync().writes == 0
+
+
+def test_a_removal_that_is_refused_spares_the_others_and_is_tried_again(world: World) -> None:
+    world.fill(4)
+    world.sync()
+    for name in ("t0", "t1", "t2"):
+        world.local.delete(dataset(name).urn)
+    world.target.refuses = {"-t1"}
+    result = world.sync()
+    assert [item.item for item in result.report.failed] == [f"dataset {dataset('t1').urn}"]
+    assert [each.name for each in world.target.list()] == ["t1", "t3"]
+    world.target.refuses = set()
+    assert world.sync().kinds["dataset"].removed == 1
+    assert [each.name for each in world.target.list()] == ["t3"]
 
 
 def test_more_removals_than_allowed_are_refused(world: World) -> None:

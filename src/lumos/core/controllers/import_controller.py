@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
+from lumos.core.controllers.cut_short import report_if_cut_short
 from lumos.core.controllers.import_checkpoint import Done, ImportCheckpoint
 from lumos.core.controllers.results import ImportResult
-from lumos.core.errors import InvalidModelError, PlatformError
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
+from lumos.core.platform.refusals import REFUSALS, ends_run
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.part_format import item_of, urn_of
 from lumos.feature.snapshot.engine_choice import Engine
@@ -161,7 +162,9 @@ class ImportController:
                         source, mode, platform=target.place or target.platform.name
                     )
                     run = ImportRun(target, mode, tally=tally, checkpoint=checkpoint)
-                    run.apply(source, batch_size, engine=worker, restart=restart)
+                    keep = partial(self._keep_cut_short, run)
+                    with report_if_cut_short(tally.recorder, keep, clock=self._clock):
+                        run.apply(source, batch_size, engine=worker, restart=restart)
                     report = tally.recorder.finish(at=self._clock())
                     self._keep_report(report)
         return ImportResult(
@@ -175,6 +178,10 @@ class ImportController:
             lineage_edges_removed=tally.removed_edges,
             report=report,
         )
+
+    def _keep_cut_short(self, run: ImportRun, report: RunReport) -> None:
+        self._keep_report(report)
+        run.keep_place()
 
     def _checkpoint(
         self, source: SnapshotSource, mode: ImportMode, *, platform: str
@@ -214,6 +221,7 @@ class ImportRun:
         self._tally = tally
         self._checkpoint = checkpoint
         self._done = Done()
+        self._kept: Done | None = None
 
     def apply(
         self,
@@ -226,14 +234,15 @@ class ImportRun:
         """Write everything that the catalog can keep; what it cannot is named in the report."""
         before = self._checkpoint.load() if self._checkpoint and not restart else Done()
         self._done, self._tally.resumed = before, before.datasets
+        self._kept = None if before == Done() else before
         self._apply_entities(source)
         if not self._can(Capability.LINEAGE):
             self._left_out("lineage edges", source.section_count("lineage_edges"))
-        buckets = _buckets(source, self._platform, mode=self._mode, engine=engine)
-        for place, bucket in enumerate(buckets):
-            done = before.of_bucket(place)
-            if done is not None:
-                self._apply_bucket(bucket, batch_size, place=place, done=done)
+        with closing(_buckets(source, self._platform, mode=self._mode, engine=engine)) as buckets:
+            for place, bucket in enumerate(buckets):
+                done = before.of_bucket(place)
+                if done is not None:
+                    self._apply_bucket(bucket, batch_size, place=place, done=done)
         self._apply_rest(source)
         if self._checkpoint:
             self._checkpoint.clear()
@@ -264,6 +273,12 @@ class ImportRun:
         self._done = done
         if self._checkpoint and not self._tally.failed:
             self._checkpoint.save(done)
+            self._kept = done
+
+    def keep_place(self) -> None:
+        """Keep how far it came once more: the report of a run voids what was kept before it."""
+        if self._checkpoint and self._kept is not None:
+            self._checkpoint.save(self._kept)
 
     def _put(self, urn: str, *, plan: Callable[[], Plan], changes: Sequence[EdgeChange]) -> None:
         planned = plan()
@@ -312,7 +327,8 @@ class ImportRun:
                     item = item_of(line)
                     name = str(item["name"])
                     if name not in known or self._mode is not ImportMode.SKIP_EXISTING:
-                        self._platform.emit_extension(name, item["value"])
+                        extend = partial(self._platform.emit_extension, name, item["value"])
+                        self._attempt(f"extension {name}", extend)
             else:
                 self._left_out("extensions", extensions)
             identities = source.section_count("identity_map")
@@ -332,11 +348,11 @@ class ImportRun:
         try:
             with self._database.transaction():
                 act()
-        except (PlatformError, InvalidModelError) as error:
-            if error.retryable:
-                raise
+        except REFUSALS as error:
             self._tally.failed += 1
             self._tally.recorder.failed(item, error)
+            if ends_run(error):
+                raise
 
     def _left_out(self, what: str, count: int) -> None:
         if count:
@@ -356,7 +372,7 @@ def _buckets(
     *,
     mode: ImportMode,
     engine: BucketEngine,
-) -> Iterator[ImportBucket]:
+) -> Generator[ImportBucket]:
     """Yield a snapshot by buckets, compared with what a catalog has."""
     # What a snapshot of a part of the world lacks may well be there.
     exact = mode is ImportMode.OVERWRITE and source.header.complete

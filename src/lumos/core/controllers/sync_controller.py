@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from lumos.core.controllers.cut_short import report_if_cut_short
 from lumos.core.controllers.sync_results import SyncedKind, SyncResult
 from lumos.core.errors import UsageError
 from lumos.core.models.origin import origin_of
@@ -121,13 +122,14 @@ class SyncController:
             full=full,
             dry_run=not writing,
         )
-        run.send()
-        if wanted is None:
-            removals = Removals(ends, settings, tally=tally, dry_run=not writing)
-            removals.remove(datasets=run.datasets, edges=run.edges)
+        keep = self._keep_report if writing else _forget
+        with report_if_cut_short(tally.recorder, keep, clock=self._clock):
+            run.send()
+            if wanted is None:
+                removals = Removals(ends, settings, tally=tally, dry_run=not writing)
+                removals.remove(datasets=run.datasets, edges=run.edges)
         report = tally.recorder.finish(at=self._clock())
-        if writing:
-            self._keep_report(report)
+        keep(report)
         return SyncResult(
             target=target.platform.name,
             dry_run=not writing,
@@ -145,6 +147,10 @@ class SyncController:
                 f"the settings have no source {', '.join(sorted(unknown))}",
                 hint=f"they have {', '.join(self._source_names()) or 'none'}",
             )
+
+
+def _forget(_report: RunReport) -> None:
+    """Keep no report of what was only tried out."""
 
 
 def _found_in(sources: frozenset[str]) -> Callable[[LumosDataset], bool]:

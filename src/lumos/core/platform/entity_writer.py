@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from lumos.core.errors import LumosError
 from lumos.core.models import Domain, GlossaryTerm, Group, Tag, User
+from lumos.core.platform.refusals import ends_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,6 +38,7 @@ class EntityWriter:
 
         Raises:
             CapabilityError: the catalog keeps no such entities.
+            PlatformError: the catalog is out of reach, or no longer accepts the token.
         """
         held = {_name(entity): entity for entity in self._platform.list_entities(kind)}
         given: dict[str, Entity] = {}
@@ -53,6 +55,8 @@ class EntityWriter:
                     continue
                 self._platform.emit_entity(entity)
             except LumosError as error:
+                if ends_run(error):
+                    raise
                 recorder.failed(label, error, scope_seen=True)
                 continue
             held[_name(entity)] = entity

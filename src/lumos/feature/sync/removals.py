@@ -9,11 +9,14 @@ import orjson
 from lumos.core.errors import DatasetNotFoundError
 from lumos.core.models import LineageEdge
 from lumos.core.platform.interface import Capability
+from lumos.core.platform.refusals import REFUSALS, ends_run
 from lumos.core.settings.sync import Truth
 from lumos.feature.sync.items import DATASET, EDGE
 from lumos.feature.sync.truth import was_edited
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from lumos.core.settings.sync import SyncSettings
     from lumos.feature.sync.sync_run import Ends, SyncTally
 
@@ -39,7 +42,7 @@ class Removals:
             return
         gone = self._gone(DATASET, datasets, Capability.DELETE)
         for urn in gone or ():
-            self._remove_dataset(urn)
+            self._attempt(DATASET, urn, remove=self._remove_dataset)
         if gone is None:
             return
         gone_urns = set(gone)
@@ -47,7 +50,16 @@ class Removals:
         own = [name for name in lost if gone_urns.isdisjoint(_ends_of(name))]
         if self._within_limit(len(own), "steps of lineage"):
             for name in lost:
-                self._remove_edge(name)
+                self._attempt(EDGE, name, remove=self._remove_edge)
+
+    def _attempt(self, kind: str, name: str, *, remove: Callable[[str], None]) -> None:
+        try:
+            remove(name)
+        except REFUSALS as error:
+            self._tally.of(kind).failed += 1
+            self._tally.recorder.failed(f"{kind} {name}", error)
+            if ends_run(error):
+                raise
 
     def _gone(self, kind: str, seen: set[str], capability: Capability) -> list[str] | None:
         """Return what is to be removed; None where nothing may be."""

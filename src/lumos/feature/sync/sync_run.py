@@ -6,17 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from lumos.core.errors import (
-    InvalidModelError,
-    LumosError,
-    PlatformAuthError,
-    PlatformConflictError,
-    PlatformError,
-)
 from lumos.core.models.base import sha256_of
 from lumos.core.platform.fidelity import FidelityCount
 from lumos.core.platform.http import mapped
 from lumos.core.platform.interface import Capability
+from lumos.core.platform.refusals import REFUSALS, ends_run
 from lumos.core.settings.sync import Truth
 from lumos.core.store.sync_states import SentState
 from lumos.feature.sync.items import (
@@ -38,6 +32,7 @@ from lumos.feature.sync.truth import merged
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from lumos.core.errors import LumosError
     from lumos.core.models import LineageEdge, LumosDataset
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.run_report import RunRecorder
@@ -231,12 +226,12 @@ class SyncRun:
                 acknowledged.append(outcome.state)
                 tally.recorder.done_many(1)
                 tally.same_there += not outcome.written
-            elif outcome.error is not None and _ends_it(outcome.error):
-                lost = outcome.error
-                break  # the catalog is out of reach: no other item would fare better
             elif outcome.error is not None:
                 tally.of(kind).failed += 1
                 tally.recorder.failed(f"{kind} {item.name}", outcome.error)
+                if ends_run(outcome.error):
+                    lost = outcome.error
+                    break
         if acknowledged:
             self._states.put(kind, acknowledged, at=self._clock())
         if lost is not None:
@@ -245,8 +240,8 @@ class SyncRun:
     def _send_chunk(self, chunk: Sequence[_Outgoing]) -> list[_Sent]:
         try:
             return self._sent_together(chunk)
-        except (PlatformError, InvalidModelError) as error:
-            if _ends_it(error) or len(chunk) == 1:
+        except REFUSALS as error:
+            if ends_run(error) or len(chunk) == 1:
                 return [_Sent(error=error)] * len(chunk)
         return [each for item in chunk for each in self._send_chunk([item])]
 
@@ -284,16 +279,9 @@ N = TypeVar("N", Item, _Outgoing)
 _CONCEPTS = {"tag": "tag_definition", "domain": "domain_definition"}
 
 
-def _ends_it(error: LumosError) -> bool:
-    """Tell whether no other item would fare better: no answer, or a token that expired."""
-    if isinstance(error, PlatformConflictError):
-        return False
-    return error.retryable or isinstance(error, PlatformAuthError)
-
-
 def _attempted(item: Item) -> _Sent:
     try:
         item.send()
-    except (PlatformError, InvalidModelError) as error:
+    except REFUSALS as error:
         return _Sent(error=error)
     return _Sent(SentState(item.name, item.hash), written=True)
