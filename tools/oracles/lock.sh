@@ -29,3 +29,10 @@ models() {
 
 models openmetadata_1 openmetadata-ingestion==1.11.14.0
 models openmetadata_2 openmetadata-ingestion==2.0.7.0
+
+# DataHub's SDK with all that it requires: its schema classes, its file source and its lite store.
+echo acryl-datahub==1.7.0.17 >"$work/datahub.in"
+{
+    echo "# DataHub's SDK for tests, in an environment of its own. Written by: tools/oracles/lock.sh"
+    compile --generate-hashes "$work/datahub.in"
+} >datahub.lock
