@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -119,13 +121,76 @@ def test_what_people_changed_in_the_catalog_wins_over_the_stash() -> None:
         ownership=Ownership.from_json([{"user": "bob"}]),
     )
     merged = StashedDataset.merged(edited, stash)
+    assert {owner.name for owner in merged.ownership.owners} == {"ann", "bob", "shop"}
     assert merged.tags == ("gold", "new")
     assert merged.documentation == Documentation(description="By hand.", sla="99%")
     assert [field.name for field in merged.schema.fields] == ["id", "note"]
     assert merged.schema.fields[0].pii
     assert merged.schema.fields[1].tags == ("free-text",)
     assert merged.schema.unique_keys == (("id",),)
-    assert merged.ownership == edited.ownership
+
+
+@pytest.mark.parametrize("empty", [True, False], ids=["empty", "missing"])
+@pytest.mark.parametrize("part", ["owners", "tags", "domains", "glossary_terms", "links"])
+def test_a_first_entry_by_people_joins_those_that_the_catalog_could_not_show(
+    empty: bool, part: str
+) -> None:
+    hidden = _entries("ann", "shop", part=part)
+    native: dict[str, JsonValue] = {"x": {part: []} if empty else {}}
+    stash = residue(native, {"x": {part: hidden}})
+    assert stash is not None
+    added = _entries("bob", part=part)
+    stash = unpacked(packed(stash))
+    assert restored({"x": {part: added}}, stash) == {"x": {part: [*hidden, *added]}}
+    assert restored(native, stash) == {"x": {part: hidden}}
+    assert restored({"x": {part: hidden}}, stash) == {"x": {part: hidden}}
+
+
+def _entries(*names: str, part: str) -> list[JsonValue]:
+    keys = {"owners": "user", "links": "url"}
+    return [{keys[part]: name} if part in keys else name for name in names]
+
+
+def test_people_who_add_an_owner_do_not_remove_a_group_that_the_catalog_hides() -> None:
+    dataset = sample()
+    native, stash = StashedDataset.split(dataset, HOLDS)
+    merged = StashedDataset.merged(with_parts(native, ownership=[{"user": "bob"}]), stash)
+    assert {owner.name for owner in merged.ownership.owners} == {"ann", "shop", "bob"}
+    retyped = with_parts(native, ownership=[{"user": "ann", "type": "BUSINESS_OWNER"}])
+    owners = StashedDataset.merged(retyped, stash).ownership.owners
+    assert {(owner.name, owner.type) for owner in owners} == {
+        ("ann", "BUSINESS_OWNER"),
+        ("shop", "TECHNICAL_OWNER"),
+    }
+
+
+def test_what_people_removed_of_a_list_that_they_saw_stays_removed() -> None:
+    dataset = sample()
+    shown = with_parts(dataset, ownership=[{"user": "ann"}])  # the group alone is hidden
+    stash = StashedDataset.of(dataset, native=shown).stash
+    merged = StashedDataset.merged(with_parts(shown, ownership=[{"user": "bob"}]), stash)
+    assert {owner.name for owner in merged.ownership.owners} == {"bob", "shop"}
+
+
+def test_a_key_that_others_declare_is_not_mixed_with_the_one_of_the_stash() -> None:
+    native: dict[str, JsonValue] = {"schema": {}}
+    stash = residue(native, {"schema": {"primary_key": ["id"]}})
+    assert stash is not None
+    theirs: dict[str, JsonValue] = {"schema": {"primary_key": ["order_id"]}}
+    assert restored(theirs, stash) == theirs
+
+
+@pytest.mark.parametrize("order", [*permutations("abz")])
+@pytest.mark.parametrize("shown", ["", "z", "az", "za", "b"])
+def test_a_list_comes_back_in_its_order_through_the_text_of_the_stash(
+    order: tuple[str, ...], shown: str
+) -> None:
+    native: dict[str, JsonValue] = {"items": [{"name": name} for name in shown]}
+    whole: dict[str, JsonValue] = {"items": [{"name": name} for name in order]}
+    stash = residue(native, whole)
+    if stash is not None:  # its keys come back sorted, whatever their order was
+        native = restored(native, unpacked(packed(stash)))
+    assert native == whole
 
 
 def test_an_owner_keeps_its_type_when_people_add_another() -> None:

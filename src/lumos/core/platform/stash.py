@@ -2,7 +2,8 @@
 
 The value, the stash, is the difference between what Lumos wrote and what the catalog would give
 back of it. A part of it counts only as long as the catalog still has what it had then: what
-people changed there since is theirs.
+people changed there since is theirs. Of a list they can only have changed what they saw: the
+entries that the catalog did not show stay beside those that people add.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ _VERSION: Final = 1
 _PACKED: Final = "lz1"
 _LARGEST: Final = 64 * 1024 * 1024
 _MARK: Final = 12
-_IDENTITIES: Final = ("name", "url", "user", "group", "path", "column")
+_IDENTITIES: Final = ("name", "fieldPath", "url", "user", "group", "path", "column")
+_SETS: Final = frozenset(
+    {"owners", "tags", "glossary_terms", "domains", "links", "assertions", "members", "teams"}
+)
+"""Lists whose entries stand each for itself, so that one more takes nothing from the others."""
 _MISSING: Final = object()
 _BROKEN: Final = "the stash is cut off or was changed by hand"
 
@@ -178,11 +183,16 @@ def _mark(value: object) -> str | None:
     return hashlib.sha256(canonical_json(value)).hexdigest()[:_MARK]
 
 
+def _same(one: object, other: object) -> bool:
+    """Tell whether two values are the same JSON, where true is not 1 and 1 is not 1.0."""
+    return one == other and (isinstance(one, str) or canonical_json(one) == canonical_json(other))
+
+
 def _node(base: object, goal: object) -> Json | None:
     """Return what makes one value into another; None where they are the same."""
     if goal is _MISSING:
         return {"-": _mark(base)}
-    if base is not _MISSING and canonical_json(base) == canonical_json(goal):
+    if base is not _MISSING and _same(base, goal):
         return None
     if isinstance(goal, dict) and goal and (base is _MISSING or isinstance(base, dict)):
         before = base if isinstance(base, dict) else {}
@@ -271,8 +281,25 @@ def _listed(base: Mapping[str, JsonValue], node: Json) -> dict[str, JsonValue]:
 def _put(made: dict[str, JsonValue], name: str, node: JsonValue) -> None:
     if not isinstance(node, dict):
         raise InvalidModelError("the stash does not have the form that Lumos writes")
-    value = _applied(made.get(name, _MISSING), node)
+    base = made.get(name, _MISSING)
+    value = _joined(base, node) if name in _SETS else None
+    if value is None:
+        value = _applied(base, node)
     if value is _MISSING:
         made.pop(name, None)
     else:
         made[name] = cast("JsonValue", value)
+
+
+def _joined(base: object, node: Json) -> object:
+    """Return a list with entries of which the catalog showed none; None where it is no such."""
+    hidden = node.get("=")
+    if not isinstance(base, list) or not isinstance(hidden, list) or not base:
+        return None
+    theirs, ours = _keyed(base), _keyed(hidden)
+    if node.get("was") not in _NOTHING or theirs is None or ours is None:
+        return None
+    return [*{**ours, **theirs}.values()]
+
+
+_NOTHING: Final = (None, _mark([]))
