@@ -48,6 +48,7 @@ class AtlasServer:
     ) -> None:
         self.store = AtlasStore()
         self.markers = markers
+        self.version = "2.3.0"
         self.requests: list[tuple[str, str]] = []
         self.lock = RLock()
         self.expected = "Basic " + b64encode(f"{user}:{password}".encode()).decode()
@@ -140,6 +141,11 @@ def _paged(items: list[Json], params: Params) -> Answer:
     limit, offset = (int(params.get(name, ["-1"])[0]) for name in ("limit", "offset"))
     start = max(offset, 0)
     return 200, [*(items[start : start + limit] if limit >= 0 else items[start:])]
+
+
+@route("GET", "admin/version")
+def _version(server: AtlasServer, _: tuple[str, ...], params: Params, body: JsonValue) -> Answer:
+    return 200, {"Name": "apache-atlas", "Version": server.version, "Revision": "release"}
 
 
 @route("GET", "v2/types/typedefs/headers")

@@ -29,6 +29,7 @@ class Application(IngestionCommands):
             make_state=lambda: self._writer.place,
             look_at_state=lambda: self._reader.place,
             reach_platform=self._describe_platform,
+            other_platforms=self._other_platforms,
         )
 
     @cached_property
@@ -81,7 +82,9 @@ class Application(IngestionCommands):
         told = f"; expired exceptions of the change policy: {expired}" if expired else ""
         return f"{file} is valid{told}"
 
-    def _describe_platform(self) -> str:
-        platform = self._platform(None)
-        next(iter(platform.list(page_size=1)), None)
-        return f"{platform.name} answers"
+    def _describe_platform(self, name: str | None) -> str:
+        return f"{self._platform(name).reached()} answers"
+
+    def _other_platforms(self) -> tuple[str, ...]:
+        """Return the catalogs that have settings without being the project's own."""
+        return tuple(sorted({*self.settings.platform_config} - {self.settings.platform}))

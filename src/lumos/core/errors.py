@@ -240,6 +240,12 @@ class PlatformAnswerError(PlatformError):
     code = "LUM-408"
 
 
+class PlatformVersionError(PlatformError):
+    """A catalog is of a version that Lumos cannot work with."""
+
+    code = "LUM-409"
+
+
 class VersionNotFoundError(LumosError):
     """A dataset has no version of that name."""
 

@@ -158,6 +158,7 @@ class ImportController:
             else:
                 with self._write_lock("import"):
                     target = self._target()
+                    target.platform.reached()  # a wrong address is told once
                     checkpoint = self._checkpoint(
                         source, mode, platform=target.place or target.platform.name
                     )

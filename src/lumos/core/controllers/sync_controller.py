@@ -111,6 +111,8 @@ class SyncController:
     ) -> SyncResult:
         source, database = self._source(writing)
         target = self._target(output, writing)
+        if writing:
+            target.platform.reached()  # a wrong address is one line, not one for each dataset
         ends = Ends(source, target.platform, SyncStates(database, target.key))
         wanted = _found_in(frozenset(sources)) if sources else None
         run = SyncRun(

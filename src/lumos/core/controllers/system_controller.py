@@ -6,6 +6,8 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from importlib import metadata
 from importlib.resources import files
 from pathlib import Path
@@ -30,7 +32,8 @@ class SystemController:
         state_dir: Callable[[], Path],
         make_state: Callable[[], str],
         look_at_state: Callable[[], str],
-        reach_platform: Callable[[], str],
+        reach_platform: Callable[[str | None], str],
+        other_platforms: Callable[[], tuple[str, ...]],
     ) -> None:
         """Take the parts as functions: each may fail, and doctor must then still check the rest."""
         self._environment = environment
@@ -39,6 +42,7 @@ class SystemController:
         self._make_state = make_state
         self._look_at_state = look_at_state
         self._reach_platform = reach_platform
+        self._other_platforms = other_platforms
 
     def init(self, folder: Path) -> InitResult:
         """Write a commented `lumos.yaml` unless there is one, and make the state database.
@@ -66,15 +70,18 @@ class SystemController:
 
     def doctor(self) -> DoctorReport:
         """Run every check, which only looks; one that fails does not stop the others."""
-        checks = (
+        checks: list[tuple[str, Callable[[], str]]] = [
             ("python", self._python),
             ("java", self._java),
             ("spark", self._spark),
             (_SETTINGS, self._load_settings),
             ("state database", self._look_at_state),
             ("disk", self._disk),
-            ("catalog", self._reach_platform),
-        )
+            ("catalog", partial(self._reach_platform, None)),
+        ]
+        with suppress(LumosError):  # the check of the settings tells it
+            others = self._other_platforms()
+            checks += ((f"catalog {name}", partial(self._reach_platform, name)) for name in others)
         return DoctorReport(checks=tuple(_checked(name, check) for name, check in checks))
 
     def _python(self) -> str:

@@ -338,6 +338,21 @@ class MetadataPlatformInterface(ABC):
         """Let all reads of the block see the catalog as of one moment, where the catalog can."""
         return nullcontext()
 
+    def reached(self) -> str:
+        """Ask the catalog who it is, and return that for people to read: `atlas 2.3.0`.
+
+        It asks for as little as shows that the address, the login and the version are right.
+
+        Raises:
+            PlatformUnavailableError: nobody answers.
+            PlatformAuthError: whoever answers does not accept the token or the password.
+            PlatformNotFoundError: whoever answers is not this catalog.
+            PlatformAnswerError: whoever answers is not this catalog.
+            PlatformVersionError: it is this catalog, in a version that cannot be used.
+        """
+        next(iter(self.list(page_size=1)), None)
+        return self.name
+
     def require(self, capability: Capability) -> None:
         """Refuse before anything is begun.
 

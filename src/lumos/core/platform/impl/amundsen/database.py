@@ -20,6 +20,7 @@ from lumos.core.errors import (
     PlatformError,
     PlatformNotFoundError,
     PlatformUnavailableError,
+    PlatformVersionError,
 )
 from lumos.core.platform.impl.amundsen.tables import PUBLISHER
 
@@ -31,6 +32,9 @@ Row = Mapping[str, Value]
 _MYSQL = ("mysql", "mysql+pymysql", "mariadb", "mariadb+pymysql")
 _DENIED = (1044, 1045, 1142, 1227)
 _NO_SUCH = (1049, 1109, 1146)
+_PATIENCE = 6
+"""How many times as long as a connection an answer may take."""
+_OTHER_SHAPE = (1054,)
 _CONFLICT = (1062, 1205, 1213)
 _UNREACHABLE = (2002, 2003, 2005, 2006, 2013)
 _CHARACTERS = (1267, 1270, 1366)
@@ -59,7 +63,13 @@ def mysql_engine(url: str, *, timeout: float) -> Engine:
         )
     return sqlalchemy.create_engine(
         parsed.set(drivername="mysql+pymysql"),
-        connect_args={"connect_timeout": max(1, round(timeout)), "charset": "utf8mb4"},
+        connect_args={
+            "connect_timeout": max(1, round(timeout)),
+            # Whoever listens there without being MySQL would be waited for without end.
+            "read_timeout": max(1, round(timeout * _PATIENCE)),
+            "write_timeout": max(1, round(timeout * _PATIENCE)),
+            "charset": "utf8mb4",
+        },
         pool_pre_ping=True,
         hide_parameters=True,
         isolation_level="REPEATABLE READ",
@@ -73,6 +83,11 @@ class AmundsenDatabase:
         self._engine = engine
         self._clock = clock
         self._closed = False
+
+    @property
+    def kind(self) -> str:
+        """What kind of database it is, such as mysql."""
+        return self._engine.dialect.name
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
@@ -167,6 +182,11 @@ def _translated(error: SQLAlchemyError) -> PlatformError:
         return PlatformNotFoundError(
             "the database has no tables of Amundsen",
             hint="name the database that its metadata service uses; `flask rds initdb` makes it",
+        )
+    if number in _OTHER_SHAPE:
+        return PlatformVersionError(
+            "the tables of Amundsen lack a column, so they are of another version",
+            hint="Lumos knows those of amundsen-rds 0.0.8; bring the database up to it",
         )
     if number in _CONFLICT:
         return PlatformConflictError("another writer changed the same rows of Amundsen")

@@ -56,7 +56,11 @@ class AmundsenSettings(CanonicalModel):
     database_url: SecretStr = Field(
         description="The database of its metadata service: mysql://USER:PASSWORD@HOST/DATABASE."
     )
-    timeout: float = Field(default=10.0, gt=0, description="Seconds to wait for a connection.")
+    timeout: float = Field(
+        default=10.0,
+        gt=0,
+        description="Seconds to wait for a connection; an answer may take six times as long.",
+    )
 
 
 class AmundsenHandler(MetadataPlatformInterface):
@@ -86,6 +90,12 @@ class AmundsenHandler(MetadataPlatformInterface):
     def emit_dataset(self, dataset: LumosDataset) -> None:
         with self._database.transaction() as connection:
             self._put(connection, dataset)
+    @override
+    def reached(self) -> str:
+        with self._database.transaction() as connection:
+            located(connection, Urn.of("lumos", "doctor"))
+        return f"{self.name} ({self._database.kind})"
+
 
     @override
     def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from lumos.core.errors import PlatformNotFoundError
+from lumos.core.errors import PlatformAnswerError, PlatformNotFoundError
 from lumos.core.platform.http import CatalogHttp, RetryPolicy
 from lumos.core.platform.impl.atlas.wire import Json, mapping, objects, text
 
@@ -42,9 +42,22 @@ class AtlasClient:
         """Let go of the connections."""
         self._http.close()
 
+    def version(self) -> JsonValue | None:
+        """Return what the server says of its version."""
+        return mapping(self._http.json("GET", "admin/version")).get("Version")
+
     def type_names(self) -> dict[str, str]:
-        """Return the category of every type that the server has, by its name."""
+        """Return the category of every type that the server has, by its name.
+
+        Raises:
+            PlatformAnswerError: the answer is no list of types.
+        """
         headers = self._http.json("GET", "v2/types/typedefs/headers")
+        if not isinstance(headers, list):
+            raise PlatformAnswerError(
+                f"{NAME}: GET /v2/types/typedefs/headers: the answer is no list of types",
+                hint="check that the URL is that of an Atlas server",
+            )
         return {
             name: str(header.get("category"))
             for header in objects(headers)

@@ -64,6 +64,7 @@ from lumos.core.platform.interface import (
     EntityKind,
     MetadataPlatformInterface,
 )
+from lumos.core.platform.server_version import usable_version
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -72,6 +73,8 @@ if TYPE_CHECKING:
 _ASKED = {DATASET: ("placeholder",)}
 _LOCKS = 64
 _TRIES = 3
+_LEAST_VERSION = (2, 0)
+"""The first one with relationships, glossaries and propagation that can be turned off."""
 
 
 class AtlasHandler(MetadataPlatformInterface):
@@ -101,6 +104,12 @@ class AtlasHandler(MetadataPlatformInterface):
             return cls(AtlasSettings.from_json(dict(config)))
         except InvalidModelError as error:
             raise ConfigurationError(f"platform_config.atlas is {error.message}") from None
+
+    @override
+    def reached(self) -> str:
+        version = usable_version(self.name, self._client.version(), least=_LEAST_VERSION)
+        self._client.type_names()
+        return f"{self.name} {version}"
 
     @override
     def emit_dataset(self, dataset: LumosDataset) -> None:

@@ -44,6 +44,7 @@ from lumos.core.platform.interface import (
     MetadataPlatformInterface,
     kind_of,
 )
+from lumos.core.platform.server_version import usable_version
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -55,6 +56,8 @@ _DATASET = "dataset"
 _NOT_A_DATASET = DERIVED | TIMESERIES | {ASPECT, "status"}
 _CONFLICTS = 5
 _LARGEST_PAGE = 200
+_LEAST_VERSION = (0, 14)
+"""The first one whose interface v3 has all that is asked of it."""
 
 
 class DataHubHandler(MetadataPlatformInterface):
@@ -213,6 +216,12 @@ class DataHubHandler(MetadataPlatformInterface):
     def server_version(self) -> str:
         """Return the version that the server says it has."""
         return self._client.version()
+
+    @override
+    def reached(self) -> str:
+        version = usable_version(self.name, self._client.version(), least=_LEAST_VERSION)
+        self._client.get(_DATASET, [self._conversion.datahub_urn(Urn.of("lumos", "doctor"))])
+        return f"{self.name} {version}"
 
     def _emit(self, datasets: Sequence[LumosDataset]) -> None:
         documents = {

@@ -140,6 +140,10 @@ class OpenMetadataApi:
         method: str,
         path: str,
         *,
+    def version(self) -> JsonValue | None:
+        """Return what the server says of its version."""
+        return self._object("GET", "system/version").get("version")
+
         fields: str | None = None,
         params: Params | None = None,
         body: object = None,

@@ -42,6 +42,7 @@ from lumos.core.platform.interface import (
     MetadataPlatformInterface,
     kind_of,
 )
+from lumos.core.platform.server_version import usable_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 _ATTEMPTS: Final = 4
 _IDENTITY: Final = "identity"
 _EXTENSION: Final = "extension"
+_LEAST_VERSION = (1, 11)
+"""The first one that Lumos is meant for."""
 
 
 class OpenMetadataHandler(MetadataPlatformInterface):
@@ -91,6 +94,12 @@ class OpenMetadataHandler(MetadataPlatformInterface):
             connections=settings.workers,
         )
         return cls(OpenMetadataApi(http, page_size=settings.page_size), workers=settings.workers)
+
+    @override
+    def reached(self) -> str:
+        version = usable_version(self.name, self._api.version(), least=_LEAST_VERSION)
+        self._api.find("user", "admin")
+        return f"{self.name} {version}"
 
     @override
     def emit_dataset(self, dataset: LumosDataset) -> None:

@@ -1,0 +1,32 @@
+"""What servers say of their version, held against what Lumos needs."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from lumos.core.errors import PlatformVersionError
+
+_NUMBERS: Final = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
+
+
+def shown_version(told: object) -> str:
+    """Return the numbers of what a server says of its version, or `of an unknown version`."""
+    found = _NUMBERS.match(told) if isinstance(told, str) else None
+    return ".".join(part for part in found.groups() if part) if found else "of an unknown version"
+
+
+def usable_version(name: str, told: object, *, least: tuple[int, int]) -> str:
+    """Return a version for people to read; one that a server does not tell is taken as it is.
+
+    Raises:
+        PlatformVersionError: it is older than what Lumos can work with.
+    """
+    found = _NUMBERS.match(told) if isinstance(told, str) else None
+    if found and (int(found[1]), int(found[2])) < least:
+        needed = ".".join(map(str, least))
+        raise PlatformVersionError(
+            f"{name}: the server is version {shown_version(told)}, Lumos needs {needed} or newer",
+            hint=f"upgrade the server, or set another URL in platform_config.{name}",
+        )
+    return shown_version(told)
