@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aiosmtpd.controller import Controller
 from typing_extensions import override
+
+from ports import free_port
 
 if TYPE_CHECKING:
     from aiosmtpd.smtp import SMTP, Envelope, Session
@@ -61,7 +62,7 @@ def _handler_of(state: WebhookServer) -> type[BaseHTTPRequestHandler]:
             state.posted.append(Posted(self.path, dict(self.headers), body))
             state.arrived.set()
             if state.silent:
-                state.closing.wait(30)
+                state.closing.wait(600)
                 return
             self.send_response(state.status)
             if state.location:
@@ -109,17 +110,10 @@ class MailServer:
 @contextmanager
 def mail_server() -> Iterator[tuple[MailServer, int]]:
     """Run a mail server for the block, and tell its port."""
-    handler, port = MailServer(), closed_port()
-    controller = Controller(handler, hostname="127.0.0.1", port=port)
+    handler, port = MailServer(), free_port()
+    controller = Controller(handler, hostname="127.0.0.1", port=port, ready_timeout=300)
     controller.start()
     try:
         yield handler, port
     finally:
         controller.stop()
-
-
-def closed_port() -> int:
-    """Return a port of this machine at which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -18,7 +18,9 @@ from typing import NamedTuple
 
 import pytest
 
-from s3_server import free_port, wait_for
+from fetching import fetched
+from ports import free_port
+from s3_server import wait_for
 
 _PACKAGES = (
     "amundsen-metadata==3.13.0",
@@ -62,7 +64,7 @@ def running_amundsen() -> Iterator[AmundsenServer]:
             "SQLALCHEMY_DATABASE_URI": f"{database_url}?charset=utf8mb4",
         }
         made = [flask, "rds", "initdb"]
-        subprocess.run(made, env=environment, check=True, capture_output=True, timeout=120)
+        subprocess.run(made, env=environment, check=True, capture_output=True, timeout=600)
         listening = free_port()
         command = [flask, "run", "--host", "127.0.0.1", "--port", str(listening)]
         with _running(command, listening, log=Path(folder, "service"), env=environment):
@@ -81,7 +83,7 @@ def _mariadb(folder: Path) -> Iterator[int]:
     socket = data / "s.sock"
     install = ["mariadb-install-db", "--no-defaults", *account, f"--datadir={data}"]
     install += ["--auth-root-authentication-method=normal", "--skip-test-db"]
-    subprocess.run(install, check=True, capture_output=True, timeout=120)
+    subprocess.run(install, check=True, capture_output=True, timeout=600)
     command = ["mariadbd", "--no-defaults", *account, *_QUICK, f"--datadir={data}"]
     command += [f"--port={port}", "--bind-address=127.0.0.1", f"--socket={socket}"]
     command += [f"--pid-file={data / 'pid'}", "--character-set-server=utf8mb4"]
@@ -92,7 +94,7 @@ def _mariadb(folder: Path) -> Iterator[int]:
             f"GRANT ALL ON {_DATABASE}.* TO lumos@'127.0.0.1';"
         )
         client = ["mariadb", "--no-defaults", f"--socket={socket}", "--user=root"]
-        subprocess.run([*client, "--execute", statements], check=True, timeout=60)
+        subprocess.run([*client, "--execute", statements], check=True, timeout=600)
         yield port
 
 
@@ -107,7 +109,7 @@ def _running(command: list[str], port: int, *, log: Path, env: dict[str, str]) -
         yield
     finally:
         process.terminate()
-        process.wait(timeout=60)
+        process.wait(timeout=300)
 
 
 def _installed() -> str:
@@ -120,6 +122,6 @@ def _installed() -> str:
         subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, home], check=True)
         python = str(home / "bin" / "python")
         install = [uv, "pip", "install", "--quiet", "--python", python, *_PACKAGES]
-        subprocess.run(install, check=True, timeout=600)
+        fetched(install, timeout=600)
         (home / "complete").touch()
     return str(program)

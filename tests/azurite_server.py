@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from s3_server import free_port, wait_for
+from fetching import fetched
+from ports import free_port
+from s3_server import wait_for
 
 ACCOUNT = "devstoreaccount1"
 # The key that Azurite documents for everybody.
@@ -79,7 +81,7 @@ def running_azurite() -> Iterator[AzuriteServer]:
         pytest.fail("npm is not installed; run: make services")
     with tempfile.TemporaryDirectory() as folder:
         install = [npm, "install", "--silent", "--no-audit", "--no-fund", _PACKAGE]
-        subprocess.run(install, cwd=folder, check=True, timeout=600)
+        fetched(install, cwd=folder, timeout=600)
         port = free_port()
         command = [
             str(Path(folder, "node_modules", ".bin", "azurite-blob")), "--disableTelemetry",

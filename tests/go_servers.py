@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from s3_server import ACCESS_KEY, REGION, SECRET_KEY, S3Server, free_port, proxied, wait_for
+from fetching import fetched
+from ports import free_port
+from s3_server import ACCESS_KEY, REGION, SECRET_KEY, S3Server, proxied, wait_for
 
 VERSITYGW = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 FAKE_GCS = "github.com/fsouza/fake-gcs-server@v1.56.1"
@@ -63,7 +65,5 @@ def _built(module: str) -> str:
     if not program.exists():
         with tempfile.TemporaryDirectory() as folder:
             environment = {**os.environ, "GOBIN": str(place), "GOFLAGS": "-mod=mod"}
-            subprocess.run(
-                [go, "install", module], cwd=folder, env=environment, check=True, timeout=1200
-            )
+            fetched([go, "install", module], cwd=folder, env=environment, timeout=1200)
     return str(program)

@@ -20,12 +20,13 @@ from urllib.parse import quote
 
 import pytest
 
-from s3_server import free_port
+from fetching import fetched
+from ports import free_port
 
 _MAIN = "org.apache.hadoop.test.MiniDFSClusterManager"
 _JUNIT = "org.junit.jupiter:junit-jupiter-api:5.11.4"
 _MOCKITO = "org.mockito:mockito-core:4.11.0"
-_START_SECONDS = 120
+_START_SECONDS = 400
 USER = "lumos"
 
 
@@ -94,11 +95,9 @@ def _class_path(maven: str) -> str:
     for artifact in (cluster, _JUNIT, _MOCKITO):
         transitive = "false" if artifact == cluster else "true"
         get = [maven, "-q", "-B", "dependency:get", f"-Dartifact={artifact}"]
-        subprocess.run(
+        fetched(
             [*get, f"-Dtransitive={transitive}", f"-Dmaven.repo.local={ours}"],
-            check=True,
             timeout=900,
-            capture_output=True,
         )
     wanted = ("hadoop-client-minicluster", "junit", "opentest4j", "apiguardian", "mockito")
     more = ("byte-buddy", "objenesis")
@@ -112,7 +111,7 @@ def _wait(cluster: HdfsCluster, process: subprocess.Popen[bytes]) -> None:
     while time.monotonic() < deadline and process.poll() is None:
         try:
             where = f"{cluster.namenode}/webhdfs/v1/?op=LISTSTATUS"
-            urllib.request.urlopen(where, timeout=5).close()  # noqa: S310
+            urllib.request.urlopen(where, timeout=30).close()  # noqa: S310
             cluster.put("ready/ready", b"")
         except (OSError, ValueError, RuntimeError):
             time.sleep(0.5)

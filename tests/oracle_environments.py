@@ -13,6 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from fetching import fetched
+
 _LOCKS = Path(__file__).parents[1] / "tools" / "oracles"
 _CACHE = Path.home() / ".cache" / "lumos-tests"
 
@@ -35,10 +37,10 @@ def oracle_python(name: str) -> str:
 def _install(lock: Path, home: Path) -> None:
     uv = str(Path(sys.executable).with_name("uv"))
     venv = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(home)]
-    subprocess.run(venv, check=True, timeout=120)
+    subprocess.run(venv, check=True, timeout=600)
     python = str(home / "bin" / "python")
     install = [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "--no-deps"]
-    subprocess.run([*install, "--requirement", str(lock)], check=True, timeout=1_200)
+    fetched([*install, "--requirement", str(lock)], timeout=1_200)
 
 
 def _kept(made: Path, home: Path) -> None:

@@ -6,13 +6,14 @@ import os
 import pwd
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+
+from ports import free_port
 
 USER = "lumos"
 # PostgreSQL refuses to run as root; this account exists on every Linux and owns nothing.
@@ -35,7 +36,7 @@ def running_postgres() -> Iterator[str]:
                 shutil.chown(path, account)
         data = folder / "data"
         log = folder / "log"
-        port = _free_port()
+        port = free_port()
         _run(
             [programs / "initdb", "-D", data, "-U", USER, "-E", "UTF8", "--locale=C", "--no-sync",
              "--auth=scram-sha-256", f"--pwfile={folder / 'password'}"],
@@ -43,7 +44,7 @@ def running_postgres() -> Iterator[str]:
         )  # fmt: skip
         settings = " ".join(f"-c {setting}" for setting in SETTINGS)
         options = f"-h 127.0.0.1 -p {port} -k {folder} {settings}"
-        control: list[str | Path] = [programs / "pg_ctl", "-D", data, "-w", "-t", "120"]
+        control: list[str | Path] = [programs / "pg_ctl", "-D", data, "-w", "-t", "600"]
         _run([*control, "-l", folder / "server", "-o", options, "start"], account=account, log=log)
         try:
             yield f"postgresql://{USER}:{password}@127.0.0.1:{port}/postgres"
@@ -70,13 +71,6 @@ def _programs(folder: Path, *, copied: bool) -> Path:
             path.chmod(0o755)
         package = target
     return package / "pginstall18" / "bin"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _run(command: Sequence[str | Path], *, account: str | None, log: Path) -> None:

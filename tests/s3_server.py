@@ -19,10 +19,12 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from typing_extensions import override
 
+from ports import free_port
+
 ACCESS_KEY = "AKIAIOSFODNN7EXAMPLE"
 SECRET_KEY = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 REGION = "eu-central-1"
-_START_SECONDS = 60
+_START_SECONDS = 300
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length"}
 
 
@@ -209,12 +211,6 @@ def running_s3() -> Iterator[S3Server]:
         process.wait()
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
     """Wait until a server takes connections."""
     deadline = time.monotonic() + _START_SECONDS
@@ -260,7 +256,7 @@ def proxied(direct_url: str) -> Iterator[S3Server]:
                 self._forward(content, cut=isinstance(fault, CutOff))
 
         def _forward(self, content: bytes, *, cut: bool) -> None:
-            connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=60)
+            connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=300)
             try:
                 connection.request(self.command, self.path, content, dict(self.headers.items()))
                 answer = connection.getresponse()

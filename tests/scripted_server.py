@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
         seen = Seen(self.command, self.path, dict(self.headers), self.rfile.read(length))
         reply = self.script.next_reply(seen)
         if reply.silent:
-            self.script.closing.wait(30)
+            self.script.closing.wait(600)
             self.close_connection = True
             return
         if reply.hang_up:

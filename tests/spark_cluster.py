@@ -16,10 +16,11 @@ from pathlib import Path
 
 from lumos.spark.driver import SHORT_LIFE
 from lumos.spark.java import find_java, spark_environment
+from ports import free_port
 
 HOST = "127.0.0.1"
 WORKERS = 2
-START_SECONDS = 180
+START_SECONDS = 600
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
 _CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -69,12 +70,6 @@ def running_connect_server(folder: Path) -> Iterator[str]:
     with _running([*command, "spark-internal"], log=folder / "connect.log") as process:
         _wait_for(lambda: _answers(port), processes=[process], folder=folder)
         yield f"sc://{HOST}:{port}"
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind((HOST, 0))
-        return int(listener.getsockname()[1])
 
 
 def cluster_environment() -> dict[str, str]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from alert_servers import WebhookServer, closed_port, webhook_server
+from alert_servers import WebhookServer, webhook_server
 from command_line import FEBRUARY, JANUARY, ORDERS, Lumos, checked
+from ports import closed_port
 
 TOKEN = "T00/very-secret-path"
 

@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import JsonValue
 
-from alert_servers import closed_port, mail_server, webhook_server
+from alert_servers import mail_server, webhook_server
 from lumos.core.models.alert import Alert
 from lumos.core.settings import EmailChannel, SlackChannel, WebhookChannel, settings_from_mapping
 from lumos.core.settings.problems import InvalidSettingsError
 from lumos.feature.alerting.channels import DeliveryError, deliver
 from lumos.feature.alerting.messages import MOST_TOLD, Message, message_of, trial_message
+from ports import closed_port
 
 NOW = datetime(2026, 11, 15, 9, tzinfo=UTC)
 MESSAGE = Message("Lumos: 1 breaking change in orders", "orders 2.0.0", ({"rule": "x"},))
@@ -38,7 +39,7 @@ def mail(port: int, **more: object) -> EmailChannel:
         "security": "none",
         "sender": "lumos@example.com",
         "to": ["a@example.com", "b@example.com"],
-        "timeout_seconds": 5,
+        "timeout_seconds": 60,
         **more,
     }
     return EmailChannel.model_validate(given)

@@ -14,15 +14,16 @@ from lumos.core.errors import SourceError
 from lumos.core.storage.hdfs import HdfsSource
 from lumos.core.storage.port import ListedObject, UnlistedPrefix
 from lumos.core.storage.reading import ReadItem, read_items
-from s3_server import Answer, S3Server, Times, free_port, proxied
+from ports import closed_port
+from s3_server import Answer, S3Server, Times, proxied
 
-PATIENCE = {"retries": 1, "timeout": 5}
+PATIENCE = {"retries": 1, "timeout": 30}
 
 
 @pytest.fixture
 def web() -> Iterator[S3Server]:
     """A server that answers nothing but what a test tells it to."""
-    with proxied(f"http://127.0.0.1:{free_port()}") as server:
+    with proxied(f"http://127.0.0.1:{closed_port()}") as server:
         yield server
 
 
@@ -60,7 +61,7 @@ def test_what_keeps_hdfs_shut_is_said_in_one_line(
 
 def test_a_namenode_that_does_not_listen_is_said() -> None:
     with pytest.raises(SourceError, match="HDFS cannot be reached"):
-        source(f"http://127.0.0.1:{free_port()}", retries=0).open().check()
+        source(f"http://127.0.0.1:{closed_port()}", retries=0).open().check()
 
 
 def test_a_busy_namenode_is_asked_again_and_told_who_asks(web: S3Server) -> None:

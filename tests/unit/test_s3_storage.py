@@ -14,9 +14,10 @@ from lumos.core.storage import object_storage
 from lumos.core.storage.port import ListedObject, UnlistedPrefix
 from lumos.core.storage.reading import ReadItem, read_items
 from lumos.core.storage.s3 import S3Source
-from s3_server import REGION, Answer, Bucket, CutOff, OddServer, PageOf, Reset, Times, free_port
+from ports import closed_port
+from s3_server import REGION, Answer, Bucket, CutOff, OddServer, PageOf, Reset, Times
 
-IMPATIENT = {"retries": 1, "retry_seconds": 2, "timeout": 5}
+IMPATIENT = {"retries": 1, "retry_seconds": 2, "timeout": 30}
 
 
 def source(there: Bucket, **settings: Any) -> S3Source:
@@ -155,7 +156,7 @@ def test_a_missing_bucket_of_the_real_server_is_said(s3_bucket: Bucket) -> None:
 
 
 def test_an_endpoint_that_nobody_listens_at_is_said(s3_bucket: Bucket) -> None:
-    nobody = f"http://127.0.0.1:{free_port()}"
+    nobody = f"http://127.0.0.1:{closed_port()}"
     with pytest.raises(SourceError, match="the storage cannot be reached") as raised:
         source(s3_bucket, endpoint_url=nobody, **IMPATIENT).open().check()
     assert raised.value.retryable

@@ -29,7 +29,7 @@ from lumos.spark.options import (
 )
 from lumos.spark.session import spark_session
 from lumos.spark.start_failures import SparkUnavailableError
-from spark_cluster import free_port
+from ports import closed_port
 
 SECRET = "s3cr3t-value"
 
@@ -190,7 +190,7 @@ def test_without_java_the_session_says_so_in_one_line(
 
 @pytest.mark.usefixtures("no_spark_runs")
 def test_a_master_that_is_not_there_is_named_before_java_is_started(tmp_path: Path) -> None:
-    master = f"spark://127.0.0.1:{free_port()}"
+    master = f"spark://127.0.0.1:{closed_port()}"
 
     with pytest.raises(SparkUnavailableError, match="does not answer") as raised:
         start(tmp_path, SparkSettings(master=master), {})
@@ -201,7 +201,7 @@ def test_a_master_that_is_not_there_is_named_before_java_is_started(tmp_path: Pa
 
 
 def test_a_connect_server_that_is_not_there_is_named_without_its_token(tmp_path: Path) -> None:
-    remote = f"sc://127.0.0.1:{free_port()}/;token={SECRET}"
+    remote = f"sc://127.0.0.1:{closed_port()}/;token={SECRET}"
 
     with pytest.raises(SparkUnavailableError, match=r"Spark Connect at 127\.0\.0\.1") as raised:
         start(tmp_path, SparkSettings.model_validate({"remote": remote}), {})
@@ -279,8 +279,8 @@ def test_an_archive_that_cannot_be_made_leaves_a_note_and_is_not_tried_again(
 
 
 def waited_for(is_so: Callable[[], object]) -> bool:
-    """Wait for another process to do something, for two minutes at most."""
-    deadline = time.monotonic() + 120
+    """Wait for another process to do something, for ten minutes at most."""
+    deadline = time.monotonic() + 600
     while not is_so() and time.monotonic() < deadline:
         time.sleep(0.1)
     return bool(is_so())
