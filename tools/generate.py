@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import pkgutil
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -23,6 +25,8 @@ from lumos.core.changes import PROFILES, RULES, Rule
 from lumos.core.changes.profiles import BASES, CONFLUENT_ALIASES
 from lumos.core.controllers.results import JSON_OUTPUTS
 from lumos.core.models import ChangeScope, Snapshot
+from lumos.core.platform.factory import EMBEDDED, PlatformFactory
+from lumos.core.platform.fidelity import CONCEPTS, Fidelity, fidelity_of
 from lumos.core.settings import LumosSettings, SourceEntry, settings_json_schema
 from lumos.core.settings.loader import ENVIRONMENT_KEYS
 from lumos.core.settings.raw import RawSettings
@@ -51,6 +55,8 @@ ACTED_ON = (
     "snapshots.path",
     "watch",
 )
+CATALOGS = {"datahub": "DataHub", "openmetadata": "OpenMetadata"}
+PROVEN_IN = {"service": "server", "contract": "double"}
 EXIT_CODES = {
     0: "done; items that could not be read are named in the report",
     1: "a gate failed, or `--strict`, `--fail-on` or a check asked for failure",
@@ -83,6 +89,7 @@ def generated() -> dict[Path, str]:
             for scope in ChangeScope
         },
         REFERENCE / "settings.md": settings_page(),
+        REFERENCE / "catalogs.md": catalogs_page(),
     }
 
 
@@ -107,6 +114,85 @@ def errors_page() -> str:
         retry = "yes" if kind.retryable else "no"
         lines.append(f"| {kind.code} | {kind.exit_code} | {retry} | {meaning} |")
     return "\n".join(lines) + "\n"
+
+
+def catalogs_page() -> str:
+    """Return the page that says what becomes of each concept, and on what that was proven."""
+    handlers = {name: PlatformFactory.handler(name) for name in PlatformFactory.names()}
+    del handlers[EMBEDDED]
+    proofs = proofs_of({handler.__name__: name for name, handler in handlers.items()})
+    titles = [_catalog_title(name) for name in handlers]
+    lines = [
+        "# Catalogs: what becomes of each concept, and on what that was proven",
+        "",
+        "`native`: the catalog has the same concept. `transformed`: it is shown in another form "
+        "and read back the same. `stashed`: it is not shown, travels in the stash and is read "
+        "back the same. `dropped`: it is not written.",
+        "The words are those that each adapter declares, and that a report before a write "
+        "counts by.",
+        "",
+        "In brackets: on what a test puts the concept into the catalog and reads it back equal. "
+        "`server`: the real one, started by `make test-services`. `emulator`: one that others "
+        "wrote. `double`: one that this project wrote from the catalog's documentation and "
+        "sources. The page of each catalog says more, also of what was tried in vain.",
+        "",
+        f"| concept | {' | '.join(titles)} |",
+        f"|---{'|---' * len(handlers)}|",
+    ]
+    for concept in CONCEPTS:
+        cells = []
+        for name, handler in handlers.items():
+            fate = fidelity_of(handler, concept)
+            proven = ", ".join(proofs.get(name, ())) if fate is not Fidelity.DROPPED else ""
+            cells.append(f"{fate} ({proven})" if proven else str(fate))
+        lines.append(f"| {concept.replace('_', ' ')} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def proofs_of(handlers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return on what the contract of platforms, its test of every concept included, runs.
+
+    It is read from the test classes: the catalog from the handler that the fixture `platform`
+    gives, and the kind of server from `proven_on`, or else from the folder of the test.
+    """
+    found: dict[str, set[str]] = {}
+    for folder, kind in PROVEN_IN.items():
+        for path in sorted((ROOT / "tests" / folder).glob("test_*.py")):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef) and "Contract" in _bases(node):
+                    names = {*_words(_fixture_annotation(node))} & {*handlers}
+                    for name in names:
+                        found.setdefault(handlers[name], set()).add(_proven_on(node) or kind)
+    order = [*PROVEN_IN.values(), "emulator"]
+    return {name: tuple(kind for kind in order if kind in kinds) for name, kinds in found.items()}
+
+
+def _catalog_title(name: str) -> str:
+    title = CATALOGS.get(name, name.title())
+    page = f"../how-to/{name}.md"
+    return f"[{title}]({page})" if (REFERENCE / page).exists() else title
+
+
+def _bases(node: ast.ClassDef) -> str:
+    return " ".join(ast.unparse(base) for base in node.bases)
+
+
+def _fixture_annotation(node: ast.ClassDef) -> str:
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef) and item.name == "platform" and item.returns:
+            return ast.unparse(item.returns)
+    return ""
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
+
+
+def _proven_on(node: ast.ClassDef) -> str | None:
+    for item in node.body:
+        if isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == "proven_on":
+            return str(ast.literal_eval(item.value))
+    return None
 
 
 def rules_page() -> str:

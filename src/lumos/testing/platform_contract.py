@@ -30,6 +30,7 @@ from lumos.core.platform.interface import (
     EntityKind,
     MetadataPlatformInterface,
 )
+from lumos.testing.platform_concepts import ConceptContract
 from lumos.testing.platform_samples import (
     AT,
     ENTITY_MAKERS,
@@ -478,6 +479,7 @@ class PlatformContract(
     EntityContract,
     SearchContract,
     ExportContract,
+    ConceptContract,
 ):
     """All that Lumos relies on of a catalog; subclass it and define the fixture `platform`."""
 
