@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
+from doubles.text_index import QuerySyntaxError, holds, terms_of
+
 Json = dict[str, JsonValue]
 _TYPE_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_ ]*\Z")
 _TRAIT_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_ .]*\Z")
@@ -218,6 +220,10 @@ class AtlasStore:
             raise AtlasRefusalError(400, "ATLAS-400-00-0A1")
         if str(asked.get("typeName")) not in self.types:
             raise AtlasRefusalError(400, "ATLAS-400-00-014")
+        try:
+            terms = terms_of(str(asked.get("query") or "*"))
+        except QuerySyntaxError as error:
+            raise AtlasRefusalError(400, "ATLAS-400-00-059") from error
         marker = asked.get("marker") if markers else None
         start = int(str(marker)) if marker not in (None, "*") else offset
         found = [
@@ -225,10 +231,12 @@ class AtlasStore:
             for each in self.entities.values()
             if self._is_a(each["typeName"], asked["typeName"], bool(asked.get("includeSubTypes")))
             and (each["status"] == "ACTIVE" or not asked.get("excludeDeletedEntities"))
+            and (not terms or holds([each["attributes"], each["classifications"]], terms))
         ]
         wanted = [str(each) for each in _list(asked.get("attributes"))]
         heads: list[JsonValue] = [_head(each, wanted) for each in found[start : start + limit]]
         answer: Json = {"queryType": "BASIC", "searchParameters": asked}
+        answer["approximateCount"] = len(found)
         if heads:  # an empty page has no list at all
             answer["entities"] = heads
         if marker is not None:

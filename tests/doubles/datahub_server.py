@@ -21,6 +21,8 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from typing_extensions import override
 
+from doubles.text_index import QuerySyntaxError, holds, terms_of
+
 LARGEST_REQUEST = 16_000_000
 LONGEST_URN = 512
 TIMESERIES = {"datasetProfile", "operation", "datasetUsageStatistics", "assertionRunEvent"}
@@ -238,13 +240,19 @@ class DataHubDouble:
         kinds = [self._checked_kind(kind.lower()) for kind in body["entities"]]
         hidden = query.get("includeSoftDelete", "false") != "true"
         after = query.get("scrollId", "")
+        try:
+            terms = terms_of(query.get("query", "*"))
+        except QuerySyntaxError as error:
+            raise RefusalError(400, "Failed to parse query") from error
         found = [
             urn
             for urn in sorted(self.indexed)
             if urn.split(":")[2].lower() in kinds
             and not (hidden and self._is_removed(urn))
-            and urn > after
+            and (not terms or holds([urn, [*self.stored[urn].values()]], terms))
         ]
+        total = len(found)
+        found = [urn for urn in found if urn > after]
         if "sliceMax" in query and self.knows_slices:
             most = int(query["sliceMax"])
             found = [
@@ -253,7 +261,8 @@ class DataHubDouble:
         page = found[: int(query.get("count", "10"))]
         aspects = body.get("aspects") or []
         read = (self._read(urn, aspects, query) for urn in page)
-        answer: Json = {"entities": [entity for entity in read if len(entity) > 1]}
+        entities = [entity for entity in read if len(entity) > 1]
+        answer: Json = {"entities": entities, "totalCount": total}
         if len(page) < len(found):
             answer["scrollId"] = page[-1]
         return answer
@@ -273,7 +282,8 @@ class DataHubDouble:
         told = query.get("systemMetadata") == "true" and self.tells_versions
         for name, (value, version) in self.stored[urn].items():
             if not aspects or name in aspects:
-                system = {"systemMetadata": {"version": str(version)}} if told else {}
+                times = {"lastObserved": 1_705_314_600_000 + version}
+                system = {"systemMetadata": {"version": str(version), **times}} if told else {}
                 entity[name] = {"value": value, **system}
         for name, moments in self.series.get(urn, {}).items():
             if not aspects or name in aspects:

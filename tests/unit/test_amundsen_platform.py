@@ -12,7 +12,6 @@ from sqlalchemy import Engine, delete, func, select, update
 
 from doubles.amundsen_database import AT, amundsen_over, publish, publish_orders, sqlite_engine
 from lumos.core.errors import (
-    CapabilityError,
     ConfigurationError,
     PlatformAnswerError,
     PlatformUnavailableError,
@@ -326,10 +325,6 @@ class TestWriting:
         platform.emit_dataset(wide)
 
         assert platform.get_dataset(wide.urn) == wide
-
-    def test_searching_is_refused(self, platform: AmundsenHandler) -> None:
-        with pytest.raises(CapabilityError):
-            platform.search("orders")
 
     def test_every_concept_has_a_declared_fate(self) -> None:
         assert {*AmundsenHandler.FIDELITY} == {*CONCEPTS}

@@ -11,7 +11,8 @@ import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, copy_context
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -65,6 +66,18 @@ class RetryPolicy(NamedTuple):
 
 
 DEFAULT_RETRIES: Final = RetryPolicy()
+_ATTEMPTS_IF_IMPATIENT: Final = 2
+_PATIENCE: ContextVar[float | None] = ContextVar("patience", default=None)
+
+
+@contextmanager
+def impatient(seconds: float) -> Iterator[None]:
+    """Let requests of the block wait so long at most, and be repeated once: somebody watches."""
+    token = _PATIENCE.set(seconds)
+    try:
+        yield
+    finally:
+        _PATIENCE.reset(token)
 
 
 class CatalogHttp:
@@ -98,6 +111,7 @@ class CatalogHttp:
         """
         self._name = name
         self._retries = retries
+        self._timeout = timeout
         self._left = retries.budget  # threads may overdraw it by one request each
         place = _checked_place(base_url, name)
         try:
@@ -163,19 +177,22 @@ class CatalogHttp:
             PlatformError: any other refusal.
         """
         sent = {"Content-Type": content_type} if body is not None else {}
+        patience = _PATIENCE.get()
+        attempts = self._retries.attempts
         request = self._client.build_request(
             method,
             path.lstrip("/"),
             params=params,
             content=None if body is None else _encoded(body),
             headers={**sent, **(headers or {})},
+            timeout=self._timeout if patience is None else min(patience, self._timeout),
         )
         safe = method.upper() in _REPEATABLE if idempotent is None else idempotent
         call = _Call(f"{method.upper()} {_shown(path)}", request, tuple(ok), safe)
         try:
             for attempt in self._stamina.retry_context(
                 on=self._wait_before,
-                attempts=self._retries.attempts,
+                attempts=attempts if patience is None else min(attempts, _ATTEMPTS_IF_IMPATIENT),
                 timeout=None,
                 wait_initial=self._retries.first_wait,
                 wait_max=self._retries.longest_wait,
@@ -367,7 +384,7 @@ def mapped(act: Callable[[T], R], items: Iterable[T], *, workers: int = 8) -> It
     with ThreadPoolExecutor(workers, thread_name_prefix="lumos-catalog") as pool:
         try:
             for item in items:
-                waiting.append(pool.submit(act, item))
+                waiting.append(pool.submit(copy_context().run, act, item))
                 if len(waiting) >= 2 * workers:
                     yield waiting.popleft().result()
             while waiting:

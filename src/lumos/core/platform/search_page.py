@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from lumos.core.models.base import CanonicalModel, Count, Percent, UtcDatetime
 from lumos.core.models.quality import Freshness
 from lumos.core.models.urn import Urn
@@ -14,6 +16,13 @@ class SearchFilters(CanonicalModel):
     owner: str | None = None
     tag: str | None = None
     min_quality: Percent | None = None
+
+
+class HeldBy(CanonicalModel):
+    """A catalog that holds a dataset, and what it calls it."""
+
+    catalog: str
+    external_id: str | None = None
 
 
 class SearchHit(CanonicalModel):
@@ -31,6 +40,23 @@ class SearchHit(CanonicalModel):
     version: str | None = None
     description: str | None = None
     updated_at: UtcDatetime | None = None
+    external_id: str | None = Field(
+        default=None, description="What the catalog calls it, where that is not its URN."
+    )
+    catalogs: tuple[HeldBy, ...] = Field(
+        default=(), description="The catalogs that hold it, where several were asked."
+    )
+
+
+class CatalogAnswer(CanonicalModel):
+    """What one of several catalogs said to a search."""
+
+    catalog: str
+    total: Count = 0
+    code: str | None = Field(default=None, description="The code of what went wrong.")
+    problem: str | None = Field(
+        default=None, description="Why its datasets are missing; absent where it answered."
+    )
 
 
 class SearchPage(CanonicalModel):
@@ -45,3 +71,15 @@ class SearchPage(CanonicalModel):
     offset: Count = 0
     excluded: tuple[SearchHit, ...] = ()
     excluded_total: Count = 0
+    exact: bool = Field(
+        default=True,
+        description="Whether `total` was counted; else more was there than was looked at.",
+    )
+    catalogs: tuple[CatalogAnswer, ...] = Field(
+        default=(), description="What each catalog said, where several were asked."
+    )
+
+    @property
+    def problems(self) -> tuple[CatalogAnswer, ...]:
+        """The catalogs whose datasets are missing."""
+        return tuple(answer for answer in self.catalogs if answer.problem is not None)

@@ -29,6 +29,7 @@ from lumos.core.platform.impl.amundsen.edges import Edges, lineage_of
 from lumos.core.platform.impl.amundsen.entities import Entities
 from lumos.core.platform.impl.amundsen.fidelity import FIDELITY
 from lumos.core.platform.impl.amundsen.keys import TableKey, key_of, native_key_of
+from lumos.core.platform.impl.amundsen.search import narrowed
 from lumos.core.platform.impl.amundsen.table_reader import listed, located, read_datasets
 from lumos.core.platform.impl.amundsen.table_writer import TableWriter
 from lumos.core.platform.interface import (
@@ -38,12 +39,15 @@ from lumos.core.platform.interface import (
     EntityKind,
     MetadataPlatformInterface,
 )
+from lumos.core.platform.search_match import searched
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
     from sqlalchemy import Connection
 
     from lumos.core.platform.impl.amundsen.table_reader import Listed
+    from lumos.core.platform.search_match import Narrowed
+    from lumos.core.platform.search_page import SearchFilters, SearchPage
 
 
 def _now() -> datetime:
@@ -64,10 +68,10 @@ class AmundsenSettings(CanonicalModel):
 
 
 class AmundsenHandler(MetadataPlatformInterface):
-    """Amundsen on MySQL or MariaDB. Its search service is another server and is not asked."""
+    """Amundsen on MySQL or MariaDB; its search service, another server, is never asked."""
 
     name = "amundsen"
-    capabilities = frozenset(Capability) - {Capability.SEARCH}
+    capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
     BATCH = 50
 
@@ -87,15 +91,15 @@ class AmundsenHandler(MetadataPlatformInterface):
         return cls(AmundsenDatabase(engine, clock=clock))
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
-        with self._database.transaction() as connection:
-            self._put(connection, dataset)
-    @override
     def reached(self) -> str:
         with self._database.transaction() as connection:
             located(connection, Urn.of("lumos", "doctor"))
         return f"{self.name} ({self._database.kind})"
 
+    @override
+    def emit_dataset(self, dataset: LumosDataset) -> None:
+        with self._database.transaction() as connection:
+            self._put(connection, dataset)
 
     @override
     def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
@@ -181,6 +185,17 @@ class AmundsenHandler(MetadataPlatformInterface):
             return Entities(self._database, connection).extensions()
 
     @override
+    def search(
+        self,
+        query: str,
+        filters: SearchFilters | None = None,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> SearchPage:
+        return searched(query, filters, narrow=self._narrowed, limit=limit, offset=offset)
+
+    @override
     def delete(self, urn: str) -> None:
         name = Urn(urn)
         with self._database.transaction() as connection:
@@ -191,6 +206,10 @@ class AmundsenHandler(MetadataPlatformInterface):
     @override
     def close(self) -> None:
         self._database.close()
+
+    def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
+        with self._database.transaction() as connection:
+            return narrowed(connection, words)
 
     def _put(self, connection: Connection, dataset: LumosDataset) -> None:
         urn = dataset.urn

@@ -180,6 +180,23 @@ class AtlasClient:
             if marker == LAST_MARKER or (len(found) < SEARCH_PAGE and marker is None):
                 return
 
+    def found(self, type_name: str, query: str, *, most: int) -> tuple[list[Json], int]:
+        """Return heads of entities of a type by a query of the index, and how many there are."""
+        asked: Json = {
+            "typeName": type_name,
+            "excludeDeletedEntities": True,
+            "includeSubTypes": False,
+            "includeClassificationAttributes": False,
+            "attributes": ["qualifiedName"],
+            "limit": most,
+            "offset": 0,
+            **({"query": query} if query else {}),
+        }
+        page = mapping(self._http.json("POST", "v2/search/basic", body=asked, idempotent=True))
+        heads = [head for head in objects(page.get("entities")) if head.get("status") != "DELETED"]
+        told = page.get("approximateCount")
+        return heads, max(told, len(heads)) if isinstance(told, int) else len(heads)
+
     def glossaries(self) -> Iterator[Json]:
         """Yield all glossaries."""
         yield from self._listed("v2/glossary")

@@ -33,6 +33,7 @@ from lumos.core.platform.impl.atlas.datasets import dataset_entity, is_placehold
 from lumos.core.platform.impl.atlas.fidelity import FIDELITY
 from lumos.core.platform.impl.atlas.foreign import foreign_name, foreign_urn
 from lumos.core.platform.impl.atlas.reading import DatasetReader, is_live
+from lumos.core.platform.impl.atlas.search import AtlasSearch
 from lumos.core.platform.impl.atlas.settings import AtlasSettings
 from lumos.core.platform.impl.atlas.things import (
     THINGS,
@@ -64,10 +65,13 @@ from lumos.core.platform.interface import (
     EntityKind,
     MetadataPlatformInterface,
 )
+from lumos.core.platform.search_match import searched
 from lumos.core.platform.server_version import usable_version
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
+
+    from lumos.core.platform.search_page import SearchFilters, SearchPage
 
 
 _ASKED = {DATASET: ("placeholder",)}
@@ -81,7 +85,7 @@ class AtlasHandler(MetadataPlatformInterface):
     """Apache Atlas, through its REST interface of version 2."""
 
     name = NAME
-    capabilities = frozenset(Capability) - {Capability.SEARCH}
+    capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
     CONCURRENCY = 8
 
@@ -91,6 +95,12 @@ class AtlasHandler(MetadataPlatformInterface):
         self._vocabulary = Vocabulary(self._client, glossary=settings.glossary)
         self._reader = DatasetReader(
             self._client, self._vocabulary, table_types=settings.table_types
+        )
+        self._search = AtlasSearch(
+            self._client,
+            self._reader,
+            table_types=settings.table_types,
+            is_known=self._is_known,
         )
         self._writer = DatasetWriter(self._client, self._vocabulary)
         self._lock = Lock()
@@ -227,6 +237,17 @@ class AtlasHandler(MetadataPlatformInterface):
         return dict(sorted(map(extension_of, self._all(EXTENSION)), key=lambda pair: pair[0]))
 
     @override
+    def search(
+        self,
+        query: str,
+        filters: SearchFilters | None = None,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> SearchPage:
+        return searched(query, filters, narrow=self._search.narrowed, limit=limit, offset=offset)
+
+    @override
     def delete(self, urn: str) -> None:
         held = self._held(Urn(urn))
         if held is None:
@@ -284,10 +305,14 @@ class AtlasHandler(MetadataPlatformInterface):
             yield from sorted(datasets, key=lambda dataset: dataset.urn)
 
     def _heads(self, type_name: str) -> Iterator[Json]:
+        if self._is_known(type_name):
+            yield from self._client.headers(type_name, attributes=_ASKED.get(type_name, ()))
+
+    def _is_known(self, type_name: str) -> bool:
+        """Tell whether the server has a type; those of Lumos may be there since it was asked."""
         if type_name in TYPE_NAMES and type_name not in self._vocabulary.type_names():
             self._vocabulary.forget()
-        if type_name in self._vocabulary.type_names():
-            yield from self._client.headers(type_name, attributes=_ASKED.get(type_name, ()))
+        return type_name in self._vocabulary.type_names()
 
     def _all(self, type_name: str) -> Iterable[Json]:
         return self._client.entities(str(head.get("guid")) for head in self._heads(type_name))[0]

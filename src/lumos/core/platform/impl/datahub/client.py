@@ -69,7 +69,7 @@ class DataHubClient:
             body=body,
             idempotent=True,
         )
-        return [_held(each) for each in cast("list[Json]", found or [])]
+        return [held_of(each) for each in cast("list[Json]", found or [])]
 
     def scroll(
         self, kind: str, *, aspects: Sequence[str] = (), include_removed: bool = False
@@ -109,7 +109,7 @@ class DataHubClient:
         )
         for page in pages:
             for each in cast("list[Json]", cast("Json", page).get("entities") or []):
-                yield _held(each)
+                yield held_of(each)
 
     def write(self, writes: Sequence[Write]) -> None:
         """Write aspects and wait until the server has them, in requests that it takes.
@@ -239,7 +239,8 @@ def _body(write: Write) -> Json:
     return body
 
 
-def _held(entity: Json) -> Held:
+def held_of(entity: Json) -> Held:
+    """Return an entity of an answer as the server holds it."""
     urn = entity.get("urn")
     if not isinstance(urn, str):
         raise PlatformAnswerError(

@@ -34,6 +34,7 @@ from lumos.core.platform.impl.datahub.entities import (
 from lumos.core.platform.impl.datahub.fidelity import FIDELITY
 from lumos.core.platform.impl.datahub.lineage import ASPECT, read_edges
 from lumos.core.platform.impl.datahub.observations import TIMESERIES, observations
+from lumos.core.platform.impl.datahub.search import narrowed
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
 from lumos.core.platform.impl.datahub.urns import is_shortened
 from lumos.core.platform.interface import (
@@ -44,12 +45,15 @@ from lumos.core.platform.interface import (
     MetadataPlatformInterface,
     kind_of,
 )
+from lumos.core.platform.search_match import searched
 from lumos.core.platform.server_version import usable_version
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.models import LineageEdge
+    from lumos.core.platform.search_match import Narrowed
+    from lumos.core.platform.search_page import SearchFilters, SearchPage
 
 T = TypeVar("T")
 _DATASET = "dataset"
@@ -64,7 +68,7 @@ class DataHubHandler(MetadataPlatformInterface):
     """A DataHub server, spoken to through its OpenAPI v3; every write waits for its answer."""
 
     name = "datahub"
-    capabilities = frozenset(Capability) - {Capability.SEARCH}
+    capabilities = frozenset(Capability)
 
     FIDELITY = FIDELITY
 
@@ -199,6 +203,17 @@ class DataHubHandler(MetadataPlatformInterface):
         return self._carriers.extensions()
 
     @override
+    def search(
+        self,
+        query: str,
+        filters: SearchFilters | None = None,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> SearchPage:
+        return searched(query, filters, narrow=self._narrowed, limit=limit, offset=offset)
+
+    @override
     def delete(self, urn: str) -> None:
         name = Urn(urn)
         there = self._conversion.datahub_urn(name)
@@ -222,6 +237,9 @@ class DataHubHandler(MetadataPlatformInterface):
         version = usable_version(self.name, self._client.version(), least=_LEAST_VERSION)
         self._client.get(_DATASET, [self._conversion.datahub_urn(Urn.of("lumos", "doctor"))])
         return f"{self.name} {version}"
+
+    def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
+        return narrowed(self._http, self._conversion, words=words, is_dataset=_is_dataset)
 
     def _emit(self, datasets: Sequence[LumosDataset]) -> None:
         documents = {

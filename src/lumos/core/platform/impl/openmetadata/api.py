@@ -7,6 +7,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+import orjson
+
 from lumos.core.errors import PlatformAnswerError, PlatformNotFoundError, PlatformUnavailableError
 from lumos.core.platform.http import OK
 from lumos.core.platform.stash import STASH_KEY, Json
@@ -87,6 +89,19 @@ class OpenMetadataApi:
             if isinstance(data, list):
                 yield from (entity for entity in data if isinstance(entity, dict))
 
+    def search(self, type_: str, query: Json, *, most: int) -> Json:
+        """Return what the server's index finds of a type, named by fully qualified names."""
+        params: dict[str, str | int | bool | list[str]] = {
+            "q": "*",
+            "index": f"{type_}_search_index",
+            "from": 0,
+            "size": most,
+            "track_total_hits": "true",
+            "include_source_fields": ["fullyQualifiedName"],
+            "query_filter": orjson.dumps({"query": query}).decode(),
+        }
+        return self._object("GET", "search/query", params=params)
+
     def declare(self, type_: str) -> None:
         """Make the custom property known that holds the stash; without it a write is refused."""
         if type_ in self._declared:
@@ -125,6 +140,10 @@ class OpenMetadataApi:
         """Add figures of one time to a table."""
         self._send("PUT", f"tables/{table['id']}/tableProfile", body=body)
 
+    def version(self) -> JsonValue | None:
+        """Return what the server says of its version."""
+        return self._object("GET", "system/version").get("version")
+
     def close(self) -> None:
         self._closed = True
         self._http.close()
@@ -140,10 +159,6 @@ class OpenMetadataApi:
         method: str,
         path: str,
         *,
-    def version(self) -> JsonValue | None:
-        """Return what the server says of its version."""
-        return self._object("GET", "system/version").get("version")
-
         fields: str | None = None,
         params: Params | None = None,
         body: object = None,

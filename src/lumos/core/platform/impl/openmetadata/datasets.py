@@ -80,6 +80,11 @@ class DatasetWires:
         entity = self._api.find(place.type, place.fqn)
         return None if entity is None else self._node(place.type, entity)
 
+    def at(self, type_: str, name: str) -> Node | None:
+        """Return the entity of a fully qualified name, also one that is only mentioned."""
+        entity = self._api.find(type_, name)
+        return None if entity is None else self._node(type_, entity)
+
     def nodes(self) -> Iterator[Node]:
         """Yield the entities of all datasets, with those that are only mentioned."""
         for type_ in _TYPES:

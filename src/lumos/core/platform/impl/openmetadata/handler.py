@@ -31,6 +31,7 @@ from lumos.core.platform.impl.openmetadata.entities import NAME
 from lumos.core.platform.impl.openmetadata.fidelity import FIDELITY
 from lumos.core.platform.impl.openmetadata.ledger import Ledger
 from lumos.core.platform.impl.openmetadata.lineage import LineageWires, Node
+from lumos.core.platform.impl.openmetadata.search import narrowed
 from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
 from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary, Word
 from lumos.core.platform.interface import (
@@ -42,12 +43,16 @@ from lumos.core.platform.interface import (
     MetadataPlatformInterface,
     kind_of,
 )
+from lumos.core.platform.search_match import searched
 from lumos.core.platform.server_version import usable_version
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pydantic import JsonValue
+
+    from lumos.core.platform.search_match import Narrowed
+    from lumos.core.platform.search_page import SearchFilters, SearchPage
 
 _ATTEMPTS: Final = 4
 _IDENTITY: Final = "identity"
@@ -60,7 +65,7 @@ class OpenMetadataHandler(MetadataPlatformInterface):
     """A catalog on an OpenMetadata server, 1.11 or later."""
 
     name = NAME
-    capabilities = frozenset(Capability) - {Capability.SEARCH}
+    capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
 
     def __init__(self, api: OpenMetadataApi, *, workers: int = 8) -> None:
@@ -210,6 +215,17 @@ class OpenMetadataHandler(MetadataPlatformInterface):
         return dict(self._ledger.entries(_EXTENSION))
 
     @override
+    def search(
+        self,
+        query: str,
+        filters: SearchFilters | None = None,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> SearchPage:
+        return searched(query, filters, narrow=self._narrowed, limit=limit, offset=offset)
+
+    @override
     def delete(self, urn: str) -> None:
         node = self._datasets.find(Urn(urn))
         if node is None or self._datasets.read(node) is None:
@@ -228,6 +244,9 @@ class OpenMetadataHandler(MetadataPlatformInterface):
     @override
     def close(self) -> None:
         self._api.close()
+
+    def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
+        return narrowed(self._api, self._datasets, words=words, workers=self._workers)
 
     def _listed(self, platform: str | None) -> Iterator[LumosDataset]:
         found: list[tuple[LumosDataset, Node]] = []

@@ -1,0 +1,58 @@
+"""Tables found in the database of Amundsen by words within their names and texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, func, select, union
+
+from lumos.core.platform.impl.amundsen import tables
+from lumos.core.platform.impl.amundsen.table_reader import CARRIER, listed, read_datasets
+from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
+
+if TYPE_CHECKING:
+    from sqlalchemy import Column, ColumnElement, Connection
+
+_OF_COLUMN = tables.COLUMN.c.rk
+_TEXTS: tuple[tuple[Column[str], Column[str]], ...] = (
+    (tables.TABLE.c.rk, tables.TABLE.c.rk),
+    (tables.COLUMN.c.table_rk, tables.COLUMN.c.name),
+    (tables.TABLE_DESCRIPTION.c.table_rk, tables.TABLE_DESCRIPTION.c.description),
+    (tables.NOTE.c.table_rk, tables.NOTE.c.description),
+    (tables.TABLE_TAG.c.table_rk, tables.TABLE_TAG.c.tag_rk),
+    (tables.TABLE_BADGE.c.table_rk, tables.TABLE_BADGE.c.badge_rk),
+    (tables.TABLE_OWNER.c.table_rk, tables.TABLE_OWNER.c.user_rk),
+)
+"""The columns that hold what a table is known by, each with the column that names the table."""
+_COLUMN_TEXTS: tuple[tuple[Column[str], Column[str]], ...] = (
+    (tables.COLUMN_DESCRIPTION.c.column_rk, tables.COLUMN_DESCRIPTION.c.description),
+    (tables.COLUMN_BADGE.c.column_rk, tables.COLUMN_BADGE.c.badge_rk),
+)
+
+
+def narrowed(connection: Connection, words: tuple[str, ...]) -> Narrowed:
+    """Return the datasets whose rows hold all of the words."""
+    key = tables.TABLE.c.rk
+    condition = and_(key != CARRIER.text, *(_holding(word) for word in words))
+    total = connection.execute(select(func.count()).where(condition)).scalar_one()
+    found = connection.execute(select(key).where(condition).order_by(key).limit(WINDOW))
+    keys = [row[0] for row in found]
+    places = listed(connection, keys=keys) if keys else []
+    datasets = read_datasets(connection, places)
+    candidates = [
+        Candidate(dataset, external_id=place.key)
+        for place, dataset in zip(places, datasets, strict=True)
+    ]
+    return Narrowed(candidates, len(candidates) + max(0, total - len(keys)))
+
+
+def _holding(word: str) -> ColumnElement[bool]:
+    pattern = f"%{word}%"  # a word of a search holds no sign that LIKE knows
+    parts = [select(key).where(func.lower(text).like(pattern)) for key, text in _TEXTS]
+    parts += [
+        select(tables.COLUMN.c.table_rk)
+        .join(key.table, key == _OF_COLUMN)
+        .where(func.lower(text).like(pattern))
+        for key, text in _COLUMN_TEXTS
+    ]
+    return tables.TABLE.c.rk.in_(union(*parts))

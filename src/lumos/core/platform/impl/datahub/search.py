@@ -1,0 +1,64 @@
+"""Datasets found by DataHub's own index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, cast
+
+from lumos.core.models import LumosDataset
+from lumos.core.platform.impl.datahub.client import Held, held_of
+from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.http import CatalogHttp
+    from lumos.core.platform.impl.datahub.aspects import DatasetConversion
+
+Json = dict[str, "JsonValue"]
+
+
+def narrowed(
+    http: CatalogHttp,
+    conversion: DatasetConversion,
+    *,
+    words: tuple[str, ...],
+    is_dataset: Callable[[Held], bool],
+) -> Narrowed:
+    """Return the datasets that hold all of the words in a field that DataHub searches."""
+    answer = http.json(
+        "POST",
+        "openapi/v3/entity/scroll",
+        params={
+            "count": WINDOW,
+            "query": " AND ".join(f"*{word}*" for word in words) or "*",
+            "skipCache": "true",
+            "includeSoftDelete": "false",
+            "systemMetadata": "true",
+        },
+        body={"entities": ["dataset"], "aspects": []},
+        idempotent=True,
+    )
+    page = answer if isinstance(answer, dict) else {}
+    entities = cast("list[Json]", page.get("entities") or [])
+    candidates = []
+    for entity in entities:
+        held = held_of(entity)
+        if is_dataset(held):
+            dataset = LumosDataset.from_json(conversion.document(held.urn, held.aspects))
+            candidates.append(Candidate(dataset, _observed(entity), held.urn))
+    told = page.get("totalCount")
+    beyond = told - len(entities) if isinstance(told, int) else int(bool(page.get("scrollId")))
+    return Narrowed(candidates, len(candidates) + max(0, beyond))
+
+
+def _observed(entity: Json) -> datetime | None:
+    """Return when the server last heard of an entity, where it tells."""
+    moments: list[int] = []
+    for aspect in entity.values():
+        system = aspect.get("systemMetadata") if isinstance(aspect, dict) else None
+        moment = system.get("lastObserved") if isinstance(system, dict) else None
+        if isinstance(moment, int) and moment > 0:
+            moments.append(moment)
+    return datetime.fromtimestamp(max(moments) / 1000, UTC) if moments else None

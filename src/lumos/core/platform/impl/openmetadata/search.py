@@ -1,0 +1,75 @@
+"""Datasets found by OpenMetadata's own index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from lumos.core.platform.http import mapped
+from lumos.core.platform.impl.openmetadata.names import OWN, path_of
+from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
+    from lumos.core.platform.impl.openmetadata.datasets import DatasetWires
+    from lumos.core.platform.impl.openmetadata.lineage import Node
+    from lumos.core.platform.stash import Json
+
+_TYPES: Final = ("table", "container")
+
+
+def narrowed(
+    api: OpenMetadataApi, datasets: DatasetWires, *, words: tuple[str, ...], workers: int
+) -> Narrowed:
+    """Return the datasets that hold all of the words in a field that OpenMetadata searches.
+
+    The index names them; what they are is read from the database, which is never behind.
+    """
+    places: list[tuple[str, str]] = []
+    beyond = 0
+    for type_ in _TYPES:
+        names, total = _names(api.search(type_, _query(words), most=WINDOW))
+        beyond += max(0, total - len(names))
+        places += [(type_, name) for name in names if path_of(name)[0] != OWN]
+    room = places[:WINDOW]
+    beyond += len(places) - len(room)
+    nodes = mapped(lambda place: datasets.at(*place), room, workers=min(workers, len(room) or 1))
+    candidates = [found for node in nodes if node and (found := _candidate(datasets, node))]
+    return Narrowed(candidates, len(candidates) + beyond)
+
+
+def _query(words: tuple[str, ...]) -> Json:
+    """Return a query of the index: each word within a word of any field."""
+    clauses: list[JsonValue] = [
+        {"query_string": {"query": f"*{word}*", "fields": ["*"], "lenient": True}} for word in words
+    ]
+    return {"bool": {"must": clauses}} if clauses else {"match_all": {}}
+
+
+def _names(answer: Json) -> tuple[list[str], int]:
+    hits = answer.get("hits")
+    found = hits if isinstance(hits, dict) else {}
+    rows, told = found.get("hits"), found.get("total")
+    names = [*_named(rows if isinstance(rows, list) else [])]
+    total = told.get("value") if isinstance(told, dict) else told
+    return names, total if isinstance(total, int) else len(names)
+
+
+def _named(rows: list[JsonValue]) -> Iterator[str]:
+    for row in rows:
+        source = row.get("_source") if isinstance(row, dict) else None
+        name = source.get("fullyQualifiedName") if isinstance(source, dict) else None
+        if isinstance(name, str) and name:
+            yield name
+
+
+def _candidate(datasets: DatasetWires, node: Node) -> Candidate | None:
+    dataset = datasets.read(node)
+    if dataset is None:
+        return None
+    moment = node.entity.get("updatedAt")
+    updated = datetime.fromtimestamp(moment / 1000, UTC) if isinstance(moment, int) else None
+    return Candidate(dataset, updated, str(node.entity["fullyQualifiedName"]))
