@@ -125,7 +125,7 @@ def differs(shown: Shown, printed: str) -> bool:
 def work_on_files(shown: Shown) -> None:
     """Let a shell make, move or remove files of the current folder."""
     environment = {**os.environ, **_SOMEONE}
-    subprocess.run(["sh", "-c", shown.command], check=True, timeout=60, env=environment)
+    subprocess.run(["sh", "-c", shown.command], check=True, timeout=400, env=environment)
 
 
 def show_file(shown: Shown) -> None:

@@ -141,7 +141,7 @@ def test_an_interrupt_is_one_line(project: Path, as_json: bool) -> None:
         pipe.open("wb"),
     ):  # opens once the command has it open too, and waits for content
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=400)
 
     assert running.returncode == INTERRUPTED
     assert err == "lumos: interrupted\n"

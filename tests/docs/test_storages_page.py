@@ -76,4 +76,4 @@ def _check_keys(server: S3Server, *, after: str) -> None:
     where = f"{server.direct_url}/moto-api/reset-auth"
     request = urllib.request.Request(where, data=after.encode(), method="POST")  # noqa: S310
     request.add_header("Content-Type", "text/plain")
-    urllib.request.urlopen(request, timeout=30).close()  # noqa: S310
+    urllib.request.urlopen(request, timeout=300).close()  # noqa: S310

@@ -125,7 +125,7 @@ def chromium(*arguments: str, folder: Path) -> str:
     profile = folder / "profile"
     shutil.rmtree(profile, ignore_errors=True)
     command = [program, *QUIET, f"--user-data-dir={profile}", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
     return done.stdout
 
 

@@ -155,7 +155,7 @@ def test_it_outlives_the_terminal_and_answers_nobody_without_its_token(warm: Pro
         check=False,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=400,
     )
 
     assert os.getsid(record.pid) == record.pid
@@ -174,7 +174,7 @@ def test_it_tells_how_far_an_action_is(warm: Project) -> None:
         capture_output=True,
         input=record.token,
         text=True,
-        timeout=120,
+        timeout=400,
     )
 
     told = json.loads(done.stdout)
@@ -201,7 +201,7 @@ def test_a_killed_engine_fails_one_command_in_a_line_and_the_next_does_without(
             time.sleep(0.02)
         time.sleep(2)
         os.kill(record.pid, signal.SIGKILL)
-        _, said = child.communicate(timeout=120)
+        _, said = child.communicate(timeout=400)
 
     assert child.returncode in {0, 3}, said
     assert len(said.splitlines()) <= 1, said

@@ -353,7 +353,7 @@ def test_a_sender_that_is_killed_for_real_loses_nothing(tmp_path: Path) -> None:
         server.silent = True
         arguments = [sys.executable, "-m", "lumos", "alerts", "send"]
         with subprocess.Popen(arguments, cwd=tmp_path) as sender:
-            assert server.arrived.wait(60)
+            assert server.arrived.wait(600)
             sender.kill()
         server.silent = False
         with StateDatabase.open(tmp_path / ".lumos" / "lumos.db") as database:

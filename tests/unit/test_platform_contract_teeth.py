@@ -22,7 +22,7 @@ from lumos.core.platform.interface import Capability
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_contract import PlatformContract
 
-settings.register_profile("short", max_examples=5, deadline=None)
+settings.register_profile("short", max_examples=5, deadline=None, derandomize=True)
 settings.load_profile("short")
 
 

@@ -19,39 +19,51 @@ COMMAND = """
 import sys, time
 from lumos.entry.cli.progress import progress
 
+def until_it_is_seen():
+    sys.stdin.readline()
+
 with progress("ingest") as shown:
     shown.note("starting Spark on local[*]")
-    time.sleep(0.3)
+    until_it_is_seen()
     shown.stage("reading [b]files", total=20_000)
-    for done in (5_000, 12_000):
-        time.sleep(0.3)
-        shown.advance(done)
+    until_it_is_seen()
+    shown.advance(5_000)
+    shown.advance(12_000)
     print('{"answer": 1}', flush=True)
-    time.sleep(0.3)
+    until_it_is_seen()
     shown.stage("publishing", total=0, unit="datasets")
-    time.sleep(0.3)
+    until_it_is_seen()
     if "stop" in sys.argv:
         sys.stderr.write("up\\n")
-        time.sleep(60)
+        time.sleep(600)
 """
+STEPS = ("starting Spark", "0/20,000 files", "12,000/20,000 files", "publishing")
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
 
 
 def watched(*arguments: str, stop: signal.Signals | None = None, **variables: str) -> Watched:
-    """Run the command with a terminal as its standard error."""
+    """Run the command with a terminal as its standard error; it goes on when a step is seen."""
     ours, theirs = pty.openpty()
     environment = {"PATH": os.environ["PATH"], "TERM": "xterm", "COLUMNS": "120", **variables}
     with subprocess.Popen(
         [sys.executable, "-c", COMMAND, *arguments],
         env=environment,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=theirs,
     ) as child:
         os.close(theirs)
-        seen = b""
+        assert child.stdin is not None
+        seen, steps = b"", [*STEPS] if environment["TERM"] == "xterm" else []
+        if not steps:
+            child.stdin.close()
         while chunk := _read(ours):
             seen += chunk
+            if steps and steps[0] in CONTROL.sub("", seen.decode(errors="replace")):
+                del steps[0]
+                child.stdin.write(b"\n")
+                child.stdin.flush()
             if stop is not None and b"up\r\n" in seen:
                 child.send_signal(stop)
                 stop = None
@@ -83,7 +95,7 @@ def test_a_terminal_shows_stage_counts_and_rate_and_is_clean_afterwards() -> Non
     assert "ingest: starting Spark on local[*]" in seen.text
     assert "ingest: reading [b]files" in seen.text
     assert "0/20,000 files" in seen.text
-    assert re.search(r"12,000/20,000 files [\d,]+/s 0:00:0\d", seen.text)
+    assert re.search(r"12,000/20,000 files [\d,]+/s \d:\d\d:\d\d", seen.text)
     assert "ingest: publishing" in seen.text
     assert "answer" not in seen.text
     assert seen.terminal.endswith("\x1b[1A\x1b[2K"), "the last line is taken away"

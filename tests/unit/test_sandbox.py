@@ -34,12 +34,14 @@ from lumos.core.formats.sandbox import (
 from privileges import obeying_permissions
 
 HOSTILE = "hostile_reader:read"
-QUICK = Limits(seconds=1.0, memory_bytes=512 * 1024 * 1024)
+# Files that are only read must never be late, however busy the machine is.
+PATIENT = Limits(seconds=300.0, memory_bytes=512 * 1024 * 1024)
+QUICK = Limits(seconds=4.0, memory_bytes=512 * 1024 * 1024)
 
 
 @pytest.fixture(scope="module")
 def hostile() -> Iterator[Sandbox]:
-    with Sandbox(reader=HOSTILE, limits=QUICK) as sandbox:
+    with Sandbox(reader=HOSTILE, limits=PATIENT) as sandbox:
         yield sandbox
 
 
@@ -73,8 +75,6 @@ def outcomes(sandbox: Sandbox, items: list[FileItem]) -> list[str]:
         ("abort", "the reader died (SIGABRT)"),
         ("segfault", "the reader died (SIGSEGV)"),
         ("exit", "the reader died (exit code 3)"),
-        ("hang", "reading it took longer than 1 s"),
-        ("spin", "reading it took longer than 1 s"),
         ("fail", "the reader failed (RuntimeError)"),
         ("memory", "reading it takes more than 512 MB of memory"),
         ("talk", "read"),
@@ -85,6 +85,14 @@ def test_a_hostile_file_is_named_and_the_others_are_read(
 ) -> None:
     items = written(tmp_path, "a.csv", f"{deed}.csv", "b.csv", "c.csv")
     assert outcomes(hostile, items) == ["read", reason, "read", "read"]
+
+
+@pytest.mark.parametrize("deed", ["hang", "spin"])
+def test_a_file_that_never_ends_is_named_and_the_others_are_read(tmp_path: Path, deed: str) -> None:
+    items = written(tmp_path, "a.csv", f"{deed}.csv", "b.csv", "c.csv")
+    reason = "reading it took longer than 4 s"
+    with Sandbox(reader=HOSTILE, limits=QUICK) as sandbox:
+        assert outcomes(sandbox, items) == ["read", reason, "read", "read"]
 
 
 def test_hostile_files_first_last_and_in_a_row_are_each_named(
@@ -264,7 +272,7 @@ def alive(pid: int) -> bool:
 
 def gone(pid: int) -> bool:
     """Wait for a process to end; it takes the system a moment."""
-    for _ in range(500):
+    for _ in range(6_000):
         if not alive(pid):
             return True
         time.sleep(0.02)

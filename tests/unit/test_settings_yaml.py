@@ -168,7 +168,7 @@ def test_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
 
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
-    thread.join(30)
+    thread.join(300)
     assert [type(error) for error in refused] == [InputUnreadableError]
 
 

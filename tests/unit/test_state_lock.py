@@ -63,7 +63,7 @@ def test_a_holder_that_ends_is_waited_for(tmp_path: Path) -> None:
         assert process.stdin is not None
         process.stdin.close()
 
-        with StateLock(tmp_path).acquire("import", timeout=60):
+        with StateLock(tmp_path).acquire("import", timeout=600):
             pass
 
 

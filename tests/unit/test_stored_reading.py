@@ -191,11 +191,11 @@ def test_time_spent_on_fetching_is_not_held_against_a_file() -> None:
 
     def read(path: bytes, *, start: int, length: int) -> bytes:
         if store.reads:
-            slow.wait(1.5)
+            slow.wait(4.5)
         return real(path, start=start, length=length)
 
     store.read = read  # type: ignore[method-assign]
-    with Sandbox(limits=Limits(seconds=1)) as sandbox:
+    with Sandbox(limits=Limits(seconds=4)) as sandbox:
         (answer,) = sandbox.read_stored(store.items(), store)
     assert isinstance(answer, bytes)
 
