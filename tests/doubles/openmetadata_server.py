@@ -10,12 +10,13 @@ their addresses unique; a patch needs its media type, and a weak version to be c
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from typing_extensions import override
@@ -24,6 +25,7 @@ from doubles.openmetadata_store import (
     KNOWN,
     ON_REQUEST,
     Json,
+    Message,
     OpenMetadataStore,
     RefusedError,
 )
@@ -35,6 +37,13 @@ from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
 TOKEN = "token-of-the-double"
 _BASE = "/api/v1/"
 _LARGEST = 16 * 1024 * 1024
+
+
+class _Answer(NamedTuple):
+    """An answer with a status of its own."""
+
+    status: int
+    content: object
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -80,7 +89,11 @@ class _Handler(BaseHTTPRequestHandler):
                     answer: object = _found(self.store, query)
                 else:
                     answer = self._route(method, path, query, body)
-            self._send(200, answer)
+                status, content = answer if isinstance(answer, _Answer) else _Answer(200, answer)
+                if self.store.recorded is not None:
+                    kept = copy.deepcopy(content)
+                    self.store.recorded.append(Message(method, path, query, body, kept))
+            self._send(status, content)
         except RefusedError as error:
             self._send(error.status, {"code": error.status, "message": str(error)})
 
@@ -118,11 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
                     raise RefusedError(404)
                 return {}
             case ["PUT", "tables", identity, "tableProfile"]:
-                columns = {each["name"] for each in store.by_id(identity)[1]["columns"]}
-                if {each["name"] for each in body["columnProfile"]} - columns:
-                    raise RefusedError(400, "column")
-                store.profiles.setdefault(identity, []).append(body)
-                return {}
+                return _shown(store.put_profile(identity, body), None)
         return self._entity_route(method, path, query, body)
 
     def _entity_route(self, method: str, path: str, query: dict[str, str], body: Any) -> object:
@@ -132,7 +141,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise RefusedError(404)
         rest = path[len(collection) + 1 :]
         if method == "PUT" and not rest:
-            return _shown(store.put(collection, body), None)
+            entity, created = store.put(collection, body)
+            return _Answer(201 if created else 200, _shown(entity, None))
         if method == "GET" and rest.startswith("name/"):
             name = unquote(rest.removeprefix("name/"))
             return _shown(store.by_name(collection, name), query.get("fields", ""))
@@ -144,10 +154,9 @@ class _Handler(BaseHTTPRequestHandler):
             match = self.headers.get("If-Match") or ""
             return _shown(store.patch(collection, rest, operations=body, match=match), None)
         if method == "DELETE":
-            if query.get("hardDelete") != "true":
-                raise RefusedError(400, "the double keeps nothing that is deleted")
-            store.delete(collection, rest)
-            return {}
+            entity = dict(store.by_id(rest)[1])
+            store.delete(collection, rest, for_good=query.get("hardDelete") == "true")
+            return _shown(entity, "")
         raise RefusedError(405)
 
     def _page(self, collection: str, query: dict[str, str]) -> Json:
@@ -156,7 +165,8 @@ class _Handler(BaseHTTPRequestHandler):
             name
             for name, entity in entities.items()
             if name > query.get("after", "")
-            and query.get("service") in {None, entity.get("service")}
+            and not entity.get("deleted")
+            and query.get("service") in {None, entity.get("service", {}).get("fullyQualifiedName")}
         )
         page = names[: int(query.get("limit", 10))]
         paging = {"after": page[-1]} if len(page) < len(names) else {}

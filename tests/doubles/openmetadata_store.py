@@ -7,7 +7,7 @@ import re
 import threading
 import uuid
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 Json = dict[str, Any]
 _NAME = re.compile(r'(?!.*::)[^">\x00-\x1f\x7f]{1,256}\Z', re.DOTALL)
@@ -44,7 +44,11 @@ _PARENTS = {
     "tags": ("classification", "classifications"),
     "glossaryTerms": ("glossary", "glossaries"),
 }
-_TYPES = {"tables": "table", "containers": "container", "pipelines": "pipeline"}
+TYPE_OF = {
+    **{name: name.rpartition("/")[2].removesuffix("s") for name in KNOWN},
+    "glossaries": "glossary",
+}
+_NEVER_DELETED_SOFTLY = {"domains"}
 _NEED_DESCRIPTION = {"tags", "classifications", "glossaries", "glossaryTerms", "domains"}
 
 
@@ -56,6 +60,16 @@ class RefusedError(Exception):
         self.status = status
 
 
+class Message(NamedTuple):
+    """A request and its answer."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    body: Any
+    answer: Any
+
+
 class OpenMetadataStore:
     """What the double holds; `requests` tells what was asked of it."""
 
@@ -64,16 +78,23 @@ class OpenMetadataStore:
         self.edges: dict[tuple[str, str], Json] = {}
         self.profiles: dict[str, list[Json]] = {}
         self.types: dict[str, Json] = {
-            name: {"id": str(uuid.uuid4()), "name": name, "customProperties": []}
+            name: {
+                "id": str(uuid.uuid4()),
+                "name": name,
+                "description": f"What a {name} is.",
+                "customProperties": [],
+            }
             for name in ("table", "container", "pipeline", "string")
         }
         self.requests: list[tuple[str, str]] = []
+        self.recorded: list[Message] | None = None
         self.version = "1.11.0"
         self.lock = threading.RLock()
         self._add("classifications", {"name": "PII", "description": "", "provider": "system"})
         self._add("tags", {"name": "Sensitive", "classification": "PII", "description": "",
                            "provider": "system"})  # fmt: skip
         self._add("users", {"name": "ingestion-bot", "email": "bot@example.org", "isBot": True})
+        self._add("teams", {"name": "Organization", "teamType": "Organization"})
 
     def writes(self) -> list[tuple[str, str]]:
         """Return the requests that were no reads."""
@@ -81,7 +102,7 @@ class OpenMetadataStore:
 
     def by_name(self, collection: str, name: str) -> Json:
         found = self.entities[collection].get(name)
-        if found is None:
+        if found is None or found.get("deleted"):
             raise RefusedError(404)
         return found
 
@@ -92,7 +113,8 @@ class OpenMetadataStore:
                     return collection, entity
         raise RefusedError(404)
 
-    def put(self, collection: str, body: Json) -> Json:
+    def put(self, collection: str, body: Json) -> tuple[Json, bool]:
+        """Create an entity or fill one up; tell whether it is new."""
         if body.keys() - KNOWN[collection]:
             raise RefusedError(400, "unrecognized field")
         self._check(collection, body)
@@ -101,12 +123,19 @@ class OpenMetadataStore:
         if held is None:
             if collection == "users":
                 self._refuse_known_address(body)
-            return self._add(collection, body)
-        for key, value in body.items():
-            if key not in {"owners", "description"} or not held.get(key):
-                held[key] = self._stored(collection, {key: value}).get(key)
-        held["version"] = round(held["version"] + 0.1, 1)
-        return held
+            return self._add(collection, body), True
+        before = copy.deepcopy(held)
+        given = {**body, **self._stored(collection, body)}
+        above = {"parent", *(key for key, _ in _PARENTS.values())}
+        for key, value in given.items():
+            if key == "tags":
+                held[key] = _merged_labels(held.get(key) or [], value)
+            elif key not in {"owners", "description", *above} or not held.get(key):
+                held[key] = value
+        held["deleted"] = False
+        if held != before:
+            held["version"] = round(held["version"] + 0.1, 1)
+        return held, False
 
     def patch(self, collection: str, identity: str, *, operations: list[Json], match: str) -> Json:
         found, entity = self.by_id(identity)
@@ -128,10 +157,13 @@ class OpenMetadataStore:
         entity.update(changed)
         return entity
 
-    def delete(self, collection: str, identity: str) -> None:
+    def delete(self, collection: str, identity: str, *, for_good: bool = True) -> None:
         found, entity = self.by_id(identity)
         if found != collection:
             raise RefusedError(404)
+        if not for_good:
+            entity["deleted"] = True
+            return
         name = entity["fullyQualifiedName"]
         for other in [each for each in self.entities[collection] if each.startswith(f"{name}.")]:
             self.delete(collection, self.entities[collection][other]["id"])
@@ -139,10 +171,9 @@ class OpenMetadataStore:
         self.edges = {ends: edge for ends, edge in self.edges.items() if identity not in ends}
 
     def reference(self, collection: str, entity: Json) -> Json:
-        kinds = {"users": "user", "teams": "team", "domains": "domain", **_TYPES}
         return {
             "id": entity["id"],
-            "type": kinds[collection],
+            "type": TYPE_OF[collection],
             "name": entity["name"],
             "fullyQualifiedName": entity["fullyQualifiedName"],
         }
@@ -178,17 +209,53 @@ class OpenMetadataStore:
             "lineageDetails": details,
         }
 
+    def put_profile(self, identity: str, body: Json) -> Json:
+        """Keep figures of one time; a second time at the same time they replace the first."""
+        table = self.by_id(identity)[1]
+        columns = {each["name"] for each in table["columns"]}
+        if {each["name"] for each in body.get("columnProfile") or []} - columns:
+            raise RefusedError(400, "column")
+        at = body["tableProfile"]["timestamp"]
+        kept = self.profiles.setdefault(identity, [])
+        kept[:] = [each for each in kept if each["tableProfile"]["timestamp"] != at] + [body]
+        return table
+
     def _add(self, collection: str, body: Json) -> Json:
         name = self._full_name(collection, body)
         entity = {
             **body,
             **self._stored(collection, body),
+            **self._above(collection, body),
             "id": str(uuid.uuid4()),
             "fullyQualifiedName": name,
             "version": 0.1,
+            "deleted": False,
+            "updatedAt": 1_700_000_000_000,
+            "updatedBy": "ingestion-bot",
         }
+        if collection in _NEVER_DELETED_SOFTLY:
+            del entity["deleted"]
         self.entities[collection][name] = entity
         return entity
+
+    def _above(self, collection: str, body: Json) -> Json:
+        """Return references to what an entity lies in, however it was named."""
+        found: Json = {}
+        if collection in _PARENTS:
+            key, above = _PARENTS[collection]
+            parent = self.by_name(above, body[key])
+            found[key] = self.reference(above, parent)
+            found |= {
+                each: parent[each]
+                for each in ("database", "service", "serviceType")
+                if each in parent
+            }
+        if body.get("parent"):
+            given = body["parent"]
+            named = isinstance(given, str)
+            parent = self.by_name(collection, given) if named else self.by_id(given["id"])[1]
+            found["parent"] = self.reference(collection, parent)
+        return found
 
     def _check(self, collection: str, body: Json, *, parents: bool = True) -> None:
         name = body.get("name", "")
@@ -199,7 +266,7 @@ class OpenMetadataStore:
             raise RefusedError(400, "description")
         if collection == "users" and not body.get("email"):
             raise RefusedError(400, "email")
-        kind = self.types.get(_TYPES.get(collection, ""), {"customProperties": []})
+        kind = self.types.get(TYPE_OF[collection], {"customProperties": []})
         declared = {each["name"] for each in kind["customProperties"]}
         if (body.get("extension") or {}).keys() - declared:
             raise RefusedError(400, "Unknown custom field")
@@ -246,6 +313,11 @@ class OpenMetadataStore:
                 if body.get(key):
                     stored[key] = _cleaned(body[key])
         return stored
+
+
+def _merged_labels(held: list[Json], given: list[Json]) -> list[Json]:
+    known = {(each["tagFQN"], each["source"]) for each in held}
+    return [*held, *(each for each in given if (each["tagFQN"], each["source"]) not in known)]
 
 
 def _cleaned(value: Any) -> Any:

@@ -266,10 +266,10 @@ class OpenMetadataHandler(MetadataPlatformInterface):
         """Make edges of the neighbours that a dataset lists and the catalog does not know."""
         known = self.get_dataset(dataset.urn).lineage
         for upstream in dataset.lineage.upstream:
-            if upstream not in known.upstream:
+            if upstream not in {*known.upstream, dataset.urn}:
                 self.emit_edge(LineageEdge(upstream_urn=upstream, downstream_urn=dataset.urn))
         for downstream in dataset.lineage.downstream:
-            if downstream not in known.downstream:
+            if downstream not in {*known.downstream, dataset.urn}:
                 self.emit_edge(LineageEdge(upstream_urn=dataset.urn, downstream_urn=downstream))
 
     def _ends(self, edge: LineageEdge) -> tuple[Node, Node]:

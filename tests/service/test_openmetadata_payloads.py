@@ -1,0 +1,95 @@
+"""Every payload of the OpenMetadata adapter is valid for the models of OpenMetadata's client."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import strategies
+from doubles.openmetadata_server import openmetadata_at, openmetadata_server
+from doubles.openmetadata_store import Message
+from lumos.core.models import ColumnMapping, LumosDataset, Ownership, Urn, with_parts
+from lumos.testing.platform_samples import (
+    AT,
+    ENTITY_MAKERS,
+    HOSTILE_NAMES,
+    dataset,
+    edge,
+    rich_dataset,
+)
+from openmetadata_payloads import COLLECTIONS, ORACLES, Payload, payloads, verdicts
+
+pytestmark = pytest.mark.service
+COLUMNS = [{"name": "id", "type": "INT64"}, {"name": "a'b", "type": "STRING"}]
+
+
+def exchanged(datasets: Iterable[LumosDataset]) -> list[Message]:
+    """Return all that went back and forth when these and every kind of entity were emitted."""
+    with openmetadata_server() as (url, store), openmetadata_at(url) as one:
+        store.recorded = []
+        for each in datasets:
+            one.emit_dataset(each)
+            one.emit_dataset(with_parts(each, tags=("other",), ownership=Ownership()))
+        for make in ENTITY_MAKERS.values():
+            for name in HOSTILE_NAMES.values():
+                one.emit_entity(make(name))
+        mapping = ColumnMapping(
+            upstream_column="a'b", downstream_column="id", transformation="f(a)"
+        )
+        parts = {"provenance": "sql", "created_at": AT, "created_by": "ada"}
+        left = dataset("left", platform="snowflake", schema={"fields": COLUMNS})
+        right = dataset("right", platform="snowflake", schema={"fields": COLUMNS})
+        one.emit_dataset(left)
+        one.emit_dataset(right)
+        one.emit_edge(edge(left, right, column_mappings=(mapping,), **parts))
+        one.emit_edge(edge(left, right, job_urn=Urn.of("airflow", "slashes"), **parts))
+        one.emit_identity(dataset().urn, "other", external_id="x")
+        one.emit_extension("other", {"x": 1})
+        one.export_all(at=AT)
+        return store.recorded
+
+
+def drawn() -> list[LumosDataset]:
+    """Return datasets with something everywhere, and random ones."""
+    table = with_parts(rich_dataset(), urn=Urn.of("snowflake", "a", "b", "c"), platform="snowflake")
+    found = [rich_dataset(), table]
+
+    @settings(max_examples=150, deadline=None, suppress_health_check=[*HealthCheck], database=None)
+    @given(strategies.datasets())
+    def draw(one: LumosDataset) -> None:
+        found.append(one)
+
+    draw()
+    return found
+
+
+@pytest.fixture(scope="module")
+def wire() -> list[Payload]:
+    return payloads(exchanged(drawn()))
+
+
+@pytest.mark.parametrize("oracle", ORACLES)
+def test_the_oracle_refuses_what_is_wrong(oracle: str) -> None:
+    wrong = [
+        Payload("api.data.createTable.CreateTableRequest", {"name": "x"}),
+        Payload("api.teams.createUser.CreateUserRequest", {"name": "X Y", "email": "none"}),
+        Payload("api.lineage.addLineage.AddLineageRequest", {"edge": {}}),
+        Payload("entity.data.table.Table", {"name": "x", "colour": "red"}),
+        Payload("entity.data.table.Table", {"name": "x"}, ("colour",)),
+    ]
+
+    assert None not in verdicts(oracle, wrong)
+
+
+@pytest.mark.parametrize("oracle", ORACLES)
+def test_every_payload_is_valid_for_the_official_models(oracle: str, wire: list[Payload]) -> None:
+    judged = zip(wire, verdicts(oracle, wire), strict=True)
+    wrong = Counter((payload.model, verdict) for payload, verdict in judged if verdict)
+
+    assert {model for models in COLLECTIONS.values() for model in models} <= {
+        payload.model for payload in wire
+    }
+    assert wrong == {}
