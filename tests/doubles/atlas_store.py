@@ -26,10 +26,43 @@ _BUILT_IN = {
     "Asset": (("Referenceable",), ("name", "description", "owner", "displayName")),
     "DataSet": (("Asset",), ()),
     "Process": (("Asset",), ("inputs", "outputs")),
-    "hive_table": (("DataSet",), ("comment", "tableType", "createTime")),
-    "hive_process": (("Process",), ("query",)),
+    "hive_table": (
+        ("DataSet",),
+        ("comment", "tableType", "createTime", "retention", "parameters", "aliases"),
+    ),
+    "hive_process": (("Process",), ("query", "queryText", "userName")),
     "hive_column": (("DataSet",), ("type", "comment", "position")),
+    "hive_column_lineage": (("Process",), ("depenendencyType", "expression")),
+    "hive_storagedesc": (("Referenceable",), ("location", "inputFormat", "compressed")),
+    "rdbms_table": (("DataSet",), ("comment", "type", "createTime", "name_path")),
+    "rdbms_column": (
+        ("DataSet",),
+        ("data_type", "length", "default_value", "comment", "isNullable", "isPrimaryKey"),
+    ),
+    "rdbms_foreign_key": (("DataSet",), ()),
+    "rdbms_index": (("DataSet",), ("index_type", "isUnique", "comment")),
+    "spark_table": (("DataSet",), ("tableType", "provider", "partitionColumnNames", "comment")),
+    "spark_column": (("DataSet",), ("type", "nullable", "metadata", "comment")),
+    "kafka_topic": (("DataSet",), ("topic", "uri", "partitionCount", "replicationFactor")),
+    "aws_s3_v2_object": (
+        ("DataSet",),
+        ("bucketName", "size", "lastModifiedTime", "storageClass", "awsTags"),
+    ),
+    "aws_s3_v2_directory": (("aws_s3_v2_object",), ("objectPrefix", "storageLocation")),
+    "adls_gen2_blob": (("DataSet",), ("url", "contentLength", "lastModifiedTime", "accessTier")),
+    "hdfs_path": (("DataSet",), ("path", "fileSize", "modifiedTime", "isFile", "nameServiceId")),
+    "hbase_table": (("DataSet",), ("uri", "parameters", "maxfilesize")),
 }
+_OWNING = {
+    "columns": ("table", "dataset"),
+    "partitionKeys": ("table",),
+    "sd": ("table",),
+    "foreign_keys": ("table",),
+    "indexes": ("table",),
+    "columnEdges": ("edge",),
+}
+"""Relations by which what is owned goes with its owner, and their names at the other end."""
+_ENDS = ("key_columns", "references_table", "references_columns", "query")
 _CATEGORIES = {
     "entityDefs": "ENTITY",
     "classificationDefs": "CLASSIFICATION",
@@ -63,6 +96,7 @@ class AtlasStore:
         self.entities: dict[str, Json] = {}
         self.glossaries: dict[str, Json] = {}
         self.terms: dict[str, Json] = {}
+        self.owners: dict[str, tuple[str, str]] = {}
         self.writes = 0
         for name, (parents, attributes) in _BUILT_IN.items():
             self.types[name] = {
@@ -115,7 +149,7 @@ class AtlasStore:
                 self.entities[guid] = {
                     "guid": guid, "typeName": entity["typeName"], "status": "ACTIVE",
                     "attributes": {}, "classifications": [], "labels": [], "meanings": [],
-                    "customAttributes": {}, "businessAttributes": {}, "columns": [],
+                    "customAttributes": {}, "businessAttributes": {}, "related": {},
                 }  # fmt: skip
             else:
                 guid = str(held["guid"])
@@ -148,7 +182,7 @@ class AtlasStore:
         entity = self.get(guid)
         processes = [each for each in self.entities.values() if "inputs" in obj(each["attributes"])]
         related: Json = {
-            "columns": [self._related(str(each)) for each in _list(entity["columns"])],
+            **self._shown_relations(entity),
             "meanings": [
                 {"guid": each, "typeName": "AtlasGlossaryTerm", "entityStatus": "ACTIVE",
                  "relationshipStatus": "ACTIVE"}
@@ -159,14 +193,19 @@ class AtlasStore:
             "outputFromProcesses": [self._related(each["guid"]) for each in processes
                                     if guid in _ends(each, "outputs")],
         }  # fmt: skip
-        hidden = ("columns", "meanings")
+        hidden = ("related", "meanings")
         shown: Json = {name: value for name, value in entity.items() if name not in hidden}
         shown["relationshipAttributes"] = related
         shown["classifications"] = [*objs(entity["classifications"]), *self._propagated(guid)]
         return shown
 
     def referred(self, guid: str) -> Json:
-        return {str(each): self.shown(str(each)) for each in _list(self.get(guid)["columns"])}
+        found: Json = {}
+        for name, ends in obj(self.get(guid)["related"]).items():
+            if name in _OWNING:
+                for each in _list(ends):
+                    found[str(each)] = self.shown(str(each))
+        return found
 
     def delete(self, guids: Iterable[str]) -> None:
         """Mark entities as deleted; what they own goes along."""
@@ -174,8 +213,8 @@ class AtlasStore:
         for guid in guids:
             entity = self.get(guid)
             entity["status"] = "DELETED"
-            for column in _list(entity["columns"]):
-                self.get(str(column))["status"] = "DELETED"
+            owned = obj(entity["related"])
+            self.delete([str(each) for name in _OWNING for each in _list(owned.get(name))])
 
     def purge(self, guids: Iterable[str]) -> None:
         for guid in guids:
@@ -284,10 +323,22 @@ class AtlasStore:
         attributes = obj(entity.get("attributes"))
         if not attributes.get("qualifiedName") or ("name" in known and not attributes.get("name")):
             raise AtlasRefusalError(400, "ATLAS-400-00-01A")
+        related = obj(entity.get("relationshipAttributes"))
+        if not self._owners(entity.get("typeName")) <= related.keys():
+            raise AtlasRefusalError(404, "ATLAS-404-00-007")
         for name, value in attributes.items():
             for text in _texts(value) if known.get(name, {}).get("isIndexable") else ():
                 if len(text.encode()) > _LONGEST_INDEXED or _CONTROL.search(text):
                     raise AtlasRefusalError(500, "ATLAS-500-00-001")
+
+    def _owners(self, type_name: JsonValue) -> set[str]:
+        """Return the relations by which an entity belongs to another; none of them may lack."""
+        ends = [
+            obj(each.get("endDef2"))
+            for each in self.types.values()
+            if each.get("relationshipCategory") == "COMPOSITION"
+        ]
+        return {str(end["name"]) for end in ends if end.get("type") == type_name}
 
     def _apply(self, held: Json, given: Json, assigned: dict[str, str], *, anew: bool) -> None:
         known = self.attributes(str(held["typeName"]))
@@ -296,16 +347,50 @@ class AtlasStore:
             if name in known:  # an attribute that the type does not have is dropped silently
                 attributes[name] = self._resolved(value, assigned)
         related = obj(given.get("relationshipAttributes"))
-        for name in ("columns", "meanings"):
-            if name in related:
-                ends = objs(self._resolved(related[name], assigned))
-                held[name] = [each["guid"] for each in ends]
+        if "meanings" in related:
+            terms = objs(self._resolved(related["meanings"], assigned))
+            held["meanings"] = [each["guid"] for each in terms]
+        self._relate(held, {name: self._resolved(each, assigned) for name, each in related.items()})
         if given.get("customAttributes") is not None:
             held["customAttributes"] = given["customAttributes"]
         if anew:  # of what is updated, these stay as they are
             self.classify(str(held["guid"]), objs(given.get("classifications")))
             self.set_labels(str(held["guid"]), given.get("labels") or [])
             self.set_business(str(held["guid"]), obj(given.get("businessAttributes")))
+
+    def _relate(self, held: Json, related: Json) -> None:
+        """Keep relations, whichever of their ends was written."""
+        mine = obj(held["related"])
+        for name, value in related.items():
+            ends = [each["guid"] for each in (objs(value) or objs([value]))]
+            if name in _OWNING or name in _ENDS:
+                mine[name] = [*ends]
+            if name in _OWNING:
+                self.owners |= {str(each): (str(held["guid"]), name) for each in ends}
+            for owning, reverse in _OWNING.items():
+                if name in reverse and ends and held["typeName"] != "rdbms_foreign_key":
+                    self._join(str(ends[0]), owning, held)
+
+    def _join(self, owner: str, name: str, owned: Json) -> None:
+        """Let an owner have something, if it is of the kind that goes by that name."""
+        kinds = {"columns": "column", "sd": "storagedesc", "columnEdges": "edge"}
+        if name in kinds and str(owned["typeName"]).endswith(kinds[name]):
+            theirs = obj(self.get(owner)["related"])
+            known = _list(theirs.get(name))
+            if owned["guid"] not in known:
+                theirs[name] = [*known, owned["guid"]]
+                self.owners[str(owned["guid"])] = (owner, name)
+
+    def _shown_relations(self, entity: Json) -> Json:
+        found: Json = {"columns": []}
+        for name, ends in obj(entity["related"]).items():
+            shown: list[JsonValue] = [self._related(each) for each in _list(ends)]
+            single = name in ("sd", "references_table", "query")
+            found[name] = (shown[0] if shown else None) if single else shown
+        owner, name = self.owners.get(str(entity["guid"]), ("", ""))
+        if owner in self.entities:
+            found |= {each: self._related(owner) for each in _OWNING[name]}
+        return found
 
     def _resolved(self, value: JsonValue, assigned: dict[str, str]) -> JsonValue:
         if isinstance(value, list):

@@ -41,6 +41,9 @@ class DatasetWriter:
             for number, column in enumerate(wanted.columns, start=2)
         ]
         head = _with_labels(wanted.head, names, terms=terms, guid=_HEAD)
+        for column in columns:  # what belongs to another must say to which
+            owner: Json = {"guid": _HEAD, "typeName": head["typeName"]}
+            mapping(column["relationshipAttributes"])["dataset"] = owner
         related = mapping(head["relationshipAttributes"])
         related["columns"] = [
             {"guid": column["guid"], "typeName": column["typeName"]} for column in columns
