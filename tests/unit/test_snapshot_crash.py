@@ -17,6 +17,7 @@ from typing import IO
 
 import pytest
 
+from kill_moments import Moments
 from lumos.core.store.folder_claim import CLAIM_NAME
 from lumos.core.store.snapshot_files import TEMP_PREFIX
 from lumos.core.store.snapshot_store import SnapshotStore
@@ -107,12 +108,15 @@ def kill_at_random_moments(
     with writers(root, protocol) as running:
         trials = range(0, WRITES_PER_KILL, WRITES_PER_KILL // 4)
         longest = median(seconds_until_the_second_commit(running, trial) for trial in trials)
+        moments = Moments(longest, chance)
         findings.orphans += len(SnapshotStore(root).collect_orphans())
         findings.verified.update(info.id for info in SnapshotStore(root).list())
         for kill in range(1, kills + 1):
             writer, early = running.start(kill * WRITES_PER_KILL)
-            time.sleep(chance.uniform(0.0, longest))
-            findings.acknowledged.update(early, running.kill(writer))
+            moments.wait()
+            acknowledged = [*early, *running.kill(writer)]
+            moments.got_somewhere(bool(acknowledged))
+            findings.acknowledged.update(acknowledged)
             findings.kills = kill
             inspect(root, findings)
             if until_torn and findings.torn:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from kill_moments import Moments
 from lumos.core.settings.retention import RetentionSettings
 from lumos.core.store.folder_claim import CLAIM_NAME
 from lumos.core.store.retention import prunable
@@ -39,7 +40,7 @@ def kill_often(action: str, folder: Path, *, look: Callable[[], None]) -> tuple[
     print(f"seed {seed}")  # noqa: T201
     chance = random.Random(seed)
     command = [sys.executable, str(TESTS / "snapshot_crash_actions.py"), action, str(folder)]
-    ends, longest = 0, 1.0
+    ends, moments = 0, Moments(LONGEST, chance)
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -48,20 +49,21 @@ def kill_often(action: str, folder: Path, *, look: Callable[[], None]) -> tuple[
         for number in range(KILLS):
             process.stdin.write("go\n")
             process.stdin.flush()
-            begin, writer = time.monotonic(), 0
+            begin, writer, before = time.monotonic(), 0, ends
             while not writer or (number == 0 and not ends):  # the first tells how long one takes
                 word, _, rest = process.stdout.readline().strip().partition(" ")
                 assert word, "the process that forks the writers ended"
                 writer = int(rest) if word == "started" else writer
                 ends += word == "done"
             if number == 0:
-                longest = min(2 * (time.monotonic() - begin), LONGEST)
+                moments = Moments(min(2 * (time.monotonic() - begin), LONGEST), chance)
             else:
-                time.sleep(chance.uniform(0.0, longest))
+                moments.wait()
             os.kill(writer, signal.SIGKILL)
             while not (line := process.stdout.readline().strip()).startswith("dead"):
                 ends += line == "done"
             assert int(line.split()[1]) == KILLED, "the writer failed before it was killed"
+            moments.got_somewhere(ends > before)
             look()
         process.stdin.close()
     return KILLS, ends

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from kill_moments import Moments
 from lumos.bootstrap import Application
 from lumos.core.models import LumosDataset
 from lumos.core.store.database import StateDatabase
@@ -120,11 +121,12 @@ def kill_at_random_moments(
     chance = random.Random(seed)
     acknowledged = torn = 0
     with appliers(place, protocol) as running:
-        longest = seconds_until_the_second_state(running)
+        moments = Moments(seconds_until_the_second_state(running), chance)
         for kill in range(1, kills + 1):
             applier = running.start(kill * STATES_PER_KILL)
-            time.sleep(chance.uniform(0.0, longest))
+            moments.wait()
             told = running.kill(applier)
+            moments.got_somewhere(bool(told))
             acknowledged += len(told)
             states, differing = torn_batches(place)
             torn += len(differing)
@@ -139,7 +141,7 @@ def test_a_killed_apply_tears_no_batch_and_loses_nothing_acknowledged(tmp_path: 
     acknowledged, torn = kill_at_random_moments(tmp_path, "right", kills=KILLS)
 
     assert torn == 0
-    assert acknowledged > KILLS // 2, "hardly a commit came through"
+    assert acknowledged > KILLS // 4, "hardly a commit came through"
     assert broken_chains(tmp_path) == []
 
     last = write_snapshot(tmp_path, tables(DATASETS, 10**6), day=10**6)
