@@ -49,6 +49,7 @@ class AtlasServer:
         self.store = AtlasStore()
         self.markers = markers
         self.version = "2.3.0"
+        self.older = False
         self.requests: list[tuple[str, str]] = []
         self.lock = RLock()
         self.expected = "Basic " + b64encode(f"{user}:{password}".encode()).decode()
@@ -162,6 +163,13 @@ def _typedefs(server: AtlasServer, _: tuple[str, ...], params: Params, body: Jso
     return 200, {"classificationDefs": [*found]}
 
 
+@route("GET", "v2/types/entitydef/name/{}")
+def _typedef(server: AtlasServer, path: tuple[str, ...], params: Params, body: JsonValue) -> Answer:
+    if path[0] not in server.store.types:
+        raise AtlasRefusalError(404, "ATLAS-404-00-001")
+    return 200, server.store.types[path[0]]
+
+
 @route("POST", "v2/types/typedefs")
 def _create_types(
     server: AtlasServer, _: tuple[str, ...], params: Params, body: JsonValue
@@ -190,6 +198,22 @@ def _by_name(server: AtlasServer, path: tuple[str, ...], params: Params, body: J
         "entity": server.store.shown(guid),
         "referredEntities": server.store.referred(guid),
     }
+
+
+@route("GET", "v2/entity/bulk/uniqueAttribute/type/{}")
+def _by_names(
+    server: AtlasServer, path: tuple[str, ...], params: Params, body: JsonValue
+) -> Answer:
+    if server.older:
+        return 404, None
+    names = [values[0] for key, values in params.items() if key.startswith("attr_")]
+    found = [held for name in names if (held := server.store.find(path[0], name)) is not None]
+    guids = [str(each["guid"]) for each in found]
+    referred: Json = {}
+    for guid in guids:
+        referred |= server.store.referred(guid)
+    return 200, {"entities": [server.store.shown(guid) for guid in guids],
+                 "referredEntities": referred}  # fmt: skip
 
 
 @route("GET", "v2/entity/bulk")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 NAME = "atlas"
 SEARCH_PAGE = 1_000
 GUIDS_IN_A_REQUEST = 100
+WORKERS = 8
+"""How many requests for entities are under way at a time."""
+LONGEST_QUERY = 4_000
 FIRST_MARKER = "*"
 LAST_MARKER = "-1"
 
@@ -64,6 +68,11 @@ class AtlasClient:
             if (name := text(header.get("name"))) is not None
         }
 
+    def type_version(self, type_name: str) -> str | None:
+        """Return the version of the definition of a type of entities."""
+        found = self._http.json("GET", f"v2/types/entitydef/name/{type_name}")
+        return text(mapping(found).get("typeVersion"))
+
     def classifications(self) -> Iterator[Json]:
         """Yield the definitions of all classifications."""
         found = self._http.json("GET", "v2/types/typedefs", params={"type": "classification"})
@@ -98,11 +107,46 @@ class AtlasClient:
         """Return entities by GUID, and those they refer to."""
         entities: list[Json] = []
         referred: Json = {}
-        for some in _batches(guids):
-            found = mapping(self._http.json("GET", "v2/entity/bulk", params={"guid": some}))
+        batches = [*_batches(guids)]
+        for found in self._http.map(self._some, batches, workers=min(WORKERS, len(batches))):
             entities += objects(found.get("entities"))
             referred |= mapping(found.get("referredEntities"))
         return [entity for entity in entities if entity.get("status") != "DELETED"], referred
+
+    def named(self, type_name: str, names: Iterable[str]) -> dict[str, tuple[Json, Json]]:
+        """Return entities that are not deleted by qualified name, with those they refer to."""
+        found: dict[str, tuple[Json, Json]] = {}
+        for some in _short_enough(names):
+            alone = some[0] if len(some) == 1 else None
+            held = (
+                self._several(type_name, some)
+                if alone is None
+                else {alone: self.entity(type_name, alone)}
+            )
+            found |= {name: each for name, each in held.items() if each is not None}
+        return found
+
+    def _several(
+        self, type_name: str, names: Sequence[str]
+    ) -> Mapping[str, tuple[Json, Json] | None]:
+        asked: dict[str, str | int | bool | list[str]] = {
+            f"attr_{number}:qualifiedName": name for number, name in enumerate(names)
+        }
+        path = f"v2/entity/bulk/uniqueAttribute/type/{type_name}"
+        try:
+            page = mapping(self._http.json("GET", path, params=asked))
+        except PlatformNotFoundError:  # an older server, or one of them is not there
+            each = partial(self.entity, type_name)
+            return dict(zip(names, self._http.map(each, names, workers=WORKERS), strict=True))
+        referred = mapping(page.get("referredEntities"))
+        return {
+            str(mapping(entity.get("attributes")).get("qualifiedName")): (entity, referred)
+            for entity in objects(page.get("entities"))
+            if entity.get("status") != "DELETED"
+        }
+
+    def _some(self, guids: list[str]) -> Json:
+        return mapping(self._http.json("GET", "v2/entity/bulk", params={"guid": guids}))
 
     def put(self, entities: Sequence[Json]) -> dict[str, str]:
         """Create or update entities by type and qualified name; return GUIDs by given GUID."""
@@ -243,6 +287,21 @@ class AtlasClient:
 def _batches(guids: Iterable[str]) -> Iterator[list[str]]:
     rest = iter(guids)
     while some := [*islice(rest, GUIDS_IN_A_REQUEST)]:
+        yield some
+
+
+def _short_enough(names: Iterable[str]) -> Iterator[list[str]]:
+    """Yield names in lists that an address may hold, a request line being of limited length."""
+    some: list[str] = []
+    length = 0
+    for name in dict.fromkeys(names):
+        needed = len(quote(name, safe="")) + len("attr_000%3AqualifiedName=&")
+        if some and length + needed > LONGEST_QUERY:
+            yield some
+            some, length = [], 0
+        some.append(name)
+        length += needed
+    if some:
         yield some
 
 

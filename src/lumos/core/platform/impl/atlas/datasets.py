@@ -8,11 +8,11 @@ from lumos.core.models import DatasetLineage, LumosDataset, with_parts
 from lumos.core.platform.impl.atlas.columns import Labelled, column_entity, field_of, shown
 from lumos.core.platform.impl.atlas.names import shown_text
 from lumos.core.platform.impl.atlas.typedefs import DATASET, STASH, attributes_of
-from lumos.core.platform.impl.atlas.wire import Json, mapping, text, texts
+from lumos.core.platform.impl.atlas.wire import Json, mapping, objects, text, texts
 from lumos.core.platform.stash import StashedDataset, packed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from pydantic import JsonValue
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _TEXTS = ("name", "platform", "kind", "environment", "database", "namespace", "format")
 _WRITTEN = {"description": "description", "business_context": "businessContext", "sla": "sla"}
+_OF_CLASSIFICATIONS = ("attributes", "propagate", "validityPeriods")
 OWN = "atlas"
 """The extension that keeps what Atlas has of an entity and Lumos does not model."""
 
@@ -40,10 +41,16 @@ class DatasetEntity(NamedTuple):
     columns: tuple[Labelled, ...]
 
 
-def dataset_entity(dataset: LumosDataset) -> DatasetEntity:
-    """Return the entities of a dataset, the first of them with the stash."""
+def dataset_entity(
+    dataset: LumosDataset, *, business: Collection[str] = frozenset()
+) -> DatasetEntity:
+    """Return the entities of a dataset, the first of them with the stash.
+
+    `business` names the kinds of business metadata that the server has; values of others cannot
+    be attached there.
+    """
     plain = with_parts(dataset, lineage=DatasetLineage())
-    head = _head(plain)
+    head = _head(plain, business)
     keys = {*dataset.schema.primary_key}
     columns = tuple(
         column_entity(field, dataset.urn, position=position, is_key=field.name in keys)
@@ -73,10 +80,22 @@ def own_values(entity: Json) -> Json:
     found: Json = {name: value for name in names if (value := entity.get(name))}
     if labels := texts(found.get("labels")):
         found["labels"] = [*sorted(labels)]
+    if classified := [*_telling_classifications(entity)]:
+        found["classifications"] = classified
     return found
 
 
-def _head(dataset: LumosDataset) -> Json:
+def _telling_classifications(entity: Json) -> Iterator[JsonValue]:
+    """Yield the classifications that say more than their name, which is a tag."""
+    for each in objects(entity.get("classifications")):
+        if each.get("entityGuid") not in (None, entity.get("guid")):
+            continue
+        kept: Json = {name: value for name in _OF_CLASSIFICATIONS if (value := each.get(name))}
+        if kept:
+            yield {"typeName": each.get("typeName"), **kept}
+
+
+def _head(dataset: LumosDataset, business: Collection[str]) -> Json:
     written, where = dataset.documentation, dataset.location
     owners = [_shown_owner(owner) for owner in dataset.ownership.owners]
     values: dict[str, JsonValue] = {
@@ -100,10 +119,10 @@ def _head(dataset: LumosDataset) -> Json:
         "placeholder": False,
     }
     entity: Json = {"typeName": DATASET, "attributes": attributes}
-    return {**entity, **_own_given(dataset)}
+    return {**entity, **_own_given(dataset, business)}
 
 
-def _own_given(dataset: LumosDataset) -> Json:
+def _own_given(dataset: LumosDataset, business: Collection[str]) -> Json:
     """Return what of the extension `atlas` has a place of its own there."""
     own = dataset.extensions.get(OWN)
     given = dataset.to_json().get("extensions") if isinstance(own, dict) else None
@@ -112,8 +131,8 @@ def _own_given(dataset: LumosDataset) -> Json:
     found: Json = {"labels": [*sorted({*labels})], "customAttributes": {}, "businessAttributes": {}}
     if all(isinstance(value, str) for value in custom.values()):
         found["customAttributes"] = custom
-    if business := mapping(values.get("businessAttributes")):
-        found["businessAttributes"] = business
+    given_there = mapping(values.get("businessAttributes"))
+    found["businessAttributes"] = {k: v for k, v in given_there.items() if k in business}
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
@@ -13,7 +13,6 @@ from lumos.core.errors import (
     ConfigurationError,
     DatasetNotFoundError,
     InvalidModelError,
-    PlatformConflictError,
     PlatformError,
     UsageError,
 )
@@ -30,16 +29,16 @@ from lumos.core.models import (
 )
 from lumos.core.platform.impl.atlas.client import NAME, AtlasClient
 from lumos.core.platform.impl.atlas.datasets import dataset_entity, is_placeholder
+from lumos.core.platform.impl.atlas.edge_writing import EdgeWriter, End
 from lumos.core.platform.impl.atlas.fidelity import FIDELITY
-from lumos.core.platform.impl.atlas.foreign import foreign_name, foreign_urn
-from lumos.core.platform.impl.atlas.reading import DatasetReader, is_live
+from lumos.core.platform.impl.atlas.foreign import foreign_names, foreign_urn
+from lumos.core.platform.impl.atlas.own_types import OwnTypes
+from lumos.core.platform.impl.atlas.reading import DatasetReader
 from lumos.core.platform.impl.atlas.search import AtlasSearch
 from lumos.core.platform.impl.atlas.settings import AtlasSettings
 from lumos.core.platform.impl.atlas.things import (
     THINGS,
-    edge_entity,
     edge_key,
-    edge_of,
     extension_entity,
     extension_of,
     identity_entity,
@@ -52,10 +51,9 @@ from lumos.core.platform.impl.atlas.typedefs import (
     EXTENSION,
     IDENTITY,
     TYPE_NAMES,
-    definitions,
 )
 from lumos.core.platform.impl.atlas.vocabulary import Vocabulary
-from lumos.core.platform.impl.atlas.wire import Json, mapping, objects
+from lumos.core.platform.impl.atlas.wire import Json, is_live, mapping, objects
 from lumos.core.platform.impl.atlas.writing import DatasetWriter
 from lumos.core.platform.interface import (
     DEFAULT_PAGE,
@@ -76,7 +74,6 @@ if TYPE_CHECKING:
 
 _ASKED = {DATASET: ("placeholder",)}
 _LOCKS = 64
-_TRIES = 3
 _LEAST_VERSION = (2, 0)
 """The first one with relationships, glossaries and propagation that can be turned off."""
 
@@ -88,6 +85,7 @@ class AtlasHandler(MetadataPlatformInterface):
     capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
     CONCURRENCY = 8
+    BATCH = 20
 
     def __init__(self, settings: AtlasSettings) -> None:
         self._settings = settings
@@ -103,9 +101,9 @@ class AtlasHandler(MetadataPlatformInterface):
             is_known=self._is_known,
         )
         self._writer = DatasetWriter(self._client, self._vocabulary)
-        self._lock = Lock()
+        self._types = OwnTypes(self._client, self._vocabulary)
         self._locks = tuple(Lock() for _ in range(_LOCKS))
-        self._defined = False
+        self._edge_writer = EdgeWriter(self._client, lock_of=self._lock_of)
 
     @classmethod
     @override
@@ -123,14 +121,33 @@ class AtlasHandler(MetadataPlatformInterface):
 
     @override
     def emit_dataset(self, dataset: LumosDataset) -> None:
-        self._define_types()
-        with self._lock_of(dataset.urn):
-            held = self._client.entity(DATASET, dataset.urn)
-            known = None
-            if held is not None and not is_placeholder(held[0]):
-                known = self._reader.dataset(*held)
-            if with_parts(dataset, lineage=DatasetLineage()) != known:
-                self._writer.write(dataset_entity(dataset), held)
+        self.emit_datasets((dataset,))
+
+    @override
+    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
+        self._types.ensure()
+        latest = {dataset.urn: dataset for dataset in datasets}
+        held = self._written(latest)
+        for dataset in datasets:
+            self._connect(dataset, held.get(dataset.urn))
+
+    def _written(self, datasets: Mapping[Urn, LumosDataset]) -> Mapping[str, tuple[Json, Json]]:
+        """Write datasets without lineage, and return what was held of them before."""
+        with self._locked(datasets):
+            held = self._client.named(DATASET, datasets)
+            changed = []
+            for urn, dataset in datasets.items():
+                before, known = held.get(urn), None
+                if before is not None and not is_placeholder(before[0]):
+                    known = self._reader.dataset(*before)
+                if with_parts(dataset, lineage=DatasetLineage()) != known:
+                    business = self._vocabulary.business_metadata()
+                    changed.append((dataset_entity(dataset, business=business), before))
+            self._writer.write(changed)
+        return held
+
+    def _connect(self, dataset: LumosDataset, held: tuple[Json, Json] | None) -> None:
+        """Add the edges to neighbours that a dataset lists, where there are none."""
         listed = [*_listed_edges(dataset)]
         if not listed:
             return
@@ -156,13 +173,8 @@ class AtlasHandler(MetadataPlatformInterface):
 
     @override
     def emit_edge(self, edge: LineageEdge) -> None:
-        self._define_types()
-        held = self._client.entity(EDGE, edge_key(edge))
-        if held is not None and edge_of(held[0]) == edge:
-            return
-        ends = self._ends((edge.upstream_urn, edge.downstream_urn))
-        entity = edge_entity(edge, (ends[edge.upstream_urn], ends[edge.downstream_urn]))
-        self._client.put([{**entity, "guid": "-1"}])
+        self._types.ensure()
+        self._edge_writer.write(edge)
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
@@ -198,10 +210,11 @@ class AtlasHandler(MetadataPlatformInterface):
         elif isinstance(entity, GlossaryTerm):
             self._vocabulary.put_term(entity)
         else:
-            self._define_types()
+            self._types.ensure()
             written = thing_entity(entity)
             if entity_ends := {*getattr(entity, "inputs", ()), *getattr(entity, "outputs", ())}:
-                written = _with_ends(written, entity, self._ends(tuple(entity_ends)))
+                ends = self._edge_writer.ends(entity_ends)
+                written = _with_ends(written, entity, ends)
             self._client.put([{**written, "guid": "-1"}])
 
     @override
@@ -214,7 +227,7 @@ class AtlasHandler(MetadataPlatformInterface):
 
     @override
     def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
-        self._define_types()
+        self._types.ensure()
         entity = identity_entity(Urn(urn), catalog, external_id=external_id)
         self._client.put([{**entity, "guid": "-1"}])
 
@@ -229,7 +242,7 @@ class AtlasHandler(MetadataPlatformInterface):
 
     @override
     def emit_extension(self, name: str, value: JsonValue) -> None:
-        self._define_types()
+        self._types.ensure()
         self._client.put([{**extension_entity(name, value), "guid": "-1"}])
 
     @override
@@ -267,11 +280,11 @@ class AtlasHandler(MetadataPlatformInterface):
         return None if held is None or is_placeholder(held[0]) else held
 
     def _foreign(self, urn: Urn) -> tuple[Json, Json]:
-        named = foreign_name(urn, self._settings.table_types)
-        held = self._client.entity(*named) if named else None
-        if held is None:
-            raise DatasetNotFoundError(urn, platform=self.name)
-        return held
+        for type_name, name in foreign_names(urn, self._settings.table_types):
+            held = self._client.entity(type_name, name) if self._is_known(type_name) else None
+            if held is not None:
+                return held
+        raise DatasetNotFoundError(urn, platform=self.name)
 
     def _remove(self, held: tuple[Json, Json] | None) -> None:
         """Delete an entity with its columns and the edges that lead to and from it."""
@@ -280,7 +293,7 @@ class AtlasHandler(MetadataPlatformInterface):
         related = mapping(held[0].get("relationshipAttributes"))
         guids = [
             str(other.get("guid"))
-            for name in ("columns", "inputToProcesses", "outputFromProcesses")
+            for name in ("columns", "columnEdges", "inputToProcesses", "outputFromProcesses")
             for other in objects(related.get(name))
             if is_live(other) and other.get("typeName") in TYPE_NAMES
         ]
@@ -327,37 +340,18 @@ class AtlasHandler(MetadataPlatformInterface):
             for entity in self._all(type_name):
                 yield thing_of(entity, model)
 
-    def _ends(self, urns: Sequence[Urn]) -> dict[Urn, Json]:
-        """Return references to datasets; what the catalog lacks gets a place to be filled."""
-        found: dict[Urn, Json] = {}
-        for urn in urns:
-            with self._lock_of(urn):
-                held = self._client.entity(DATASET, urn)
-                guid = str(held[0].get("guid")) if held else self._placeholder(urn)
-            found[urn] = {"guid": guid, "typeName": DATASET}
-        return found
-
     def _lock_of(self, urn: Urn) -> Lock:
         """Return the lock under which one thread at a time creates what a URN names."""
         return self._locks[hash(urn) % len(self._locks)]
 
-    def _placeholder(self, urn: Urn) -> str:
-        attributes: Json = {"qualifiedName": str(urn), "name": urn.name, "placeholder": True}
-        entity: Json = {"typeName": DATASET, "guid": "-1", "attributes": attributes}
-        return self._client.put([entity])["-1"]
-
-    def _define_types(self) -> None:
-        with self._lock:
-            if self._defined:
-                return
-            for _ in range(_TRIES):
-                missing = frozenset(TYPE_NAMES) - self._vocabulary.type_names().keys()
-                if not missing:
-                    break
-                self._vocabulary.forget()
-                with suppress(PlatformConflictError):  # another process was faster
-                    self._client.define(definitions(missing), anew=True)
-            self._defined = True
+    @contextmanager
+    def _locked(self, urns: Iterable[Urn]) -> Iterator[None]:
+        """Hold the locks of several URNs, taken in an order that all threads share."""
+        places = sorted({hash(urn) % len(self._locks) for urn in urns})
+        with ExitStack() as held:
+            for place in places:
+                held.enter_context(self._locks[place])
+            yield
 
 
 def _name_of(head: Json) -> str:
@@ -371,10 +365,10 @@ def _listed_edges(dataset: LumosDataset) -> Iterator[LineageEdge]:
         yield LineageEdge(upstream_urn=dataset.urn, downstream_urn=urn)
 
 
-def _with_ends(written: Json, entity: Entity, ends: Mapping[Urn, Json]) -> Json:
+def _with_ends(written: Json, entity: Entity, ends: Mapping[Urn, End]) -> Json:
     attributes: Json = {**mapping(written.get("attributes"))}
     for name in ("inputs", "outputs"):
-        attributes[name] = [ends[urn] for urn in getattr(entity, name)]
+        attributes[name] = [ends[urn].reference for urn in getattr(entity, name)]
     return {**written, "attributes": attributes}
 
 

@@ -10,20 +10,23 @@ from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, with_pa
 from lumos.core.platform.impl.atlas.columns import field_of
 from lumos.core.platform.impl.atlas.datasets import DatasetParts, dataset_of
 from lumos.core.platform.impl.atlas.foreign import (
-    end_guids,
+    Column,
+    foreign_columns,
     foreign_dataset,
-    foreign_edges,
-    foreign_field,
-    foreign_keys_of,
-    urn_of,
+    referenced_tables,
 )
+from lumos.core.platform.impl.atlas.foreign_lineage import ForeignLineage
 from lumos.core.platform.impl.atlas.things import edge_of
-from lumos.core.platform.impl.atlas.typedefs import DATASET, EDGE, JOB
-from lumos.core.platform.impl.atlas.wire import Json, mapping, objects, text
+from lumos.core.platform.impl.atlas.typedefs import COLUMN_EDGE, DATASET, EDGE, JOB
+from lumos.core.platform.impl.atlas.wire import Json, is_live, mapping, objects
 
 if TYPE_CHECKING:
     from lumos.core.platform.impl.atlas.client import AtlasClient
     from lumos.core.platform.impl.atlas.vocabulary import Vocabulary
+
+
+_NO_EDGES = (JOB, COLUMN_EDGE, None)
+"""Processes that are no edges between datasets."""
 
 
 class DatasetReader:
@@ -34,7 +37,7 @@ class DatasetReader:
     ) -> None:
         self._client = client
         self._vocabulary = vocabulary
-        self._table_types = table_types
+        self._others = ForeignLineage(client, table_types=table_types)
 
     def datasets(self, entities: Sequence[Json], referred: Json) -> Iterator[LumosDataset]:
         """Yield the datasets of entities, with the lineage that their edges tell."""
@@ -55,14 +58,17 @@ class DatasetReader:
 
     def dataset(self, entity: Json, referred: Json) -> LumosDataset:
         """Return the dataset of an entity, without lineage."""
-        columns = sorted(live_columns(entity, referred), key=_position)
         if entity.get("typeName") != DATASET:
             theirs = [
-                foreign_field(column, self._tags(column), terms=self._terms(column))
-                for column in columns
+                Column(column, self._tags(column), self._terms(column))
+                for column in foreign_columns(entity, referred)
             ]
-            parts = DatasetParts(theirs, self._tags(entity), self._terms(entity))
-            return foreign_dataset(entity, parts, keys=foreign_keys_of(columns))
+            if others := referenced_tables(entity, referred):
+                tables, _ = self._client.entities(others)
+                referred = {**referred, **{str(each.get("guid")): each for each in tables}}
+            parts = DatasetParts((), self._tags(entity), self._terms(entity))
+            return foreign_dataset(entity, parts, columns=theirs, referred=referred)
+        columns = sorted(live_columns(entity, referred), key=_position)
         fields = [
             field_of(column, self._tags(column), terms=self._terms(column)) for column in columns
         ]
@@ -75,7 +81,7 @@ class DatasetReader:
             for entity in entities
             for name in ("inputToProcesses", "outputFromProcesses")
             for process in objects(mapping(entity.get("relationshipAttributes")).get(name))
-            if is_live(process) and process.get("typeName") not in (JOB, None)
+            if is_live(process) and process.get("typeName") not in _NO_EDGES
         }
         return self.edges_of(sorted(guids))
 
@@ -83,16 +89,8 @@ class DatasetReader:
         """Return the edges that processes stand for, those of Lumos and those of others."""
         processes, _ = self._client.entities(guids)
         own = [edge_of(each) for each in processes if each.get("typeName") == EDGE]
-        others = [each for each in processes if each.get("typeName") not in (EDGE, JOB)]
-        ends = {guid for each in others for guid in (*end_guids(each, "inputs"),
-                                                     *end_guids(each, "outputs"))}  # fmt: skip
-        found, _ = self._client.entities(sorted(ends))
-        urns = {
-            str(each.get("guid")): urn
-            for each in found
-            if (urn := urn_of(each, self._table_types)) is not None
-        }
-        return [*own, *(edge for each in others for edge in foreign_edges(each, urns))]
+        others = [each for each in processes if each.get("typeName") not in (EDGE, *_NO_EDGES)]
+        return [*own, *self._others.edges(others)]
 
     def _tags(self, entity: Json) -> list[str]:
         return [self._vocabulary.tag_of(name) for name in own_classifications(entity)]
@@ -121,12 +119,6 @@ def live_columns(entity: Json, referred: Json) -> Iterator[Json]:
         full = mapping(referred.get(str(column.get("guid"))))
         if is_live(column) and full and full.get("status") != "DELETED":
             yield full
-
-
-def is_live(related: Json) -> bool:
-    """Tell whether neither a related entity nor the relation to it is deleted."""
-    states = (text(related.get("entityStatus")), text(related.get("relationshipStatus")))
-    return "DELETED" not in states
 
 
 def _position(column: Json) -> int:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 from lumos.core.errors import InvalidModelError
 from lumos.core.models import Domain, Group, Job, LineageEdge, User
 from lumos.core.platform.impl.atlas.columns import shown
-from lumos.core.platform.impl.atlas.names import entity_key, shown_text
+from lumos.core.platform.impl.atlas.names import column_key, entity_key, shown_text
 from lumos.core.platform.impl.atlas.typedefs import (
+    COLUMN,
+    COLUMN_EDGE,
     DOMAIN,
     EDGE,
     EXTENSION,
@@ -25,6 +27,7 @@ from lumos.core.platform.stash import packed, residue, restored, unpacked
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.models import ColumnMapping
     from lumos.core.models.base import CanonicalModel
     from lumos.core.platform.interface import EntityKind
 
@@ -93,6 +96,33 @@ def edge_entity(edge: LineageEdge, ends: tuple[Json, Json]) -> Json:
         STASH: _stash_of(edge),
     }
     return {"typeName": EDGE, "attributes": attributes}
+
+
+def column_edge_key(entity: Json) -> str:
+    """Return the qualified name of the process between two columns."""
+    return str(mapping(entity.get("attributes")).get("qualifiedName"))
+
+
+def column_edge_entity(
+    edge: LineageEdge, columns: ColumnMapping, *, ends: tuple[Mapping[str, str], Mapping[str, str]]
+) -> Json | None:
+    """Return the process between two columns; nothing where one of them is not there."""
+    names = columns.upstream_column, columns.downstream_column
+    urns = edge.upstream_urn, edge.downstream_urn
+    guids = [
+        held.get(column_key(urn, name)) for held, urn, name in zip(ends, urns, names, strict=True)
+    ]
+    if None in guids:
+        return None
+    references: list[Json] = [{"guid": guid, "typeName": COLUMN} for guid in guids]
+    attributes: Json = {
+        "qualifiedName": entity_key("column-edge", *edge.key, *names),
+        "name": shown_text(" -> ".join(names)),
+        "inputs": [references[0]],
+        "outputs": [references[1]],
+        "transformation": shown(columns.transformation),
+    }
+    return {"typeName": COLUMN_EDGE, "attributes": attributes}
 
 
 def edge_of(entity: Json) -> LineageEdge:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,12 +19,15 @@ GROUP = "lumos_group"
 DOMAIN = "lumos_domain"
 IDENTITY = "lumos_identity"
 EXTENSION = "lumos_extension"
+COLUMN_EDGE = "lumos_column_edge"
+EDGE_COLUMNS = "lumos_edge_columns"
 COLUMNS = "lumos_dataset_columns"
 STASH = "lumosStash"
-TYPE_VERSION = "1.0"
+TYPE_VERSION = "1.1"
+"""Raised whenever a definition below changes; servers that have an older one are told."""
 
 _TEXT, _TEXTS, _TEXT_MAP = "string", "array<string>", "map<string,string>"
-_NO_INDEX = frozenset({STASH})
+_NO_INDEX = frozenset({STASH, "transformation"})
 
 _ATTRIBUTES: dict[str, tuple[str, dict[str, str]]] = {
     DATASET: (
@@ -51,6 +55,7 @@ _ATTRIBUTES: dict[str, tuple[str, dict[str, str]]] = {
             "confidence": "double", "columnMappings": _TEXTS, STASH: _TEXT,
         },
     ),
+    COLUMN_EDGE: ("Process", {"transformation": _TEXT}),
     JOB: ("Process", {"orchestrator": _TEXT, STASH: _TEXT}),
     USER: ("Asset", {"email": _TEXT, STASH: _TEXT}),
     GROUP: ("Asset", {"members": _TEXTS, STASH: _TEXT}),
@@ -59,7 +64,14 @@ _ATTRIBUTES: dict[str, tuple[str, dict[str, str]]] = {
     EXTENSION: ("Referenceable", {"label": _TEXT, STASH: _TEXT}),
 }  # fmt: skip
 
-TYPE_NAMES = (*_ATTRIBUTES, COLUMNS)
+ENTITY_TYPES = (*_ATTRIBUTES,)
+TYPE_NAMES = (*ENTITY_TYPES, COLUMNS, EDGE_COLUMNS)
+
+
+def is_older(version: str | None) -> bool:
+    """Tell whether the definitions that a server has of these types are older than these."""
+    told = [int(part) for part in (version or "").split(".") if part.isdecimal()]
+    return told < [int(part) for part in TYPE_VERSION.split(".")]
 
 
 def attributes_of(type_name: str) -> tuple[str, ...]:
@@ -67,14 +79,14 @@ def attributes_of(type_name: str) -> tuple[str, ...]:
     return tuple(_ATTRIBUTES[type_name][1])
 
 
-def definitions(missing: frozenset[str]) -> Json:
-    """Return the definitions of the types that a server does not have yet."""
-    entities: list[JsonValue] = [
-        _entity_definition(name) for name in _ATTRIBUTES if name in missing
-    ]
+def definitions(names: frozenset[str]) -> Json:
+    """Return the definitions of some of the types."""
+    entities: list[JsonValue] = [_entity_definition(name) for name in _ATTRIBUTES if name in names]
     return {
         "entityDefs": entities,
-        "relationshipDefs": [_COLUMNS_DEFINITION] if COLUMNS in missing else [],
+        "relationshipDefs": [
+            _owning(name, *ends) for name, ends in _OWNING.items() if name in names
+        ],
         "classificationDefs": [],
         "enumDefs": [],
         "structDefs": [],
@@ -109,18 +121,26 @@ def _attribute(name: str, kind: str) -> Json:
     }
 
 
-_COLUMNS_DEFINITION: Json = {
-    "name": COLUMNS,
-    "serviceType": "lumos",
-    "typeVersion": TYPE_VERSION,
-    "relationshipCategory": "COMPOSITION",
-    "propagateTags": "NONE",
-    "endDef1": {
-        "type": DATASET, "name": "columns", "isContainer": True, "cardinality": "SET",
-        "isLegacyAttribute": False,
-    },
-    "endDef2": {
-        "type": COLUMN, "name": "dataset", "isContainer": False, "cardinality": "SINGLE",
-        "isLegacyAttribute": False,
-    },
-}  # fmt: skip
+def _owning(name: str, owner: tuple[str, str], owned: tuple[str, str]) -> Json:
+    """Return a relation by which what is owned goes with its owner."""
+    return {
+        "name": name,
+        "serviceType": "lumos",
+        "typeVersion": "1.0",
+        "relationshipCategory": "COMPOSITION",
+        "propagateTags": "NONE",
+        "endDef1": {
+            "type": owner[0], "name": owner[1], "isContainer": True, "cardinality": "SET",
+            "isLegacyAttribute": False,
+        },
+        "endDef2": {
+            "type": owned[0], "name": owned[1], "isContainer": False, "cardinality": "SINGLE",
+            "isLegacyAttribute": False,
+        },
+    }  # fmt: skip
+
+
+_OWNING: Mapping[str, tuple[tuple[str, str], tuple[str, str]]] = {
+    COLUMNS: ((DATASET, "columns"), (COLUMN, "dataset")),
+    EDGE_COLUMNS: ((EDGE, "columnEdges"), (COLUMN_EDGE, "edge")),
+}

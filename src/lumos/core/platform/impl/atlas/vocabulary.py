@@ -48,6 +48,11 @@ class Vocabulary:
                 self._types = self._client.type_names()
             return self._types
 
+    def business_metadata(self) -> frozenset[str]:
+        """Return the kinds of business metadata that the server has."""
+        types = self.type_names().items()
+        return frozenset(name for name, kind in types if kind.upper() == "BUSINESS_METADATA")
+
     def forget(self) -> None:
         """Look at the server again when next asked."""
         with self._lock:

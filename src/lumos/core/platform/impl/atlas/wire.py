@@ -31,3 +31,9 @@ def text(value: JsonValue | None) -> str | None:
 def texts(value: JsonValue | None) -> list[str]:
     """Return the texts of a list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def is_live(related: Json) -> bool:
+    """Tell whether neither a related entity nor the relation to it is deleted."""
+    states = (text(related.get("entityStatus")), text(related.get("relationshipStatus")))
+    return "DELETED" not in states

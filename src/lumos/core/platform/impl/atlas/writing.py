@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.platform.impl.atlas.datasets import own_values
 from lumos.core.platform.impl.atlas.reading import live_columns, own_classifications
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
     from lumos.core.platform.impl.atlas.datasets import DatasetEntity
     from lumos.core.platform.impl.atlas.vocabulary import Vocabulary
 
-_HEAD = "-1"
+MOST_ENTITIES = 1_000
+"""How many entities, columns included, go into one request."""
 
 
 class DatasetWriter:
@@ -26,35 +29,40 @@ class DatasetWriter:
         self._client = client
         self._vocabulary = vocabulary
 
-    def write(self, wanted: DatasetEntity, held: tuple[Json, Json] | None) -> None:
-        """Create the entities, or update those that are held.
+    def write(self, datasets: Sequence[tuple[DatasetEntity, tuple[Json, Json] | None]]) -> None:
+        """Create the entities of datasets, or update those that are held, many by one request."""
+        some: list[tuple[DatasetEntity, tuple[Json, Json] | None]] = []
+        size = 0
+        for each in datasets:
+            needed = 1 + len(each[0].columns)
+            if some and size + needed > MOST_ENTITIES:
+                self._write(some)
+                some, size = [], 0
+            some.append(each)
+            size += needed
+        if some:
+            self._write(some)
+
+    def _write(self, datasets: Sequence[tuple[DatasetEntity, tuple[Json, Json] | None]]) -> None:
+        """Write what fits into one request.
 
         Classifications, labels and business metadata count in a bulk request only for what it
         creates, so for what it updates they are sent apart.
         """
-        parts = (wanted.head, *wanted.columns)
-        names = self._vocabulary.define_tags({tag for part in parts for tag in part.tags})
-        terms = self._vocabulary.define_terms({term for part in parts for term in part.terms})
-        known = _by_key(held)
-        columns = [
-            _with_labels(column, names, terms=terms, guid=f"-{number}")
-            for number, column in enumerate(wanted.columns, start=2)
-        ]
-        head = _with_labels(wanted.head, names, terms=terms, guid=_HEAD)
-        for column in columns:  # what belongs to another must say to which
-            owner: Json = {"guid": _HEAD, "typeName": head["typeName"]}
-            mapping(column["relationshipAttributes"])["dataset"] = owner
-        related = mapping(head["relationshipAttributes"])
-        related["columns"] = [
-            {"guid": column["guid"], "typeName": column["typeName"]} for column in columns
-        ]
-        guids = self._client.put([head, *columns])
-        for entity in (head, *columns):
-            if (before := known.pop(_key(entity), None)) is not None:
-                self._update_labels(entity, before, guid=str(before["guid"]))
-        self._client.remove([str(column["guid"]) for column in known.values()])
-        if held is None:
-            self._set_own(head, {}, guid=guids.get(_HEAD))
+        parts = [part for wanted, _ in datasets for part in (wanted.head, *wanted.columns)]
+        words = _Words(
+            self._vocabulary.define_tags({tag for part in parts for tag in part.tags}),
+            self._vocabulary.define_terms({term for part in parts for term in part.terms}),
+        )
+        numbers = count(1)
+        written = [(_entities(wanted, words, numbers), held) for wanted, held in datasets]
+        self._client.put([entity for entities, _ in written for entity in entities])
+        for entities, held in written:
+            known = _by_key(held)
+            for entity in entities:
+                if (before := known.pop(_key(entity), None)) is not None:
+                    self._update_labels(entity, before, guid=str(before["guid"]))
+            self._client.remove([str(column["guid"]) for column in known.values()])
 
     def _update_labels(self, wanted: Json, before: Json, *, guid: str) -> None:
         has = {*own_classifications(before)}
@@ -63,28 +71,46 @@ class DatasetWriter:
         self._client.classify(guid, should - has)
         self._set_own(wanted, before, guid=guid)
 
-    def _set_own(self, wanted: Json, before: Json, *, guid: str | None) -> None:
+    def _set_own(self, wanted: Json, before: Json, *, guid: str) -> None:
         """Set what the bulk request leaves alone, where it is to differ."""
-        if guid is None or "labels" not in wanted:
+        if "labels" not in wanted:
             return
         has = own_values(before)
-        if before and texts(wanted["labels"]) != texts(has.get("labels")):
+        if texts(wanted["labels"]) != texts(has.get("labels")):
             self._client.set_labels(guid, texts(wanted["labels"]))
         business = mapping(wanted.get("businessAttributes"))
-        if before and business != mapping(has.get("businessAttributes")):
+        if business != mapping(has.get("businessAttributes")):
             self._client.set_business_metadata(guid, business)
 
 
-def _with_labels(
-    part: Labelled, names: dict[str, str], *, terms: dict[str, str], guid: str
-) -> Json:
+class _Words(NamedTuple):
+    """The classifications and the GUIDs of terms, by the names of tags and terms."""
+
+    tags: Mapping[str, str]
+    terms: Mapping[str, str]
+
+
+def _entities(wanted: DatasetEntity, words: _Words, numbers: Iterator[int]) -> list[Json]:
+    """Return a dataset and its columns, which name each other by numbers of this request."""
+    head = _with_labels(wanted.head, words, guid=f"-{next(numbers)}")
+    columns = [_with_labels(column, words, guid=f"-{next(numbers)}") for column in wanted.columns]
+    owner: Json = {"guid": head["guid"], "typeName": head["typeName"]}
+    for column in columns:  # what belongs to another must say to which
+        mapping(column["relationshipAttributes"])["dataset"] = owner
+    mapping(head["relationshipAttributes"])["columns"] = [
+        {"guid": column["guid"], "typeName": column["typeName"]} for column in columns
+    ]
+    return [head, *columns]
+
+
+def _with_labels(part: Labelled, words: _Words, *, guid: str) -> Json:
     return {
         **part.entity,
         "guid": guid,
-        "classifications": [{"typeName": names[tag], "propagate": False} for tag in part.tags],
+        "classifications": [{"typeName": words.tags[tag], "propagate": False} for tag in part.tags],
         "relationshipAttributes": {
             "meanings": [
-                {"guid": terms[term], "typeName": "AtlasGlossaryTerm"} for term in part.terms
+                {"guid": words.terms[term], "typeName": "AtlasGlossaryTerm"} for term in part.terms
             ]
         },
     }

@@ -1,0 +1,50 @@
+"""The types that Lumos needs in Atlas: defined on first use, and brought up to date."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from lumos.core.errors import PlatformConflictError
+from lumos.core.platform.impl.atlas.typedefs import (
+    DATASET,
+    ENTITY_TYPES,
+    TYPE_NAMES,
+    definitions,
+    is_older,
+)
+
+if TYPE_CHECKING:
+    from lumos.core.platform.impl.atlas.client import AtlasClient
+    from lumos.core.platform.impl.atlas.vocabulary import Vocabulary
+
+_TRIES = 3
+
+
+class OwnTypes:
+    """Sees to it, once, that the server has the types."""
+
+    def __init__(self, client: AtlasClient, vocabulary: Vocabulary) -> None:
+        self._client = client
+        self._vocabulary = vocabulary
+        self._lock = Lock()
+        self._done = False
+
+    def ensure(self) -> None:
+        """Define what is missing, and redefine what an earlier version of Lumos defined."""
+        with self._lock:
+            if self._done:
+                return
+            for _ in range(_TRIES):
+                known = self._vocabulary.type_names().keys()
+                missing = frozenset(TYPE_NAMES) - known
+                if DATASET in known and is_older(self._client.type_version(DATASET)):
+                    there = frozenset(ENTITY_TYPES) - missing
+                    self._client.define(definitions(there), anew=False)
+                if not missing:
+                    break
+                self._vocabulary.forget()
+                with suppress(PlatformConflictError):  # another process was faster
+                    self._client.define(definitions(missing), anew=True)
+            self._done = True

@@ -1,0 +1,145 @@
+"""How Atlas is written: many things by one request, lineage of columns, types by version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from doubles.atlas_server import AtlasServer, atlas_at
+from doubles.atlas_store import Json, obj, objs
+from lumos.core.models import with_parts
+from lumos.core.platform.impl.atlas import writing
+from lumos.core.platform.impl.atlas.handler import AtlasHandler
+from lumos.core.platform.impl.atlas.typedefs import COLUMN, COLUMN_EDGE, DATASET, TYPE_VERSION
+from lumos.testing.platform_samples import dataset, edge, rich_dataset
+
+
+@pytest.fixture
+def server() -> Iterator[AtlasServer]:
+    with AtlasServer() as server:
+        yield server
+
+
+@pytest.fixture
+def atlas(server: AtlasServer) -> Iterator[AtlasHandler]:
+    with atlas_at(server) as platform:
+        yield platform
+
+
+def of_type(server: AtlasServer, name: str) -> list[Json]:
+    return [each for each in server.store.entities.values() if each["typeName"] == name]
+
+
+def requests(server: AtlasServer, method: str, path: str) -> int:
+    return sum(asked == (method, path) for asked in server.requests)
+
+
+def test_many_datasets_are_read_and_written_by_few_requests(
+    server: AtlasServer, atlas: AtlasHandler
+) -> None:
+    many = [rich_dataset(f"t{number:02}") for number in range(40)]
+    atlas.emit_datasets(many)
+
+    assert requests(server, "POST", "v2/entity/bulk") == 1
+    assert [*atlas.list()] == many
+    changed = [with_parts(one, documentation={"description": "new"}) for one in many[:3]]
+    before = requests(server, "POST", "v2/entity/bulk")
+    atlas.emit_datasets([*changed, *many[3:]])
+    assert requests(server, "POST", "v2/entity/bulk") == before + 1
+    assert [*atlas.list()] == [*changed, *many[3:]]
+
+
+def test_a_request_holds_no_more_entities_than_its_limit(
+    server: AtlasServer, atlas: AtlasHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "MOST_ENTITIES", 9)
+    atlas.emit_datasets([rich_dataset(f"t{number}") for number in range(5)])
+
+    assert requests(server, "POST", "v2/entity/bulk") == 3
+    assert len([*atlas.list()]) == 5
+
+
+def test_a_server_that_finds_no_several_names_at_once_is_asked_one_by_one(
+    server: AtlasServer, atlas: AtlasHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = [rich_dataset(f"t{number}") for number in range(3)]
+    atlas.emit_datasets(many)
+    monkeypatch.setattr(server, "older", True)
+    before = server.store.writes
+    atlas.emit_datasets(many)
+
+    assert server.store.writes == before
+
+
+def test_lineage_of_columns_is_drawn_and_goes_with_its_edge(
+    server: AtlasServer, atlas: AtlasHandler
+) -> None:
+    fields = {"fields": [{"name": "a.b", "type": "INT64"}, {"name": "c", "type": "INT64"}]}
+    ends = dataset("up", schema=fields), dataset("down", schema=fields)
+    atlas.emit_datasets(ends)
+    two = [
+        {"upstream_column": "a.b", "downstream_column": "c", "transformation": "f(x)"},
+        {"upstream_column": "c", "downstream_column": "c"},
+        {"upstream_column": "gone", "downstream_column": "c"},
+    ]
+    atlas.emit_edge(edge(*ends, column_mappings=two))
+
+    drawn = of_type(server, COLUMN_EDGE)
+    assert {str(obj(each["attributes"])["name"]) for each in drawn} == {"a.b -> c", "c -> c"}
+    column = server.store.get(str(objs(obj(drawn[0]["attributes"])["inputs"])[0]["guid"]))
+    assert column["typeName"] == COLUMN
+    before = server.store.writes
+    atlas.emit_edge(edge(*ends, column_mappings=two))
+    assert server.store.writes == before
+    atlas.emit_edge(edge(*ends, column_mappings=two[:1]))
+    assert [each["status"] for each in of_type(server, COLUMN_EDGE)] == ["ACTIVE", "DELETED"]
+    assert len([*atlas.list_edges()]) == 1
+    atlas.remove_edge(edge(*ends))
+    assert {each["status"] for each in of_type(server, COLUMN_EDGE)} == {"DELETED"}
+
+
+def test_columns_that_come_after_their_edge_are_drawn_when_it_is_told_again(
+    server: AtlasServer, atlas: AtlasHandler
+) -> None:
+    fields = {"fields": [{"name": "x", "type": "INT64"}]}
+    ends = dataset("up", schema=fields), dataset("down", schema=fields)
+    told = edge(*ends, column_mappings=[{"upstream_column": "x", "downstream_column": "x"}])
+    atlas.emit_edge(told)
+    assert of_type(server, COLUMN_EDGE) == []
+    atlas.emit_datasets(ends)
+    atlas.emit_edge(told)
+
+    assert len(of_type(server, COLUMN_EDGE)) == 1
+    assert [*atlas.list_edges()] == [told]
+
+
+def test_types_of_an_earlier_lumos_are_brought_up_to_date(
+    server: AtlasServer, atlas: AtlasHandler
+) -> None:
+    atlas.emit_dataset(dataset())
+    old = server.store.types[DATASET]
+    old["typeVersion"] = "1.0"
+    old["attributeDefs"] = [*objs(old["attributeDefs"])[:5]]
+    del server.store.types[COLUMN_EDGE]
+    with atlas_at(server) as later:
+        later.emit_dataset(rich_dataset("two"))
+        later.emit_dataset(rich_dataset("two"))
+
+    assert server.store.types[DATASET]["typeVersion"] == TYPE_VERSION
+    assert COLUMN_EDGE in server.store.types
+    assert requests(server, "PUT", "v2/types/typedefs") == 1
+    held = server.store.find(DATASET, str(rich_dataset("two").urn))
+    assert held is not None
+    assert obj(held["attributes"])["rowCount"] == 45_000_000
+
+
+def test_business_metadata_that_the_server_does_not_know_is_kept_beside(
+    server: AtlasServer, atlas: AtlasHandler
+) -> None:
+    own = {"businessAttributes": {"Audit": {"by": "grace"}}}
+    one = dataset(extensions={"atlas": own})
+    atlas.emit_dataset(one)
+
+    assert server.store.find(DATASET, str(one.urn)) is not None
+    assert atlas.get_dataset(one.urn) == one
