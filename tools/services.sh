@@ -41,9 +41,19 @@ if [ "$(id -u)" -ne 0 ]; then
     as_root="sudo"
 fi
 export DEBIAN_FRONTEND=noninteractive
-$as_root apt-get update -q
-# shellcheck disable=SC2086
-$as_root apt-get install -q -y --no-install-recommends $packages
+# A mirror that fails for a moment, or another installation that runs, is waited for.
+apt_get() {
+    $as_root apt-get -q -o Acquire::Retries=5 -o Acquire::http::Timeout=60 \
+        -o DPkg::Lock::Timeout=300 "$@"
+}
+for pause in 10 30 0; do
+    # shellcheck disable=SC2086
+    if apt_get update && apt_get install -y --no-install-recommends $packages; then
+        break
+    fi
+    [ "$pause" -gt 0 ] || exit 1
+    sleep "$pause"
+done
 lacking=$(missing)
 if [ -n "$lacking" ]; then
     echo "services: installed, but still not found: $(echo "$lacking" | awk '{printf "%s ", $1}')" >&2

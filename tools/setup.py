@@ -17,6 +17,13 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
 STAMP = ENVIRONMENT / ".lumos-setup"
+# A network that fails for a moment is no reason to give up; what the environment says wins.
+PATIENCE = {
+    "PIP_DEFAULT_TIMEOUT": "60",
+    "PIP_RETRIES": "10",
+    "UV_HTTP_RETRIES": "10",
+    "UV_HTTP_TIMEOUT": "300",
+}
 # pip's name, uv's variable, and what stands between several values.
 UV_NAMES = {
     "cert": ("SSL_CERT_FILE", ""),
@@ -82,7 +89,8 @@ def _fits(python: Path) -> bool:
 
 
 def _run(command: list[str], settings: dict[str, str] | None = None) -> None:
-    result = subprocess.run(command, check=False, env={**os.environ, **(settings or {})})
+    environment = {**PATIENCE, **os.environ, **(settings or {})}
+    result = subprocess.run(command, check=False, env=environment)
     if result.returncode:
         print(f"setup: failed: {' '.join(command)}", file=sys.stderr)
         sys.exit(result.returncode)

@@ -89,6 +89,8 @@ class LocalEvents:
                     self._pass_on(watcher, identity)
                     continue
             except (OSError, RuntimeError) as error:  # RuntimeError is what the watcher raises
+                if _identity(self._root) != identity:
+                    continue  # it went or came in between
                 self._tell(error)
             is_first = False
             self._armed.set()
