@@ -1,0 +1,157 @@
+"""What can go wrong between Lumos and a server, done to its requests on purpose.
+
+Each fault hits one request in so many, chosen by what the request says and not by when it is sent,
+and hits it once: what happens does not depend on threads, on clocks or on the speed of a machine.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from typing import Final, NamedTuple
+
+import httpx2
+import pytest
+from typing_extensions import override
+
+Send = Callable[[httpx2.Request], httpx2.Response]
+PAGE: Final = b"<html><head><title>Bad Gateway</title></head><body>nginx</body></html>"
+_IDENTITY: Final = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")
+"""What a server gives out at random."""
+_QUESTIONS: Final = ("/batchGet", "/scroll", "/search/basic")
+_TYPES: Final = "/types/typedefs"
+"""Where a conflict says no more than that a name is taken, and is told of taken names only."""
+
+
+class BrokenOff(httpx2.SyncByteStream):
+    """A body whose end never comes."""
+
+    def __init__(self, beginning: bytes) -> None:
+        self._beginning = beginning
+
+    @override
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._beginning
+        raise httpx2.RemoteProtocolError("peer closed connection without sending complete body")
+
+
+class Fault(NamedTuple):
+    """One way to fail."""
+
+    happen: Callable[[Send, httpx2.Request], httpx2.Response]
+    one_in: int = 3
+    """Of how many requests one is hit."""
+    writes_only: bool = False
+
+
+def _refusal(
+    status: int,
+    *,
+    html: bool = False,
+    headers: Mapping[str, str] | None = None,
+    done: bool = False,
+) -> Callable[[Send, httpx2.Request], httpx2.Response]:
+    def happen(send: Send, request: httpx2.Request) -> httpx2.Response:
+        if done:
+            send(request).read()
+        kind = "text/html" if html else "application/json"
+        body = PAGE if html else b'{"message": "said so"}'
+        return httpx2.Response(
+            status, content=body, headers={"Content-Type": kind, **(headers or {})}
+        )
+
+    return happen
+
+
+def _broken(error: Exception, *, done: bool) -> Callable[[Send, httpx2.Request], httpx2.Response]:
+    def happen(send: Send, request: httpx2.Request) -> httpx2.Response:
+        if done:
+            send(request).read()
+        raise error
+
+    return happen
+
+
+def _truncated(send: Send, request: httpx2.Request) -> httpx2.Response:
+    whole = send(request)
+    body = whole.read()
+    stream = BrokenOff(body[: len(body) // 2])
+    return httpx2.Response(whole.status_code, headers={"Content-Type": JSON}, stream=stream)
+
+
+def _no_json(send: Send, request: httpx2.Request) -> httpx2.Response:
+    whole = send(request)
+    cut = whole.read()[:-1] or b"{"
+    return httpx2.Response(whole.status_code, content=cut, headers={"Content-Type": JSON})
+
+
+JSON: Final = "application/json"
+FAULTS: Final[Mapping[str, Fault]] = {
+    "429 with Retry-After": Fault(_refusal(429, headers={"Retry-After": "7"})),
+    "500": Fault(_refusal(500)),
+    "502 with a web page, though done": Fault(_refusal(502, html=True, done=True), 7),
+    "503 with a date": Fault(
+        _refusal(503, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"})
+    ),
+    "504 with a web page": Fault(_refusal(504, html=True), 7),
+    "no answer in time": Fault(_broken(httpx2.ReadTimeout("slow"), done=False), 7),
+    "no answer in time, though done": Fault(_broken(httpx2.ReadTimeout("slow"), done=True), 7),
+    "no connection": Fault(_broken(httpx2.ConnectError("refused"), done=False)),
+    "reset": Fault(_broken(httpx2.ReadError("reset by peer"), done=False), 7),
+    "reset, though done": Fault(_broken(httpx2.ReadError("reset by peer"), done=True), 7),
+    "half-closed": Fault(_broken(httpx2.RemoteProtocolError("disconnected"), done=False), 7),
+    "an answer that breaks off": Fault(_truncated, 7),
+    "an answer that is no JSON": Fault(_no_json, 7),
+    "an expired token": Fault(_refusal(401), 23),
+    "somebody else was quicker (409)": Fault(_refusal(409), 7, writes_only=True),
+    "somebody else was quicker (412)": Fault(_refusal(412), 7, writes_only=True),
+}
+
+
+class Wire:
+    """Hits requests with a fault, each that is chosen once."""
+
+    def __init__(self, fault: Fault) -> None:
+        self._fault = fault
+        self._hit: set[int] = set()
+        self._lock = Lock()
+
+    @property
+    def hits(self) -> int:
+        return len(self._hit)
+
+    def handle(self, send: Send, request: httpx2.Request) -> httpx2.Response:
+        if self._chosen(request):
+            return self._fault.happen(send, request)
+        return send(request)
+
+    def _chosen(self, request: httpx2.Request) -> bool:
+        url = request.url
+        asks = request.method == "GET" or url.path.endswith((*_QUESTIONS, _TYPES))
+        if self._fault.writes_only and asks:
+            return False
+        said = b" ".join((request.method.encode(), url.raw_path, request.read()))
+        mark = zlib.crc32(_IDENTITY.sub(b"*", said))
+        with self._lock:
+            if mark in self._hit or (self._hit and mark % self._fault.one_in):
+                return False
+            self._hit.add(mark)
+            return True
+
+
+@contextmanager
+def faulty_wire(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
+    """Let requests of this process fail for the length of a block; nobody waits meanwhile."""
+    wire = Wire(fault)
+    send = httpx2.HTTPTransport.handle_request
+
+    def handle(transport: httpx2.HTTPTransport, request: httpx2.Request) -> httpx2.Response:
+        return wire.handle(lambda sent: send(transport, sent), request)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(httpx2.HTTPTransport, "handle_request", handle)
+        patch.setattr("time.sleep", lambda _: None)
+        yield wire
