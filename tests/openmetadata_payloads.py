@@ -66,6 +66,12 @@ def _collections() -> dict[str, tuple[str, str]]:
         prefix = _SERVICES if folder == "services" else ""
         entity = f"entity.{folder}.{name}.{class_}"
         found[prefix + path] = (f"api.{folder}.create{class_}.Create{class_}Request", entity)
+    tests = "dataQuality/testCases", "dataQuality/testDefinitions"
+    found[tests[0]] = ("api.tests.createTestCase.CreateTestCaseRequest", "tests.testCase.TestCase")
+    found[tests[1]] = (
+        "api.tests.createTestDefinition.CreateTestDefinitionRequest",
+        "tests.testDefinition.TestDefinition",
+    )
     return found
 
 

@@ -27,8 +27,8 @@ from doubles.openmetadata_store import (
     Json,
     Message,
     OpenMetadataStore,
-    RefusedError,
 )
+from doubles.openmetadata_tests import RefusedError
 from doubles.text_index import QuerySyntaxError, holds, terms_of
 from lumos.core.platform.http import DEFAULT_RETRIES, RetryPolicy
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
@@ -130,6 +130,8 @@ class _Handler(BaseHTTPRequestHandler):
                 if store.edges.pop((source, target), None) is None:
                     raise RefusedError(404)
                 return {}
+            case ["POST", "dataQuality", "testCases", "testCaseResults", name]:
+                return _Answer(201, store.add_result(unquote(name), body))
             case ["PUT", "tables", identity, "tableProfile"]:
                 return _shown(store.put_profile(identity, body), None)
         return self._entity_route(method, path, query, body)
@@ -166,12 +168,21 @@ class _Handler(BaseHTTPRequestHandler):
             for name, entity in entities.items()
             if name > query.get("after", "")
             and not entity.get("deleted")
+            and _is_about(entity, query)
             and query.get("service") in {None, entity.get("service", {}).get("fullyQualifiedName")}
         )
         page = names[: int(query.get("limit", 10))]
         paging = {"after": page[-1]} if len(page) < len(names) else {}
         fields = query.get("fields", "")
         return {"data": [_shown(entities[name], fields) for name in page], "paging": paging}
+
+
+def _is_about(entity: Json, query: dict[str, str]) -> bool:
+    """Tell whether a test case is one of a table or, where all are asked for, of its columns."""
+    name = query.get("entityFQN")
+    about = entity.get("entityFQN")
+    below = query.get("includeAllTests") == "true" and str(about).startswith(f"{name}.")
+    return name is None or about == name or below
 
 
 def _shown(entity: Json, fields: str | None) -> Json:

@@ -9,12 +9,22 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from doubles.openmetadata_tests import (
+    BUILT_IN_TESTS,
+    RefusedError,
+    check_test_case,
+    linked,
+    placed_test_case,
+    quoted,
+)
+
 Json = dict[str, Any]
 _NAME = re.compile(r'(?!.*::)[^">\x00-\x1f\x7f]{1,256}\Z', re.DOTALL)
 _USER = re.compile(r"[\w.-]{1,64}\Z")
 _TAG = re.compile(r"<[^>]*>")
 ON_REQUEST = {"owners", "tags", "domains", "extension", "columns", "tableConstraints",
-              "schemaDefinition", "dataModel", "parent", "tasks", "customProperties"}  # fmt: skip
+              "schemaDefinition", "dataModel", "parent", "tasks", "customProperties", "testSuite",
+              "testDefinition", "testCaseResult"}  # fmt: skip
 _COMMON = {"name", "displayName", "description", "owners", "tags", "domains", "extension"}
 KNOWN: dict[str, set[str]] = {
     "tables": _COMMON | {"databaseSchema", "columns", "tableType", "tableConstraints", "sourceUrl",
@@ -34,6 +44,10 @@ KNOWN: dict[str, set[str]] = {
     "services/databaseServices": {"name", "serviceType"},
     "services/storageServices": {"name", "serviceType"},
     "services/pipelineServices": {"name", "serviceType"},
+    "dataQuality/testDefinitions": {"name", "displayName", "description", "entityType",
+                                    "testPlatforms", "parameterDefinition"},
+    "dataQuality/testCases": {"name", "displayName", "description", "testDefinition",
+                              "entityLink", "parameterValues"},
 }  # fmt: skip
 _PARENTS = {
     "tables": ("databaseSchema", "databaseSchemas"),
@@ -50,14 +64,6 @@ TYPE_OF = {
 }
 _NEVER_DELETED_SOFTLY = {"domains"}
 _NEED_DESCRIPTION = {"tags", "classifications", "glossaries", "glossaryTerms", "domains"}
-
-
-class RefusedError(Exception):
-    """A request that the real server refuses too."""
-
-    def __init__(self, status: int, message: str = "") -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class Message(NamedTuple):
@@ -89,12 +95,15 @@ class OpenMetadataStore:
         self.requests: list[tuple[str, str]] = []
         self.recorded: list[Message] | None = None
         self.version = "1.11.0"
+        self.url = ""
         self.lock = threading.RLock()
         self._add("classifications", {"name": "PII", "description": "", "provider": "system"})
         self._add("tags", {"name": "Sensitive", "classification": "PII", "description": "",
                            "provider": "system"})  # fmt: skip
         self._add("users", {"name": "ingestion-bot", "email": "bot@example.org", "isBot": True})
         self._add("teams", {"name": "Organization", "teamType": "Organization"})
+        for definition in BUILT_IN_TESTS:
+            self._add("dataQuality/testDefinitions", dict(definition))
 
     def writes(self) -> list[tuple[str, str]]:
         """Return the requests that were no reads."""
@@ -119,6 +128,8 @@ class OpenMetadataStore:
             raise RefusedError(400, "unrecognized field")
         self._check(collection, body)
         name = self._full_name(collection, body)
+        if collection == "dataQuality/testCases":
+            check_test_case(self, body)
         held = self.entities[collection].get(name)
         if held is None:
             if collection == "users":
@@ -126,7 +137,7 @@ class OpenMetadataStore:
             return self._add(collection, body), True
         before = copy.deepcopy(held)
         given = {**body, **self._stored(collection, body)}
-        above = {"parent", *(key for key, _ in _PARENTS.values())}
+        above = {"parent", "testDefinition", *(key for key, _ in _PARENTS.values())}
         for key, value in given.items():
             if key == "tags":
                 held[key] = _merged_labels(held.get(key) or [], value)
@@ -165,8 +176,9 @@ class OpenMetadataStore:
             entity["deleted"] = True
             return
         name = entity["fullyQualifiedName"]
-        for other in [each for each in self.entities[collection] if each.startswith(f"{name}.")]:
-            self.delete(collection, self.entities[collection][other]["id"])
+        for within in {collection, *(("dataQuality/testCases",) if collection == "tables" else ())}:
+            for other in [each for each in self.entities[within] if each.startswith(f"{name}.")]:
+                self.delete(within, self.entities[within][other]["id"])
         del self.entities[collection][name]
         self.edges = {ends: edge for ends, edge in self.edges.items() if identity not in ends}
 
@@ -194,7 +206,7 @@ class OpenMetadataStore:
     def put_edge(self, edge: Json) -> None:
         ends = [self.by_id(edge[end]["id"]) for end in ("fromEntity", "toEntity")]
         details = copy.deepcopy(edge.get("lineageDetails") or {})
-        columns = [_column_names(entity) for _, entity in ends]
+        columns = [column_names(entity) for _, entity in ends]
         for mapping in details.get("columnsLineage", []):
             if not columns[0].issuperset(mapping["fromColumns"]):
                 raise RefusedError(400, "invalid column")
@@ -220,6 +232,17 @@ class OpenMetadataStore:
         kept[:] = [each for each in kept if each["tableProfile"]["timestamp"] != at] + [body]
         return table
 
+    def add_result(self, name: str, body: Json) -> Json:
+        """Keep how a test case came out; its latest result is what it shows."""
+        case = self.by_name("dataQuality/testCases", name)
+        if not {"timestamp", "testCaseStatus", "testResultValue"} <= body.keys():
+            raise RefusedError(400, "result")
+        held = case.get("testCaseResult")
+        result = {**body, "testCaseFQN": name, "id": str(uuid.uuid4())}
+        if held is None or held["timestamp"] <= body["timestamp"]:
+            case["testCaseResult"] = result
+        return result
+
     def _add(self, collection: str, body: Json) -> Json:
         name = self._full_name(collection, body)
         entity = {
@@ -241,6 +264,8 @@ class OpenMetadataStore:
     def _above(self, collection: str, body: Json) -> Json:
         """Return references to what an entity lies in, however it was named."""
         found: Json = {}
+        if collection == "dataQuality/testCases":
+            found |= placed_test_case(self, body)
         if collection in _PARENTS:
             key, above = _PARENTS[collection]
             parent = self.by_name(above, body[key])
@@ -279,7 +304,21 @@ class OpenMetadataStore:
         for label in _labels(body):
             words = "tags" if label["source"] == "Classification" else "glossaryTerms"
             self.by_name(words, label["tagFQN"])
+        self._check_constraints(body)
         _check_columns((body.get("dataModel") or {}).get("columns") or body.get("columns") or [])
+
+    def _check_constraints(self, body: Json) -> None:
+        own = {each["name"] for each in body.get("columns") or []}
+        for constraint in body.get("tableConstraints") or []:
+            if not own.issuperset(constraint["columns"]):
+                raise RefusedError(400, "Invalid column name found in table constraint")
+            for referred in constraint.get("referredColumns") or []:
+                if not any(referred in column_names(each) for each in self.live("tables")):
+                    raise RefusedError(404, "referred column")
+
+    def live(self, collection: str) -> list[Json]:
+        """Return what is there and not deleted."""
+        return [each for each in self.entities[collection].values() if not each.get("deleted")]
 
     def _refuse_known_address(self, body: Json, besides: Json | None = None) -> None:
         for entity in self.entities["users"].values():
@@ -287,7 +326,9 @@ class OpenMetadataStore:
                 raise RefusedError(409)
 
     def _full_name(self, collection: str, body: Json) -> str:
-        name = f'"{body["name"]}"' if "." in body["name"] else body["name"]
+        if collection == "dataQuality/testCases":
+            return f"{linked(body['entityLink'])[0]}.{quoted(body['name'])}"
+        name = quoted(body["name"])
         parent = body.get("parent")
         if isinstance(parent, dict):
             return f"{self.by_id(parent['id'])[1]['fullyQualifiedName']}.{name}"
@@ -356,7 +397,8 @@ def _check_columns(columns: list[Json]) -> None:
         _check_columns(column.get("children") or [])
 
 
-def _column_names(entity: Json) -> set[str]:
+def column_names(entity: Json) -> set[str]:
+    """Return the fully qualified names of the columns of a table or container."""
     columns = entity.get("columns") or (entity.get("dataModel") or {}).get("columns") or []
     names = (f'"{each["name"]}"' if "." in each["name"] else each["name"] for each in columns)
     return {f"{entity['fullyQualifiedName']}.{name}" for name in names}

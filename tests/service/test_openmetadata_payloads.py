@@ -57,7 +57,7 @@ def drawn() -> list[LumosDataset]:
     table = with_parts(rich_dataset(), urn=Urn.of("snowflake", "a", "b", "c"), platform="snowflake")
     found = [rich_dataset(), table]
 
-    @settings(max_examples=150, deadline=None, suppress_health_check=[*HealthCheck], database=None)
+    @settings(max_examples=60, deadline=None, suppress_health_check=[*HealthCheck], database=None)
     @given(strategies.datasets())
     def draw(one: LumosDataset) -> None:
         found.append(one)

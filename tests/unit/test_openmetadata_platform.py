@@ -10,7 +10,7 @@ import pytest
 from doubles.openmetadata_server import openmetadata_at, openmetadata_server
 from doubles.openmetadata_store import OpenMetadataStore
 from lumos.core.errors import ConfigurationError, PlatformAuthError
-from lumos.core.models import ColumnMapping, GlossaryTerm, Job, LumosDataset, Urn
+from lumos.core.models import ColumnMapping, GlossaryTerm, Job, LumosDataset, Urn, with_parts
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
 from lumos.core.platform.impl.openmetadata.names import fqn, path_of, place_of, urn_of
@@ -235,6 +235,48 @@ def test_a_profile_is_shown_and_comes_back_whole(
     assert shown["tableProfile"] == {"timestamp": 1705314600000, "rowCount": 9, "columnCount": 3}
     assert [each["name"] for each in shown["columnProfile"]] == ["id"]
     assert platform.get_dataset(orders().urn) == orders(profile=profile)
+
+
+def test_a_foreign_key_is_a_constraint_once_its_table_is_there(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    fields = [{"name": "id", "type": "INT64"}, {"name": "buyer.id", "type": "INT64"}]
+    customers = dataset("customers", platform="snowflake", schema={"fields": fields})
+    keys = [
+        {"columns": ["id"], "references": customers.urn, "referenced_columns": ["buyer.id"]},
+        {"columns": ["id"], "references": "somewhere else", "referenced_columns": ["id"]},
+        {"columns": ["id"], "references": "lumos://snowflake/shop/public/orders"},
+    ]
+    early = orders(schema={"fields": fields, "foreign_keys": keys})
+    platform.emit_dataset(early)
+    assert "tableConstraints" not in held(store)
+    assert platform.get_dataset(early.urn) == early
+
+    platform.emit_dataset(customers)
+    late = with_parts(early, tags=("late",))
+    platform.emit_dataset(late)
+    assert held(store)["tableConstraints"] == [
+        {
+            "constraintType": "FOREIGN_KEY",
+            "columns": ["id"],
+            "referredColumns": ['snowflake.default.lake.customers."buyer.id"'],
+        }
+    ]
+    assert platform.get_dataset(late.urn) == late
+
+
+def test_a_table_that_people_deleted_is_written_anew(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    platform.emit_dataset(orders())
+    store.delete("tables", held(store)["id"], for_good=False)
+    assert [*platform.list()] == []
+
+    changed = orders(documentation={"description": "Another one"}, ownership=[{"user": "eve"}])
+    platform.emit_dataset(changed)
+    assert platform.get_dataset(changed.urn) == changed
+    assert held(store)["description"] == "Another one"
+    assert [owner["name"] for owner in held(store)["owners"]] == ["eve"]
 
 
 def test_a_wrong_token_is_told_without_the_token(server: tuple[str, OpenMetadataStore]) -> None:

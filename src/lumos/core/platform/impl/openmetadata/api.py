@@ -36,11 +36,14 @@ COLLECTIONS: Final[Mapping[str, str]] = {
     "databaseService": "services/databaseServices",
     "storageService": "services/storageServices",
     "pipelineService": "services/pipelineServices",
+    "testCase": "dataQuality/testCases",
+    "testDefinition": "dataQuality/testDefinitions",
 }
 FIELDS: Final[Mapping[str, str]] = {
-    "table": "owners,tags,domains,extension,columns,tableConstraints,schemaDefinition",
+    "table": "owners,tags,domains,extension,columns,tableConstraints,schemaDefinition,testSuite",
     "container": "owners,tags,domains,extension,dataModel,parent",
     "pipeline": "extension,tasks",
+    "testCase": "testDefinition,testSuite,testCaseResult",
 }
 """What the server leaves out of an answer unless it is asked for."""
 
@@ -135,6 +138,12 @@ class OpenMetadataApi:
         ends = f"{upstream['type']}/{upstream['id']}/{downstream['type']}/{downstream['id']}"
         ok = (HTTPStatus.OK, HTTPStatus.NO_CONTENT, HTTPStatus.NOT_FOUND)
         self._send("DELETE", f"lineage/{ends}", ok=ok)
+
+    def add_result(self, test: str, body: Json) -> None:
+        """Add how a test case came out at one time."""
+        self._send(
+            "POST", f"dataQuality/testCases/testCaseResults/{quote(test, safe='')}", body=body
+        )
 
     def put_profile(self, table: Json, body: Json) -> None:
         """Add figures of one time to a table."""

@@ -62,7 +62,8 @@ def _plain(name: str, value: JsonValue) -> object:
             "columns": _plain("columns", value.get("columns")),
         }
     if name == "tableConstraints":
-        return [(each.get("constraintType"), each.get("columns")) for each in _objects(value)]
+        parts = ("constraintType", "columns", "referredColumns")
+        return [tuple(each.get(part) or None for part in parts) for each in _objects(value)]
     if name == "tasks":
         return [(each.get("name"), each.get("displayName")) for each in _objects(value)]
     return value

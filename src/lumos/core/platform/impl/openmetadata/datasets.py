@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
-from lumos.core.errors import InvalidModelError, PlatformError
+from lumos.core.errors import InvalidModelError, InvalidUrnError, PlatformError
 from lumos.core.models import Job, LumosDataset, Urn
 from lumos.core.platform.impl.openmetadata.changes import changes, stash_changes
 from lumos.core.platform.impl.openmetadata.columns import GLOSSARY
 from lumos.core.platform.impl.openmetadata.entities import (
+    foreign_key,
     told_dataset,
     told_job,
     wire_dataset,
@@ -27,6 +28,12 @@ from lumos.core.platform.impl.openmetadata.names import (
     urn_of,
 )
 from lumos.core.platform.impl.openmetadata.profiles import wire_profile
+from lumos.core.platform.impl.openmetadata.quality import (
+    OWN_TESTS,
+    TESTS,
+    QualityWires,
+    planned_tests,
+)
 from lumos.core.platform.stash import STASH_KEY, Json, StashedDataset, residue, restored, unpacked
 
 if TYPE_CHECKING:
@@ -44,6 +51,8 @@ _REMOVABLE: Final = {
                   "fileFormats", "prefix"),
 }  # fmt: skip
 _BUCKET: Final = 2
+_FIRST_VERSION: Final = 0.1
+_URN_SCHEME: Final = "lumos://"
 _SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
     "databaseService": {
         "snowflake": "Snowflake", "postgres": "Postgres", "postgresql": "Postgres",
@@ -72,6 +81,7 @@ class DatasetWires:
     def __init__(self, api: OpenMetadataApi, words: Vocabulary) -> None:
         self._api = api
         self._words = words
+        self._quality = QualityWires(api)
         self._there: set[tuple[str, str]] = set()
 
     def find(self, urn: Urn) -> Node | None:
@@ -92,31 +102,40 @@ class DatasetWires:
                 if path_of(str(entity["fullyQualifiedName"]))[0] != OWN:
                     yield self._node(type_, entity)
 
-    def read(self, node: Node) -> LumosDataset | None:
-        """Return the dataset of an entity without its lineage, None for one only mentioned."""
+    def read(self, node: Node, *, with_tests: bool = True) -> LumosDataset | None:
+        """Return the dataset of an entity without its lineage, None for one only mentioned.
+
+        Without its tests it costs no request.
+        """
         if node.stash.get(MENTIONED):
             return None
-        return _read(node.type, node.entity)
+        seen = self._quality.with_tests(node.type, node.entity) if with_tests else node.entity
+        return _read(node.type, seen)
 
     def write(self, dataset: LumosDataset) -> None:
         """Bring the entity of a dataset up to date; one that says the same is left alone."""
         place = place_of(dataset.urn)
-        entity = self._api.find(place.type, place.fqn)
+        entity = self._seen(place)
         node = self._node(place.type, entity) if entity else None
-        if node is not None and self.read(node) == dataset:
+        mentioned = node is not None and bool(node.stash.get(MENTIONED))
+        if entity and not mentioned and _read(place.type, entity) == dataset:
             return
-        kept: Json = {EDGES: node.stash[EDGES]} if node and EDGES in node.stash else {}
+        tests = planned_tests(dataset, place.fqn) if place.type == "table" else {}
+        kept: Json = {OWN_TESTS: [*tests]} if tests else {}
+        if node and EDGES in node.stash:
+            kept[EDGES] = node.stash[EDGES]
         wire = wire_dataset(dataset, place)
         wanted = {**wire, **self._references(dataset, wire)}
+        shown: Json = {**wanted, TESTS: [test.told for test in tests.values()]}
+        made = None
         if entity is None:
-            self._create(place, wanted, stash=_stash(place, wanted, dataset, kept=kept))
-        else:
-            foreseen = _stash(place, {**_kept_anyway(entity, place), **wanted}, dataset, kept=kept)
-            changed = changes(entity, wanted, removable=_REMOVABLE[place.type])
-            changed += stash_changes(entity, foreseen)
-            if changed:
-                self._api.declare(place.type)
-                self._api.patch(place.type, entity, changes=changed)
+            made = self._create(place, wanted, stash=_stash(place, shown, dataset, kept=kept))
+            if made.get("version") != _FIRST_VERSION:  # people had deleted it; it is back as it was
+                entity = self._seen(place)
+        if entity is not None:
+            foreseen = _stash(place, {**_kept_anyway(entity, place), **shown}, dataset, kept=kept)
+            self._change(place, entity, wanted=wanted, stash=foreseen)
+        self._quality.write(cast("Json", entity or made), tests, ours=_own_tests(node))
         self._settle(place, dataset, kept=kept)
 
     def mention(self, urn: Urn) -> Node:
@@ -188,9 +207,21 @@ class DatasetWires:
         """Yield all jobs in ascending order of URN."""
         yield from sorted(map(_read_job, self._api.list("pipeline")), key=lambda job: job.urn)
 
+    def _seen(self, place: Place) -> Json | None:
+        """Return what is at a place, with its test cases."""
+        entity = self._api.find(place.type, place.fqn)
+        return None if entity is None else self._quality.with_tests(place.type, entity)
+
+    def _change(self, place: Place, entity: Json, *, wanted: Json, stash: str | None) -> None:
+        changed = changes(entity, wanted, removable=_REMOVABLE[place.type])
+        changed += stash_changes(entity, stash)
+        if changed:
+            self._api.declare(place.type)
+            self._api.patch(place.type, entity, changes=changed)
+
     def _settle(self, place: Place, dataset: LumosDataset, *, kept: Json) -> None:
         """Read what was written; what the server altered is put into the stash."""
-        stored = self._api.find(place.type, place.fqn)
+        stored = self._seen(place)
         if stored is None:
             raise PlatformError(
                 "openmetadata: what was written cannot be read",
@@ -202,7 +233,7 @@ class DatasetWires:
         if place.type == "table" and dataset.profile is not None:
             self._api.put_profile(stored, wire_profile(dataset, dataset.profile))
 
-    def _create(self, place: Place, wanted: Json, *, stash: str | None) -> None:
+    def _create(self, place: Place, wanted: Json, *, stash: str | None) -> Json:
         self._api.declare(place.type)
         body: Json = {"name": place.path[-1], **wanted}
         domains = body.pop("domains", None)
@@ -220,7 +251,7 @@ class DatasetWires:
             body["service"] = fqn((service,))
             if len(place.path) > _BUCKET:
                 body["parent"] = self._bucket(place)
-        self._api.put(place.type, _with_extension(body, stash))
+        return self._api.put(place.type, _with_extension(body, stash))
 
     def _schema(self, place: Place) -> str:
         service, database, schema, _ = place.path
@@ -265,7 +296,31 @@ class DatasetWires:
         }
         domains = [self._words.mention("domain", each) for each in dataset.governance.domains]
         found: Json = {"owners": [*owners.values()], "domains": [*domains]}
+        if "columns" in wire:
+            constraints = wire.get("tableConstraints")
+            given = constraints if isinstance(constraints, list) else []
+            found["tableConstraints"] = [*given, *self._foreign_keys(dataset)]
         return {name: value for name, value in found.items() if value}
+
+    def _foreign_keys(self, dataset: LumosDataset) -> list[JsonValue]:
+        """Return the foreign keys that lead to tables which are there, with their columns."""
+        own = {field.name for field in dataset.schema.fields}
+        found: list[JsonValue] = []
+        for key in dataset.schema.foreign_keys:
+            table = self._referred(key.references)
+            constraint = foreign_key(key, table=table) if table else None
+            if constraint and own.issuperset(key.columns):
+                found.append(constraint)
+        return found
+
+    def _referred(self, references: str) -> Json | None:
+        if not references.startswith(_URN_SCHEME):
+            return None
+        try:
+            place = place_of(Urn(references))
+        except InvalidUrnError:
+            return None
+        return self._api.find("table", place.fqn) if place.type == "table" else None
 
     def _node(self, type_: str, entity: Json) -> Node:
         text = stash_of(entity)
@@ -278,6 +333,11 @@ class DatasetWires:
         if isinstance(mentioned, str):
             return Node(Urn(mentioned), type_, entity, known)
         return Node(_read(type_, entity).urn, type_, entity, known)
+
+
+def _own_tests(node: Node | None) -> set[str]:
+    known = node.stash.get(OWN_TESTS) if node else None
+    return {str(name) for name in known} if isinstance(known, list) else set()
 
 
 def _labels(value: JsonValue) -> Iterator[tuple[str, tuple[str, ...]]]:

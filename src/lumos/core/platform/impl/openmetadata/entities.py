@@ -22,16 +22,20 @@ from lumos.core.platform.impl.openmetadata.names import (
     FILLER,
     Place,
     entity_name,
+    fqn,
     path_of,
     urn_of,
 )
+from lumos.core.platform.impl.openmetadata.quality import TESTS, told_quality
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.models import ForeignKey
     from lumos.core.platform.stash import Json
 
 NAME: Final = "openmetadata"
+FOREIGN_KEY: Final = "FOREIGN_KEY"
 UNKNOWN_URN: Final = Urn.of(NAME, "unnamed")
 _KINDS: Final[Mapping[DatasetKind, str]] = {
     DatasetKind.TABLE: "Regular",
@@ -101,6 +105,7 @@ def told_dataset(entity: Mapping[str, JsonValue], type_: str) -> LumosDataset:
     verbatim = {key: entity[key] for key in _VERBATIM[type_] if isinstance(entity.get(key), str)}
     if verbatim:
         told["extensions"] = {NAME: verbatim}
+    told |= told_quality(entity.get(TESTS))
     told |= _told_table(entity, path) if type_ == "table" else _told_container(entity)
     return LumosDataset.from_json(told)
 
@@ -128,6 +133,21 @@ def _verbatim(dataset: LumosDataset, place: Place) -> Json:
     return {key: value for key in writable if isinstance(value := given.get(key), str)}
 
 
+def foreign_key(key: ForeignKey, *, table: Mapping[str, JsonValue]) -> Json | None:
+    """Return a foreign key as a constraint, if the table that it leads to has those columns."""
+    columns = [entity_name(name) for name in key.columns]
+    referred = [entity_name(name) for name in key.referenced_columns]
+    there = {str(each["name"]) for each in _objects(table.get("columns"))}
+    if len(columns) != len(referred) or not there.issuperset(referred):
+        return None
+    above = path_of(str(table["fullyQualifiedName"]))
+    return {
+        "constraintType": FOREIGN_KEY,
+        "columns": [*columns],
+        "referredColumns": [fqn((*above, name)) for name in referred],
+    }
+
+
 def _constraints(dataset: LumosDataset) -> list[JsonValue]:
     names = {field.name for field in dataset.schema.fields}
     keys = [("PRIMARY_KEY", dataset.schema.primary_key)]
@@ -150,6 +170,7 @@ def _told_table(entity: Mapping[str, JsonValue], path: tuple[str, ...]) -> Json:
     primary = [each for each in keys if each.get("constraintType") == "PRIMARY_KEY"]
     told_schema: Json = {
         "fields": fields_of(entity.get("columns")),
+        "foreign_keys": [told for each in keys if (told := _told_foreign_key(each)) is not None],
         "primary_key": primary[0].get("columns") if primary else [],
         "unique_keys": [
             each.get("columns") for each in keys if each.get("constraintType") == "UNIQUE"
@@ -160,6 +181,22 @@ def _told_table(entity: Mapping[str, JsonValue], path: tuple[str, ...]) -> Json:
         "database": None if database == FILLER else database,
         "namespace": None if schema == FILLER else schema,
         "schema": told_schema,
+    }
+
+
+def _told_foreign_key(constraint: Json) -> Json | None:
+    referred = constraint.get("referredColumns")
+    if constraint.get("constraintType") != FOREIGN_KEY or not isinstance(referred, list):
+        return None
+    paths = [path_of(str(each)) for each in referred]
+    tables = {path[:-1] for path in paths}
+    if len(tables) != 1 or not constraint.get("columns"):
+        return None
+    table = fqn(tables.pop())
+    return {
+        "columns": constraint["columns"],
+        "references": urn_of("table", table) or table,
+        "referenced_columns": [path[-1] for path in paths],
     }
 
 

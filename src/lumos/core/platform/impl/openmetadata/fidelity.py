@@ -9,13 +9,13 @@ from lumos.core.platform.fidelity import CONCEPTS, Fidelity
 
 _NATIVE: Final = (
     "dataset", "kind", "field", "nested_field", "field_description",
-    "field_tag", "field_term", "primary_key", "unique_key", "tag",
+    "field_tag", "field_term", "primary_key", "unique_key", "foreign_key", "tag",
     "term", "domain", "description", "lineage_edge", "column_lineage",
     "job", "tag_definition", "glossary_term", "domain_definition",
 )  # fmt: skip
 _TRANSFORMED: Final = (
     "format", "field_pii", "owner", "user", "group",
-    "identity", "catalog_extension", "profile",
+    "identity", "catalog_extension", "profile", "assertion", "quality",
 )  # fmt: skip
 
 FIDELITY: Final[Mapping[str, Fidelity]] = {

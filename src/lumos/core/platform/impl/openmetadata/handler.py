@@ -251,7 +251,7 @@ class OpenMetadataHandler(MetadataPlatformInterface):
     def _listed(self, platform: str | None) -> Iterator[LumosDataset]:
         found: list[tuple[LumosDataset, Node]] = []
         for node in self._datasets.nodes():
-            dataset = self._datasets.read(node)
+            dataset = self._datasets.read(node, with_tests=False)
             if dataset is not None and platform in {None, dataset.platform}:
                 found.append((dataset, node))
         found.sort(key=lambda pair: pair[0].urn)
@@ -259,6 +259,8 @@ class OpenMetadataHandler(MetadataPlatformInterface):
 
     def _with_lineage(self, found: tuple[LumosDataset, Node]) -> LumosDataset:
         dataset, node = found
+        if node.entity.get("testSuite"):
+            dataset = self._datasets.read(node) or dataset
         lineage = self._lineage.of(node.type, node.entity)
         return dataset if lineage == DatasetLineage() else with_parts(dataset, lineage=lineage)
 
