@@ -16,6 +16,7 @@ from doubles.amundsen_database import amundsen_over, sqlite_engine
 from doubles.atlas_server import AtlasServer, atlas_at
 from doubles.datahub_server import DataHubDouble, datahub_double
 from doubles.openmetadata_server import openmetadata_at, openmetadata_server
+from doubles.snowflake_account import SnowflakeAccount, snowflake_over
 from lumos.core.models import DatasetLineage, LumosDataset, with_parts
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.http import RetryPolicy
@@ -25,6 +26,7 @@ from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
+from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_contract import PlatformContract
@@ -173,12 +175,32 @@ class TestOpenMetadata(EmbeddedContract):
             yield platform
 
 
+@pytest.fixture(scope="module")
+def snowflake_account() -> SnowflakeAccount:
+    """One account for all tests of this module."""
+    return SnowflakeAccount()
+
+
+class TestSnowflake(PlatformContract):
+    """On the emulator fakesnow; tests/unit/test_snowflake_platform.py is about its tables."""
+
+    proven_on = "emulator"
+
+    @pytest.fixture
+    @override
+    def platform(self, snowflake_account: SnowflakeAccount) -> Iterator[SnowflakeHandler]:
+        snowflake_account.reset()
+        with snowflake_over(snowflake_account) as platform:
+            yield platform
+
+
 CASES = {
     "amundsen": (TestAmundsenOnSqlite,),
     "atlas": (TestAtlas,),
     "datahub": (TestDataHub,),
     "embedded": (TestEmbeddedOnSqlite, TestEmbeddedOnPostgres),
     "openmetadata": (TestOpenMetadata,),
+    "snowflake": (TestSnowflake,),
 }
 
 

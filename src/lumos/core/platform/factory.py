@@ -22,6 +22,7 @@ _BUILTINS = {
     "datahub": "lumos.core.platform.impl.datahub.handler:DataHubHandler",
     EMBEDDED: "lumos.core.platform.impl.embedded_handler:EmbeddedHandler",
     "openmetadata": "lumos.core.platform.impl.openmetadata.handler:OpenMetadataHandler",
+    "snowflake": "lumos.core.platform.impl.snowflake.handler:SnowflakeHandler",
 }
 
 

@@ -1,0 +1,1 @@
+"""Snowflake as a catalog: comments, tags and owning roles of its tables and views."""

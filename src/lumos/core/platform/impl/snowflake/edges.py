@@ -1,0 +1,95 @@
+"""Lineage, which is kept on the shelf as a whole: tables of Snowflake have no place for it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lumos.core.models import DatasetLineage, LineageEdge, Urn
+from lumos.core.platform.impl.snowflake.shelf import digest
+
+if TYPE_CHECKING:
+    from lumos.core.models import LumosDataset
+    from lumos.core.platform.impl.snowflake.shelf import Shelf
+
+_SECTION = "edge"
+_MOST_AT_ONCE = 200
+
+
+class Edges:
+    """The edges of the catalog."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+
+    def put(self, edges: Iterable[LineageEdge]) -> None:
+        """Keep edges, each in place of the one with the same ends and job."""
+        self._shelf.put(_SECTION, {_name(edge): edge.to_json() for edge in edges})
+
+    def put_listed(self, datasets: Iterable[LumosDataset]) -> None:
+        """Keep a plain edge to each neighbour that datasets list, where there is none yet."""
+        wanted: dict[tuple[Urn, Urn], None] = {}
+        for one in datasets:
+            wanted |= {(each, one.urn): None for each in one.lineage.upstream if each != one.urn}
+            wanted |= {(one.urn, each): None for each in one.lineage.downstream if each != one.urn}
+        if not wanted:
+            return
+        known = {edge.key[:2] for edge in self.of([end for ends in wanted for end in ends[:1]])}
+        self.put(
+            LineageEdge(upstream_urn=upstream, downstream_urn=downstream)
+            for upstream, downstream in wanted
+            if (upstream, downstream) not in known
+        )
+
+    def remove(self, edge: LineageEdge) -> None:
+        """Take away the edge with the same ends and job, if it is there."""
+        self._shelf.remove(_SECTION, [_name(edge)])
+
+    def remove_all(self, urn: Urn) -> None:
+        """Take away all edges of a dataset."""
+        self._shelf.remove(_SECTION, patterns=_patterns(urn))
+
+    def of(self, urns: Sequence[Urn]) -> list[LineageEdge]:
+        """Return the edges that begin or end at some datasets."""
+        names = sorted({*urns})
+        found: dict[str, LineageEdge] = {}
+        for start in range(0, len(names), _MOST_AT_ONCE):
+            chunk = names[start : start + _MOST_AT_ONCE]
+            patterns = [pattern for urn in chunk for pattern in _patterns(urn)]
+            documents = self._shelf.documents(_SECTION, patterns=patterns)
+            found |= {name: LineageEdge.from_json(each) for name, each in documents.items()}
+        return _ordered(found.values())
+
+    def all(self) -> list[LineageEdge]:
+        """Return all edges in the order of their ends and jobs."""
+        documents = self._shelf.documents(_SECTION)
+        return _ordered(map(LineageEdge.from_json, documents.values()))
+
+
+def lineages(edges: Iterable[LineageEdge]) -> Mapping[Urn, DatasetLineage]:
+    """Return the neighbours of each dataset that edges touch."""
+    upstream: dict[Urn, list[Urn]] = defaultdict(list)
+    downstream: dict[Urn, list[Urn]] = defaultdict(list)
+    for edge in edges:
+        upstream[edge.downstream_urn].append(edge.upstream_urn)
+        downstream[edge.upstream_urn].append(edge.downstream_urn)
+    return {
+        urn: DatasetLineage(
+            upstream=tuple(upstream.get(urn, ())), downstream=tuple(downstream.get(urn, ()))
+        )
+        for urn in {*upstream, *downstream}
+    }
+
+
+def _ordered(edges: Iterable[LineageEdge]) -> list[LineageEdge]:
+    return sorted(edges, key=lambda edge: edge.key)
+
+
+def _patterns(urn: Urn) -> tuple[str, str]:
+    name = digest(urn)
+    return f"{name}-%", f"%-{name}-%"
+
+
+def _name(edge: LineageEdge) -> str:
+    return "-".join(digest(part) for part in edge.key)

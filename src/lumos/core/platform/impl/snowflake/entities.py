@@ -1,0 +1,130 @@
+"""People, vocabulary, jobs, names in other catalogs and all else that belongs to no table."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from lumos.core.errors import UsageError
+from lumos.core.models import Domain, GlossaryTerm, Group, Job, Tag, Urn, User
+from lumos.core.platform.impl.snowflake.conversion import LONGEST_COMMENT, OWN_VALUE
+from lumos.core.platform.impl.snowflake.records import TagUse
+from lumos.core.platform.impl.snowflake.shelf import digest, parts_of
+from lumos.core.platform.impl.snowflake.sql import identifier, literal, qualified, shown_text
+from lumos.core.platform.interface import Entity, EntityKind, kind_of
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.impl.snowflake.conversion import Conversion
+    from lumos.core.platform.impl.snowflake.session import SnowflakeSession
+    from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
+    from lumos.core.platform.impl.snowflake.shelf import Shelf
+    from lumos.core.platform.impl.snowflake.writer import TableWriter
+
+_MODELS: Final[Mapping[EntityKind, type[Entity]]] = {
+    "user": User,
+    "group": Group,
+    "tag": Tag,
+    "glossary_term": GlossaryTerm,
+    "domain": Domain,
+    "job": Job,
+}
+_IDENTITY, _EXTENSION = "identity", "extension"
+
+
+class Entities:
+    """What is neither a dataset nor an edge, on the shelf; tags are tags of Snowflake, too."""
+
+    def __init__(
+        self,
+        session: SnowflakeSession,
+        settings: SnowflakeSettings,
+        *,
+        shelf: Shelf,
+        writer: TableWriter,
+        conversion: Conversion,
+    ) -> None:
+        self._session = session
+        self._settings = settings
+        self._shelf = shelf
+        self._writer = writer
+        self._conversion = conversion
+
+    def put(self, entity: Entity) -> None:
+        """Keep an entity, in place of the one of the same name."""
+        kind, name = kind_of(entity), _name_of(entity)
+        held = self._shelf.texts(kind, [digest(name)])
+        if isinstance(entity, Tag) and self._conversion.is_shown(name):
+            self._show(entity, is_known=bool(held))
+        self._shelf.put(kind, {digest(name): entity.to_json()}, held=held)
+
+    def all(self, kind: EntityKind) -> list[Entity]:
+        """Return the entities of a kind in the order of their names (jobs: URN).
+
+        Raises:
+            UsageError: there is no such kind.
+        """
+        model = _MODELS.get(kind)
+        if model is None:
+            raise UsageError(f"there are no entities of that kind; known: {', '.join(_MODELS)}")
+        found: dict[str, Entity] = {}
+        for document in self._shelf.documents(kind).values():
+            entity = model.from_json(document)
+            found[_name_of(entity)] = entity
+        if kind == "tag" and self._settings.use_tags:
+            self._add_shown(found)
+        return [found[name] for name in sorted(found)]
+
+    def put_identity(self, urn: Urn, catalog: str, *, external_id: str) -> None:
+        """Keep what another catalog calls a dataset."""
+        document: JsonValue = {"urn": urn, "catalog": catalog, "id": external_id}
+        self._shelf.put(_IDENTITY, {f"{digest(urn)}-{digest(catalog)}": document})
+
+    def identities(self) -> dict[Urn, dict[str, str]]:
+        """Return what other catalogs call each dataset."""
+        found: dict[Urn, dict[str, str]] = defaultdict(dict)
+        for document in self._shelf.documents(_IDENTITY).values():
+            parts = {name: str(value) for name, value in parts_of(document).items()}
+            found[Urn(parts["urn"])][parts["catalog"]] = parts["id"]
+        return {urn: found[urn] for urn in sorted(found)}
+
+    def put_extension(self, name: str, value: JsonValue) -> None:
+        """Keep something that Lumos does not model."""
+        self._shelf.put(_EXTENSION, {digest(name): {"name": name, "value": value}})
+
+    def extensions(self) -> dict[str, JsonValue]:
+        """Return what is kept so."""
+        kept = map(parts_of, self._shelf.documents(_EXTENSION).values())
+        found = {str(parts["name"]): parts["value"] for parts in kept}
+        return {name: found[name] for name in sorted(found)}
+
+    def _show(self, tag: Tag, *, is_known: bool) -> None:
+        place = self._settings.stash_place
+        self._shelf.make()
+        self._writer.make_tags([TagUse(*place, tag.name, OWN_VALUE)])
+        comment = shown_text(tag.description, longest=LONGEST_COMMENT)
+        if comment or is_known:
+            name = qualified(*place, tag.name)
+            self._session.run(f"ALTER TAG {name} SET COMMENT = {literal(comment)}")
+
+    def _add_shown(self, found: dict[str, Entity]) -> None:
+        """Add the tags of others, and what people wrote on those of Lumos."""
+        for database in self._settings.databases:
+            for row in self._session.named_rows(f"SHOW TAGS IN DATABASE {identifier(database)}"):
+                name, comment = str(row["name"]), str(row.get("comment") or "")
+                place = str(row["database_name"]), str(row["schema_name"])
+                kept = found.get(name)
+                if place != self._settings.stash_place:
+                    found.setdefault(name, Tag(name=name, description=comment or None))
+                elif isinstance(kept, Tag) and comment != shown_text(
+                    kept.description, longest=LONGEST_COMMENT
+                ):
+                    found[name] = kept.model_copy(update={"description": comment or None})
+
+
+def _name_of(entity: Entity) -> str:
+    if isinstance(entity, User):
+        return entity.username
+    return entity.urn if isinstance(entity, Job) else entity.name

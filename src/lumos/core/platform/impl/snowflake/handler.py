@@ -1,0 +1,247 @@
+"""The adapter of Snowflake as a catalog.
+
+Tables and views that are there are datasets: their comments, tags and owning roles are read and
+written. What they have no place for, and datasets that are no tables, lie in the stash. Lumos
+never makes, changes or drops a table of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Self
+
+from typing_extensions import override
+
+from lumos.core.errors import (
+    ConfigurationError,
+    DatasetNotFoundError,
+    InvalidModelError,
+    PlatformError,
+    UsageError,
+)
+from lumos.core.models import (
+    DatasetLineage,
+    LineageEdge,
+    LumosDataset,
+    Owner,
+    Ownership,
+    Urn,
+    with_parts,
+)
+from lumos.core.platform.impl.snowflake.conversion import Conversion
+from lumos.core.platform.impl.snowflake.edges import Edges, lineages
+from lumos.core.platform.impl.snowflake.entities import Entities
+from lumos.core.platform.impl.snowflake.fidelity import FIDELITY
+from lumos.core.platform.impl.snowflake.reader import TableReader
+from lumos.core.platform.impl.snowflake.session import SnowflakeSession, connector
+from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
+from lumos.core.platform.impl.snowflake.shelf import Shelf, parts_of, unpacked
+from lumos.core.platform.impl.snowflake.sql import identifier
+from lumos.core.platform.impl.snowflake.writer import TableWriter
+from lumos.core.platform.interface import (
+    DEFAULT_PAGE,
+    Capability,
+    Entity,
+    EntityKind,
+    MetadataPlatformInterface,
+)
+from lumos.core.platform.stash import StashedDataset
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.impl.snowflake.records import TableRecord
+
+_SECTION = "dataset"
+
+
+class SnowflakeHandler(MetadataPlatformInterface):
+    """Databases of one account of Snowflake."""
+
+    name = "snowflake"
+    capabilities = frozenset(Capability) - {Capability.SEARCH}
+    FIDELITY = FIDELITY
+    BATCH = 100
+
+    def __init__(self, session: SnowflakeSession, settings: SnowflakeSettings) -> None:
+        self._session = session
+        self._databases = settings.databases
+        self._conversion = Conversion(settings)
+        self._reader = TableReader(session, settings)
+        self._writer = TableWriter(session)
+        self._shelf = Shelf(session, settings.stash_place)
+        self._edges = Edges(self._shelf)
+        self._entities = Entities(
+            session,
+            settings,
+            shelf=self._shelf,
+            writer=self._writer,
+            conversion=self._conversion,
+        )
+
+    @classmethod
+    @override
+    def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
+        try:
+            settings = SnowflakeSettings.from_json(dict(config))
+        except InvalidModelError as error:
+            raise ConfigurationError(f"platform_config.snowflake is {error.message}") from None
+        return cls(SnowflakeSession(connector(settings)), settings)
+
+    @override
+    def reached(self) -> str:
+        ((version,),) = self._session.rows("SELECT CURRENT_VERSION()")
+        for database in self._databases:
+            schemata = f"{identifier(database)}.INFORMATION_SCHEMA.SCHEMATA"
+            self._session.rows(f"SELECT COUNT(*) FROM {schemata}")  # noqa: S608 - quoted
+        return f"{self.name} {version}"
+
+    @override
+    def emit_dataset(self, dataset: LumosDataset) -> None:
+        self.emit_datasets([dataset])
+
+    @override
+    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
+        last = {one.urn: one for one in datasets}
+        tables = self._reader.read(last)
+        held = self._shelf.texts(_SECTION, last)
+        if any(one.tags or one.schema.fields for one in last.values()) and tables:
+            self._shelf.make()  # the schema that tags of Lumos lie in
+        documents: dict[str, JsonValue] = {
+            urn: self._written(one, tables.get(urn)) for urn, one in last.items()
+        }
+        self._shelf.put(_SECTION, documents, held=held)
+        self._edges.put_listed(datasets)
+
+    @override
+    def get_dataset(self, urn: str) -> LumosDataset:
+        name = Urn(urn)
+        found = next(self._read([name], self._reader.read([name])), None)
+        if found is None:
+            raise DatasetNotFoundError(name, platform=self.name)
+        lineage = lineages(self._edges.of([name])).get(name, DatasetLineage())
+        return with_parts(found, lineage=lineage)
+
+    @override
+    def list(
+        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
+    ) -> Iterator[LumosDataset]:
+        if page_size < 1:
+            raise UsageError(f"page_size is {page_size}; the least is 1")
+        return self._pages(platform, page_size)
+
+    @override
+    def emit_edge(self, edge: LineageEdge) -> None:
+        self._edges.put([edge])
+
+    @override
+    def list_edges(self) -> Iterator[LineageEdge]:
+        return iter(self._edges.all())
+
+    @override
+    def remove_edge(self, edge: LineageEdge) -> None:
+        self._edges.remove(edge)
+
+    @override
+    def emit_ownership(
+        self,
+        dataset_urn: str,
+        owner: str,
+        owner_type: str = "TECHNICAL_OWNER",
+        *,
+        category: str = "user",
+    ) -> None:
+        added = Owner.from_json({category: owner, "type": owner_type})
+        dataset = self.get_dataset(dataset_urn)
+        owners = Ownership(owners=(*dataset.ownership.owners, added))
+        self.emit_dataset(with_parts(dataset, ownership=owners))
+
+    @override
+    def emit_entity(self, entity: Entity) -> None:
+        self._entities.put(entity)
+
+    @override
+    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
+        return iter(self._entities.all(kind))
+
+    @override
+    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
+        self._entities.put_identity(Urn(urn), catalog, external_id=external_id)
+
+    @override
+    def identity_map(self) -> dict[Urn, dict[str, str]]:
+        return self._entities.identities()
+
+    @override
+    def emit_extension(self, name: str, value: JsonValue) -> None:
+        self._entities.put_extension(name, value)
+
+    @override
+    def extensions(self) -> dict[str, JsonValue]:
+        return self._entities.extensions()
+
+    @override
+    def delete(self, urn: str) -> None:
+        name = Urn(urn)
+        if self._reader.read([name]):
+            raise PlatformError(
+                f"{name} is a table of Snowflake, and Lumos does not drop tables",
+                hint="drop it in Snowflake; then it is gone from this catalog, too",
+            )
+        if next(self._read([name], {}), None) is None:
+            raise DatasetNotFoundError(name, platform=self.name)
+        self._edges.remove_all(name)
+        self._shelf.remove(_SECTION, [name])
+
+    @override
+    def close(self) -> None:
+        self._session.close()
+
+    def _written(self, dataset: LumosDataset, table: TableRecord | None) -> JsonValue:
+        """Bring a table to what its dataset says, and return what else has to be kept."""
+        bare = with_parts(dataset, lineage=DatasetLineage())
+        if table is None:
+            native = LumosDataset(urn=dataset.urn, name=dataset.name, platform=dataset.platform)
+        else:
+            wanted = self._conversion.wanted(dataset, table)
+            self._writer.write(table, wanted)
+            native = self._conversion.dataset(wanted)
+        kept = StashedDataset.of(bare, native=native).stash
+        if table is not None:
+            return {"table": True, "stash": kept}
+        return {"name": dataset.name, "platform": dataset.platform, "stash": kept}
+
+    def _read(
+        self, urns: Iterable[Urn], tables: Mapping[Urn, TableRecord]
+    ) -> Iterator[LumosDataset]:
+        """Yield those datasets that there are, in the order given, without their lineage."""
+        names = (*urns,)
+        texts = self._shelf.texts(_SECTION, names)
+        for urn in names:
+            found = self._dataset(urn, tables.get(urn), text=texts.get(urn))
+            if found is not None:
+                yield found
+
+    def _dataset(
+        self, urn: Urn, table: TableRecord | None, *, text: str | None
+    ) -> LumosDataset | None:
+        kept = parts_of(unpacked(text)) if text is not None else {}
+        if table is not None:
+            native = self._conversion.dataset(table)
+        elif text is None or "table" in kept:  # a table that was dropped since is no dataset
+            return None
+        else:
+            native = LumosDataset(urn=urn, name=str(kept["name"]), platform=str(kept["platform"]))
+        return StashedDataset.merged(native, kept.get("stash"))
+
+    def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
+        heads = self._reader.heads()
+        names = sorted({*heads, *map(Urn, self._shelf.names(_SECTION))})
+        neighbours = lineages(self._edges.all()) if names else {}
+        for start in range(0, len(names), page_size):
+            page = names[start : start + page_size]
+            tables = self._reader.filled([heads[urn] for urn in page if urn in heads])
+            for one in self._read(page, tables):
+                if platform is None or one.platform == platform:
+                    lineage = neighbours.get(one.urn, DatasetLineage())
+                    yield with_parts(one, lineage=lineage)

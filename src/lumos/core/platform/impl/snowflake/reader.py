@@ -1,0 +1,191 @@
+"""Reads tables and views with their columns and tags, many by one statement."""
+# ruff: noqa: S608 - names and text go into statements through `sql` alone
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from lumos.core.platform.impl.snowflake.column_types import type_parts
+from lumos.core.platform.impl.snowflake.records import (
+    ColumnRecord,
+    TableKey,
+    TableRecord,
+    TagUse,
+)
+from lumos.core.platform.impl.snowflake.sql import identifier, literal, qualified
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.models import Urn
+    from lumos.core.platform.impl.snowflake.session import Row, SnowflakeSession
+    from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
+
+_MOST_NAMED: Final = 1_000
+"""How many tables one statement names; Snowflake takes up to 16,384 expressions in a list."""
+_TABLE_COLUMNS: Final = (
+    "TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, TABLE_OWNER, COMMENT, ROW_COUNT, BYTES, LAST_ALTERED, "
+    "CREATED, CLUSTERING_KEY, IS_TRANSIENT, RETENTION_TIME"
+)
+_COLUMN_COLUMNS: Final = (
+    "TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, IS_NULLABLE, COLUMN_DEFAULT, "
+    "NUMERIC_PRECISION, NUMERIC_SCALE, CHARACTER_MAXIMUM_LENGTH, COMMENT"
+)
+_TAG_COLUMNS: Final = (
+    "OBJECT_DATABASE, OBJECT_SCHEMA, OBJECT_NAME, COLUMN_NAME, LEVEL, "
+    "TAG_DATABASE, TAG_SCHEMA, TAG_NAME, TAG_VALUE"
+)
+_EXTRAS: Final = ("created", "clustering_key", "is_transient", "retention_time")
+_Tags = Mapping[tuple[TableKey, str | None], tuple[TagUse, ...]]
+
+
+class TableReader:
+    """Tables and views of the databases that are catalogued."""
+
+    def __init__(self, session: SnowflakeSession, settings: SnowflakeSettings) -> None:
+        self._session = session
+        self._settings = settings
+
+    def heads(self) -> dict[Urn, TableRecord]:
+        """Return all tables and views, without their columns and tags."""
+        found: dict[Urn, TableRecord] = {}
+        for database in self._settings.databases:
+            found |= {record.key.urn: record for record in self._heads(database, "")}
+        return found
+
+    def read(self, urns: Iterable[Urn]) -> dict[Urn, TableRecord]:
+        """Return those of some datasets that are tables or views, with columns and tags."""
+        keys = [key for urn in urns if (key := TableKey.of(urn)) is not None]
+        heads = [
+            record
+            for database, chunk in self._chunks(keys)
+            for record in self._heads(database, f" AND {_named(chunk)}")
+        ]
+        return self.filled(heads)
+
+    def filled(self, heads: Sequence[TableRecord]) -> dict[Urn, TableRecord]:
+        """Return tables with their columns and tags."""
+        keys = [head.key for head in heads]
+        tags = self._tags(keys) if self._settings.use_tags else {}
+        columns = self._columns(keys, tags)
+        return {
+            head.key.urn: head._replace(
+                columns=tuple(columns.get(head.key, ())), tags=tags.get((head.key, None), ())
+            )
+            for head in heads
+        }
+
+    def _chunks(self, keys: Iterable[TableKey]) -> Iterator[tuple[str, list[TableKey]]]:
+        by_database: dict[str, list[TableKey]] = defaultdict(list)
+        for key in keys:
+            if key.database in self._settings.databases:
+                by_database[key.database].append(key)
+        for database, within in by_database.items():
+            for start in range(0, len(within), _MOST_NAMED):
+                yield database, within[start : start + _MOST_NAMED]
+
+    def _heads(self, database: str, condition: str) -> Iterator[TableRecord]:
+        hidden = ["INFORMATION_SCHEMA"]
+        stash_database, stash_schema = self._settings.stash_place
+        if database == stash_database:
+            hidden.append(stash_schema)
+        statement = (
+            f"SELECT {_TABLE_COLUMNS} FROM {identifier(database)}.INFORMATION_SCHEMA.TABLES "
+            f"WHERE TABLE_SCHEMA NOT IN ({', '.join(map(literal, hidden))}){condition}"
+        )
+        for row in self._session.rows(statement):
+            yield _head(database, row)
+
+    def _columns(
+        self, keys: Iterable[TableKey], tags: _Tags
+    ) -> Mapping[TableKey, list[ColumnRecord]]:
+        found: dict[TableKey, list[ColumnRecord]] = defaultdict(list)
+        for database, chunk in self._chunks(keys):
+            statement = (
+                f"SELECT {_COLUMN_COLUMNS} FROM {identifier(database)}.INFORMATION_SCHEMA.COLUMNS "
+                f"WHERE {_named(chunk)} ORDER BY TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION"
+            )
+            for row in self._session.rows(statement):
+                key = TableKey(database, str(row[0]), str(row[1]))
+                found[key].append(_column(row, tags.get((key, str(row[2])), ())))
+        return found
+
+    def _tags(self, keys: Sequence[TableKey]) -> _Tags:
+        found: dict[tuple[TableKey, str | None], list[TagUse]] = defaultdict(list)
+        for start in range(0, len(keys), self._settings.tag_batch):
+            asked = keys[start : start + self._settings.tag_batch]
+            statement = " UNION ALL ".join(map(_tags_of, asked))
+            for database, schema, table, column, level, *tag in self._session.rows(statement):
+                name = None if column is None else str(column)
+                # A tag of the schema or the database shows on all that lies in it, too.
+                if level == ("TABLE" if name is None else "COLUMN"):
+                    key = TableKey(str(database), str(schema), str(table))
+                    found[key, name].append(TagUse(*(str(part or "") for part in tag)))
+        return {place: tuple(sorted(uses)) for place, uses in found.items()}
+
+
+def _named(keys: Iterable[TableKey]) -> str:
+    pairs = ", ".join(f"({literal(key.schema)}, {literal(key.table)})" for key in keys)
+    return f"(TABLE_SCHEMA, TABLE_NAME) IN ({pairs})"
+
+
+def _tags_of(key: TableKey) -> str:
+    table = literal(qualified(*key))
+    functions = identifier(key.database) + ".INFORMATION_SCHEMA"
+    return " UNION ALL ".join(
+        f"SELECT {_TAG_COLUMNS} FROM TABLE({functions}.{function}({table}, 'TABLE'))"
+        for function in ("TAG_REFERENCES", "TAG_REFERENCES_ALL_COLUMNS")
+    )
+
+
+def _head(database: str, row: Row) -> TableRecord:
+    schema, name, table_type, owner, comment, rows, size, altered, *extras = row
+    pairs = zip(_EXTRAS, map(_json, extras), strict=True)
+    return TableRecord(
+        key=TableKey(database, str(schema), str(name)),
+        table_type=str(table_type or "BASE TABLE"),
+        owner=str(owner) if owner else None,
+        comment=str(comment or ""),
+        row_count=_count(rows),
+        size_bytes=_count(size),
+        altered=_moment(altered),
+        extras={name: value for name, value in pairs if value is not None},
+    )
+
+
+def _column(row: Row, tags: tuple[TagUse, ...]) -> ColumnRecord:
+    _, _, name, data_type, nullable, default, precision, scale, length, comment = row
+    parts = type_parts(
+        str(data_type), precision=_count(precision), scale=_count(scale), length=_count(length)
+    )
+    return ColumnRecord(
+        name=str(name),
+        type_parts=parts,
+        nullable=nullable != "NO",
+        default=None if default is None else str(default),
+        comment=str(comment or ""),
+        tags=tags,
+    )
+
+
+def _count(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float | Decimal) else None
+
+
+def _moment(value: object) -> datetime | None:
+    if not isinstance(value, datetime):
+        return None
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def _json(value: object) -> JsonValue:
+    moment = _moment(value)
+    if moment is not None:
+        return moment.astimezone(UTC).isoformat()
+    if value is None or isinstance(value, str | int):
+        return value
+    return int(value) if isinstance(value, Decimal) else str(value)

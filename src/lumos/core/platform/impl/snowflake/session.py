@@ -1,0 +1,235 @@
+"""The connection to Snowflake, and what its errors mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from lumos.core.errors import (
+    MissingExtraError,
+    PlatformAuthError,
+    PlatformConflictError,
+    PlatformError,
+    PlatformNotFoundError,
+    PlatformUnavailableError,
+)
+
+if TYPE_CHECKING:
+    from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
+
+_NO_FEATURE = 2
+_NO_WAREHOUSE = (606, 57014)
+_CONFLICT = (625, 639)
+_NOT_THERE = (2003, 2043)
+_NO_PRIVILEGE = (3001, 3003, 3540)
+_LOGIN = range(390_000, 400_000)
+_REFUSED_LOGIN = 250_001
+_NO_ACCOUNT = (290_404, 290_403)
+_NETWORK = (*range(250_002, 250_011), *range(290_500, 290_600), 251_005, 251_012, 290_429)
+Row = tuple[object, ...]
+T = TypeVar("T")
+
+
+class Cursor(Protocol):
+    """What is used of a cursor of DB-API."""
+
+    @property
+    def description(self) -> Sequence[Sequence[object]] | None: ...
+
+    def execute(self, command: str, /) -> object: ...
+
+    def fetchall(self) -> Sequence[Sequence[object]]: ...
+
+    def close(self) -> object: ...
+
+
+class Connection(Protocol):
+    """What is used of a connection of DB-API."""
+
+    def cursor(self) -> Cursor: ...
+
+    def close(self) -> None: ...
+
+
+class SnowflakeSession:
+    """Runs statements; connects when the first one is run, and again after a lost connection."""
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._closed = False
+
+    def rows(self, statement: str) -> list[Row]:
+        """Return what a statement gives.
+
+        Raises:
+            PlatformError: Snowflake is out of reach or refuses.
+        """
+        return self._executed(statement, _rows)
+
+    def named_rows(self, statement: str) -> list[dict[str, object]]:
+        """Return what a statement gives, each value by the lower-case name of its column.
+
+        Raises:
+            PlatformError: Snowflake is out of reach or refuses.
+        """
+
+        def named(cursor: Cursor) -> list[dict[str, object]]:
+            names = [str(column[0]).lower() for column in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in _rows(cursor)]
+
+        return self._executed(statement, named)
+
+    def run(self, statement: str) -> None:
+        """Run a statement that changes something.
+
+        Raises:
+            PlatformError: Snowflake is out of reach or refuses.
+        """
+        self._executed(statement, lambda _: None)
+
+    def close(self) -> None:
+        """Let go of the connection; no statement runs afterwards."""
+        self._closed = True
+        self._drop()
+
+    def _executed(self, statement: str, taken: Callable[[Cursor], T]) -> T:
+        if self._closed:
+            raise PlatformUnavailableError("the connection to Snowflake was closed")
+        errors = driver_errors()
+        try:
+            if self._connection is None:
+                self._connection = self._connect()
+            cursor = self._connection.cursor()
+            try:
+                cursor.execute(statement)
+                return taken(cursor)
+            finally:
+                cursor.close()
+        except errors as error:
+            told = translated(error)
+            if told.retryable or isinstance(told, PlatformAuthError):
+                self._drop()
+            raise told from None
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            try:
+                connection.close()
+            except driver_errors():
+                return  # it was lost already
+
+
+def _rows(cursor: Cursor) -> list[Row]:
+    return [tuple(row) for row in cursor.fetchall() or ()]
+
+
+def driver_errors() -> tuple[type[Exception], ...]:
+    """Return the exceptions that Snowflake's connector may raise.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        from snowflake.connector.errors import Error
+    except ModuleNotFoundError:
+        raise MissingExtraError(
+            "the platform snowflake needs the package snowflake-connector-python",
+            hint="install it with: pip install 'lumos[snowflake]'",
+        ) from None
+    return (Error, OSError)
+
+
+def connector(settings: SnowflakeSettings) -> Callable[[], Connection]:
+    """Return what connects to the account of the settings.
+
+    Raises:
+        MissingExtraError: the connector is not installed.
+    """
+    driver_errors()
+
+    def connect() -> Connection:
+        import snowflake.connector
+
+        try:
+            connection: Connection = snowflake.connector.connect(**_arguments(settings))
+        except (ValueError, TypeError):
+            raise PlatformAuthError(
+                "the private key or its passphrase cannot be used",
+                hint="check platform_config.snowflake.private_key_file",
+            ) from None
+        return connection
+
+    return connect
+
+
+def _arguments(settings: SnowflakeSettings) -> dict[str, object]:
+    secrets = {
+        "password": settings.password,
+        "token": settings.token,
+        "private_key_file_pwd": settings.private_key_passphrase,
+    }
+    given = {
+        "account": settings.account,
+        "user": settings.user,
+        "authenticator": settings.authenticator,
+        "private_key_file": settings.private_key_file,
+        "role": settings.role,
+        "warehouse": settings.warehouse,
+        "host": settings.host,
+        "port": settings.port,
+        "protocol": settings.protocol,
+        **{name: value and value.get_secret_value() for name, value in secrets.items()},
+    }
+    return {
+        **{name: value for name, value in given.items() if value is not None},
+        "login_timeout": settings.timeout,
+        "network_timeout": settings.timeout,
+        "application": "Lumos",
+        "session_parameters": {"QUERY_TAG": "lumos"},
+    }
+
+
+def translated(error: Exception) -> PlatformError:
+    """Say what an error of the connector means, without its text, which may hold the statement."""
+    code = getattr(error, "errno", None)
+    number = code if isinstance(code, int) else 0
+    kind = type(error).__name__
+    if number in _LOGIN or (number == _REFUSED_LOGIN and kind != "OperationalError"):
+        return PlatformAuthError(
+            "Snowflake refuses the login", hint="check the login in platform_config.snowflake"
+        )
+    if number in _NO_PRIVILEGE or kind == "ForbiddenError":
+        return PlatformAuthError(
+            "the role of Lumos lacks a privilege in Snowflake",
+            hint="docs/how-to/snowflake.md lists the grants that it needs",
+        )
+    if number in _NO_ACCOUNT:
+        return PlatformNotFoundError(
+            "there is no such account of Snowflake",
+            hint="write platform_config.snowflake.account as ORGANISATION-ACCOUNT",
+        )
+    if number in _NOT_THERE:
+        return PlatformNotFoundError(
+            "Snowflake has no such object, or the role of Lumos may not see it",
+            hint="check databases and stash_schema, spelt as Snowflake stores them, and the grants",
+        )
+    if number == _NO_FEATURE:
+        return PlatformError(
+            "this edition of Snowflake lacks a feature",
+            hint="tags need the Enterprise edition; without it set use_tags: false",
+        )
+    if number in _NO_WAREHOUSE:
+        return PlatformError(
+            "Snowflake has no warehouse to run a statement",
+            hint="name one in platform_config.snowflake.warehouse",
+        )
+    if number in _CONFLICT:
+        return PlatformConflictError("another writer holds what Lumos wants to write in Snowflake")
+    if number in _NETWORK or kind == "OperationalError" or isinstance(error, OSError):
+        return PlatformUnavailableError(
+            "Snowflake does not answer", hint="check the account, the host and the network"
+        )
+    shown = f"error {number}" if number else kind
+    return PlatformError(f"Snowflake refused a statement of Lumos ({shown})")

@@ -1,0 +1,281 @@
+"""An account of Snowflake: the emulator fakesnow, and in front of it what that does not have.
+
+fakesnow runs all that reads and writes tables, schemas and comments of columns. What it takes
+without keeping it, or refuses, is kept here: tags and where they are set, the comments of views,
+comments of tables that hold a quote, views in INFORMATION_SCHEMA.TABLES, owners.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import duckdb
+import sqlglot
+from fakesnow.instance import FakeSnow
+from pydantic import JsonValue
+from snowflake.connector.errors import ProgrammingError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
+from lumos.core.platform.impl.snowflake.session import SnowflakeSession
+from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
+from lumos.core.platform.impl.snowflake.sql import identifier, qualified
+
+DATABASE = "SHOP"
+SETTINGS: Mapping[str, JsonValue] = {
+    "account": "acme-shop",
+    "user": "LUMOS",
+    "password": "planted-password",
+    "databases": [DATABASE],
+}
+NOT_THERE = 2003
+_VIEWS = (
+    "(SELECT TABLE_SCHEMA, TABLE_NAME, 'VIEW' AS TABLE_TYPE, TABLE_OWNER, COMMENT, "
+    "NULL AS ROW_COUNT, NULL AS BYTES, LAST_ALTERED, CREATED, NULL AS CLUSTERING_KEY, "
+    "'NO' AS IS_TRANSIENT, NULL AS RETENTION_TIME FROM {database}.INFORMATION_SCHEMA.VIEWS)"
+)
+_TABLES = re.compile(r'("(?:[^"]|"")+")\.INFORMATION_SCHEMA\.TABLES')
+Key = tuple[str, ...]
+
+
+class Result(NamedTuple):
+    """What a statement gives."""
+
+    rows: list[tuple[object, ...]]
+    names: list[str]
+
+
+class SnowflakeAccount:
+    """One account with one database; `statements` has all that was run in it."""
+
+    def __init__(self) -> None:
+        self._emulator = FakeSnow()
+        self._connection = self._connected()
+        self.statements: list[str] = []
+        self.tags: dict[Key, str] = {}
+        self.uses: dict[tuple[Key, str | None], dict[Key, str]] = {}
+        self.comments: dict[Key, str] = {}
+        self.owners: dict[Key, str] = {}
+
+    def _connected(self) -> Any:
+        connection = self._emulator.connect(database=DATABASE, schema="PUBLIC")
+        # It takes `$name` for a variable within string constants, too; Snowflake does not.
+        connection.variables.inline_variables = lambda sql: sql  # type: ignore[method-assign]
+        return connection
+
+    def connect(self) -> AccountConnection:
+        """Return a connection as the connector would."""
+        return AccountConnection(self, self._connected())
+
+    def run(self, *statements: str) -> list[tuple[object, ...]]:
+        """Run statements as somebody else in the account, and return what the last one gives."""
+        found = Result([], [])
+        for statement in statements:
+            found = self.answer(statement, self._connection)
+        return found.rows
+
+    def make_table(self, name: str, *, column: str) -> None:
+        """Make a table of any name; the emulator's own statement fails at a quote in it."""
+        table = qualified(DATABASE, "PUBLIC", name)
+        self._emulator.duck_conn.execute(f"CREATE TABLE {table} ({identifier(column)} BIGINT)")
+
+    def reset(self) -> None:
+        """Make the account as empty as a new one."""
+        connection = self._connection
+        with quiet():
+            cursor = connection.cursor()
+            cursor.execute(f'SELECT SCHEMA_NAME FROM "{DATABASE}".INFORMATION_SCHEMA.SCHEMATA')  # noqa: S608
+            names = {str(row[0]) for row in cursor.fetchall()} - {"INFORMATION_SCHEMA"}
+            for name in names:
+                quoted = name.replace('"', '""')
+                cursor.execute(f'DROP SCHEMA "{DATABASE}"."{quoted}" CASCADE')
+            cursor.execute(f'CREATE SCHEMA "{DATABASE}"."PUBLIC"')
+        for kept in (self.statements, self.tags, self.uses, self.comments, self.owners):
+            kept.clear()
+
+    def answer(self, statement: str, connection: Any) -> Result:
+        """Run a statement, here or in the emulator."""
+        words = " ".join(statement.split()[:3]).upper()
+        if words.startswith(("CREATE TAG", "ALTER TAG", "SHOW TAGS", "GRANT OWNERSHIP")):
+            return self._of_account(Parts(statement))
+        if words.startswith("ALTER") and re.search(r" (UN)?SET TAG ", statement):
+            return self._tagged(Parts(statement))
+        if "INFORMATION_SCHEMA.TAG_REFERENCES" in statement:
+            return self._references(Parts(statement))
+        if words.startswith(("COMMENT ON TABLE", "COMMENT ON VIEW")):
+            return self._commented(statement, connection)
+        if _TABLES.search(statement) and "COUNT(*)" not in statement:
+            return self._tables(statement, connection)
+        return executed(connection, statement)
+
+    def _of_account(self, parts: Parts) -> Result:
+        names = parts.identifiers()
+        if parts.starts("CREATE", "TAG"):
+            self.tags.setdefault(names[:3], "")
+        elif parts.starts("ALTER", "TAG"):
+            self._require(names[:3])
+            self.tags[names[:3]] = parts.strings()[0]
+        elif parts.starts("GRANT"):
+            self.owners[names[:3]] = names[3]
+        else:
+            columns = ["created_on", "name", "database_name", "schema_name", "comment"]
+            found = [(None, tag[2], tag[0], tag[1], text) for tag, text in self.tags.items()]
+            return Result([row for row in found if row[2] == names[0]], columns)
+        return Result([("Statement executed successfully.",)], ["status"])
+
+    def _tagged(self, parts: Parts) -> Result:
+        names, values = parts.identifiers(), parts.strings()
+        table, rest = names[:3], names[3:]
+        column = rest[0] if parts.has("COLUMN") else None
+        tags = rest[1:] if parts.has("COLUMN") else rest
+        keys = [tags[start : start + 3] for start in range(0, len(tags), 3)]
+        uses = self.uses.setdefault((table, column), {})
+        for place, key in enumerate(keys):
+            self._require(key)
+            if parts.has("UNSET"):
+                uses.pop(key, None)
+            else:
+                uses[key] = values[place]
+        return Result([("Statement executed successfully.",)], ["status"])
+
+    def _references(self, parts: Parts) -> Result:
+        rows: list[tuple[object, ...]] = []
+        for function, text in parts.calls():
+            table = Parts(text).identifiers()
+            of_columns = function == "TAG_REFERENCES_ALL_COLUMNS"
+            for (key, column), uses in self.uses.items():
+                if key == table and (column is not None) is of_columns:
+                    level = "COLUMN" if of_columns else "TABLE"
+                    rows += [(*table, column, level, *tag, value) for tag, value in uses.items()]
+        if self.tags_of_schema and rows:  # those of a schema show on all that lies in it
+            rows.append((*rows[0][:3], None, "SCHEMA", DATABASE, "GOVERNANCE", "INHERITED", "x"))
+        return Result(rows, [])
+
+    tags_of_schema = False
+
+    def _commented(self, statement: str, connection: Any) -> Result:
+        parts = Parts(statement)
+        key, text = parts.identifiers()[:3], parts.strings()[0]
+        self.comments.pop(key, None)
+        if parts.has("VIEW") or "'" in text:
+            self.comments[key] = text
+            return Result([("Statement executed successfully.",)], ["status"])
+        return executed(connection, statement)
+
+    def _tables(self, statement: str, connection: Any) -> Result:
+        match = _TABLES.search(statement)
+        assert match is not None
+        tables = executed(connection, statement)
+        of_views = statement.replace(match[0], _VIEWS.format(database=match[1]))
+        rows = [*tables.rows, *executed(connection, of_views).rows]
+        names = [name.upper() for name in tables.names]
+        shown = []
+        for row in rows:
+            found = dict(zip(names, row, strict=True))
+            key = (DATABASE, str(found["TABLE_SCHEMA"]), str(found["TABLE_NAME"]))
+            found["COMMENT"] = self.comments.get(key, found["COMMENT"])
+            found["TABLE_OWNER"] = self.owners.get(key, found["TABLE_OWNER"])
+            shown.append(tuple(found.values()))
+        return Result(shown, tables.names)
+
+    def _require(self, tag: Key) -> None:
+        if tag not in self.tags:
+            raise ProgrammingError(msg="Tag does not exist or not authorized.", errno=NOT_THERE)
+
+
+class Parts:
+    """A statement in tokens, by the tokenizer for Snowflake of sqlglot."""
+
+    def __init__(self, statement: str) -> None:
+        self._tokens: Sequence[Token] = sqlglot.tokenize(statement, read="snowflake")
+
+    def starts(self, *words: str) -> bool:
+        return [token.text.upper() for token in self._tokens[: len(words)]] == [*words]
+
+    def has(self, word: str) -> bool:
+        return any(
+            token.text.upper() == word
+            and token.token_type not in (TokenType.IDENTIFIER, TokenType.STRING)
+            for token in self._tokens
+        )
+
+    def identifiers(self) -> Key:
+        return tuple(t.text for t in self._tokens if t.token_type is TokenType.IDENTIFIER)
+
+    def strings(self) -> Key:
+        return tuple(t.text for t in self._tokens if t.token_type is TokenType.STRING)
+
+    def calls(self) -> Iterator[tuple[str, str]]:
+        """Yield the name and the first argument of each function for tags."""
+        for place, token in enumerate(self._tokens):
+            if token.text.upper().startswith("TAG_REFERENCES"):
+                yield token.text.upper(), self._tokens[place + 2].text
+
+
+class AccountConnection:
+    """A connection of DB-API to the account."""
+
+    def __init__(self, account: SnowflakeAccount, connection: Any) -> None:
+        self._account = account
+        self._emulated = connection
+
+    def cursor(self) -> AccountCursor:
+        return AccountCursor(self._account, self._emulated)
+
+    def close(self) -> None:
+        self._emulated.close()
+
+
+class AccountCursor:
+    """A cursor of DB-API."""
+
+    def __init__(self, account: SnowflakeAccount, connection: Any) -> None:
+        self._account = account
+        self._connection = connection
+        self._result = Result([], [])
+
+    @property
+    def description(self) -> list[tuple[str]]:
+        return [(name,) for name in self._result.names]
+
+    def execute(self, command: str) -> AccountCursor:
+        self._account.statements.append(command)
+        self._result = self._account.answer(command, self._connection)
+        return self
+
+    def fetchall(self) -> list[tuple[object, ...]]:
+        return self._result.rows
+
+    def close(self) -> None:
+        self._result = Result([], [])
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Let the emulator use what DuckDB advises against."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Arrow output on a DB-API result")
+        yield
+
+
+def executed(connection: Any, statement: str) -> Result:
+    """Run a statement in the emulator; errors of DuckDB become those of Snowflake."""
+    with quiet():
+        try:
+            cursor = connection.cursor()
+            cursor.execute(statement)
+            rows = [tuple(row) for row in cursor.fetchall()]
+            asked = statement.startswith("SELECT")  # others have none in the emulator
+            return Result(rows, [str(each[0]) for each in cursor.description] if asked else [])
+        except duckdb.Error as error:
+            raise ProgrammingError(msg=str(error), errno=1003) from error
+
+
+def snowflake_over(account: SnowflakeAccount, **settings: JsonValue) -> SnowflakeHandler:
+    """Return the adapter over an account."""
+    given = SnowflakeSettings.from_json({**SETTINGS, **settings})
+    return SnowflakeHandler(SnowflakeSession(account.connect), given)
