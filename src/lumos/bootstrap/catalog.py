@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from lumos.bootstrap.parts import is_database
 from lumos.bootstrap.snapshots import SnapshotCommands
 
 if TYPE_CHECKING:
     from lumos.core.controllers.catalog_controller import CatalogController
     from lumos.core.controllers.people_controller import PeopleController
     from lumos.core.controllers.report_controller import ReportController
+    from lumos.core.controllers.search_controller import SearchController
     from lumos.core.controllers.version_controller import VersionController
     from lumos.core.controllers.version_sources import CatalogSource
     from lumos.core.models import LumosDataset, Urn
@@ -24,6 +26,22 @@ class CatalogCommands(SnapshotCommands):
         from lumos.core.controllers.catalog_controller import CatalogController
 
         return CatalogController(self._platform(None), self._versions(self._reader))
+
+    @property
+    def search(self) -> SearchController:
+        from lumos.core.controllers.search_controller import CatalogNames, SearchController
+        from lumos.core.platform.factory import PlatformFactory
+
+        settings = self.settings
+        names = CatalogNames(
+            chosen=tuple(dict.fromkeys(settings.platforms)) or (settings.platform,),
+            configured=frozenset(settings.platform_config),
+            known=frozenset(PlatformFactory.names()),
+            is_address=is_database,
+        )
+        return SearchController(
+            names, open_platform=self._platform, timeout=settings.search.timeout_seconds
+        )
 
     @cached_property
     def versions(self) -> VersionController:

@@ -123,7 +123,9 @@ class SearchResults(_Answer, SearchPage):
 
     @override
     def in_short(self) -> str:
-        return f"{len(self.hits):,} of {self.total:,} datasets"
+        missing = ", ".join(answer.catalog for answer in self.problems)
+        without = f", without {missing}" if missing else ""
+        return f"{len(self.hits):,} of {self.total:,} datasets{without}"
 
     @override
     def _repr_html_(self) -> str:

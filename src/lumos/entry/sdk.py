@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -92,15 +92,30 @@ class Lumos:
         text: str = "",
         *,
         platform: str | None = None,
+        platforms: Sequence[str] = (),
         owner: str | None = None,
         tag: str | None = None,
         min_quality: float | None = None,
         limit: int = 20,
         offset: int = 0,
     ) -> SearchResults:
-        """Find datasets by words in names, columns, descriptions, tags and owners, best first."""
+        """Find datasets by words in names, columns, descriptions, tags and owners, best first.
+
+        Args:
+            text: words, or beginnings of words.
+            platform: only data of this platform, such as `s3`.
+            platforms: the catalogs to ask at once; by default those of the settings. Where several
+                are asked, `problems` of the answer names those that did not answer.
+            owner: only datasets of this user or group.
+            tag: only datasets with this tag.
+            min_quality: only datasets with at least this quality, in percent.
+            limit: how many to return.
+            offset: how many to pass over.
+        """
         filters = SearchFilters(platform=platform, owner=owner, tag=tag, min_quality=min_quality)
-        page = self._application.catalog.search(text, filters, limit=limit, offset=offset)
+        page = self._application.search.search(
+            text, filters, catalogs=platforms, limit=limit, offset=offset
+        )
         return answer(SearchResults, page)
 
     def dataset(self, urn_or_name: str) -> Dataset:

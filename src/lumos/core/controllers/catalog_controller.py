@@ -1,4 +1,4 @@
-"""Looking things up: search, one dataset, its history, two of its versions."""
+"""Looking things up: one dataset, its history, two of its versions."""
 
 from __future__ import annotations
 
@@ -13,24 +13,18 @@ from lumos.core.platform.interface import Capability
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from lumos.core.platform.interface import MetadataPlatformInterface, SearchFilters, SearchPage
+    from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.feature.versioning.version_service import VersionManager
 
 _LOOKED_AT = 50
 
 
 class CatalogController:
-    """What `search`, `show`, `history` and `compare` do."""
+    """What `show`, `history` and `compare` do."""
 
     def __init__(self, platform: MetadataPlatformInterface, versions: VersionManager) -> None:
         self._platform = platform
         self._versions = versions
-
-    def search(
-        self, query: str, filters: SearchFilters | None = None, *, limit: int = 20, offset: int = 0
-    ) -> SearchPage:
-        """Return the datasets that match, best first."""
-        return self._platform.search(query, filters, limit=limit, offset=offset)
 
     def show(self, reference: str) -> LumosDataset:
         """Return the dataset of a URN, or of a name that only one dataset has."""

@@ -57,6 +57,7 @@ class CatalogAnswer(CanonicalModel):
     problem: str | None = Field(
         default=None, description="Why its datasets are missing; absent where it answered."
     )
+    hint: str | None = Field(default=None, description="What to do about it.")
 
 
 class SearchPage(CanonicalModel):

@@ -24,6 +24,7 @@ from lumos.core.settings.change_policy import ChangePolicySettings
 from lumos.core.settings.problems import InvalidSettingsError, KeyPath, SettingsProblem, key_text
 from lumos.core.settings.raw import Origin, RawSettings
 from lumos.core.settings.retention import RetentionSettings
+from lumos.core.settings.search import SearchSettings
 from lumos.core.settings.sync import SyncSettings
 
 if TYPE_CHECKING:
@@ -271,6 +272,10 @@ class LumosSettings(SettingsModel):
     """Everything that can be set for a project; `lumos.yaml` in memory."""
 
     platform: Name = Field(default="embedded", description="The catalog to publish to.")
+    platforms: tuple[Name, ...] = Field(
+        default=(),
+        description="The catalogs that a search asks at once; by default only `platform`.",
+    )
     platform_config: Mapping[str, RawSettings] = Field(
         default_factory=dict, description="Settings of catalogs, by platform name."
     )
@@ -325,6 +330,10 @@ class LumosSettings(SettingsModel):
 
     sync: SyncSettings = Field(
         default=SyncSettings(), description="Whose edits count in a sync, and what it may remove."
+    )
+
+    search: SearchSettings = Field(
+        default=SearchSettings(), description="How a search asks several catalogs."
     )
 
     _file: Path | None = PrivateAttr(default=None)

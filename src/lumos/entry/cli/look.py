@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lumos.bootstrap import Application
+from lumos.core.errors import EXIT_UNREADABLE
 from lumos.entry.cli.dataset_text import dataset_lines, moment
-from lumos.entry.cli.output import AsJson, counted, print_json, print_line
+from lumos.entry.cli.output import AsJson, counted, print_json, print_line, print_notice
 
 if TYPE_CHECKING:
-    from lumos.core.platform.interface import SearchHit
+    from lumos.core.platform.search_page import SearchHit, SearchPage
 
 _LAST_OFFSET = 1_000_000_000
 
@@ -49,7 +50,14 @@ def search(
             help="Only datasets with at least this quality, in percent.",
         ),
     ] = None,
-    platform: Annotated[str | None, typer.Option(help="Only this platform, such as s3.")] = None,
+    platform: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A catalog to ask, such as datahub, or only this platform of data, such as s3; "
+            "again for more catalogs.",
+            show_default=False,
+        ),
+    ] = None,
     owner: Annotated[str | None, typer.Option(help="Only datasets of this user or group.")] = None,
     tag: Annotated[str | None, typer.Option(help="Only datasets with this tag.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many to show.")] = 20,
@@ -60,24 +68,37 @@ def search(
 ) -> None:
     """Find datasets by words in names, columns, descriptions, tags and owners.
 
+    Asks the catalogs of `platforms` in the settings at once, or else the one of `platform`.
+    Ends with 3 where one of several does not answer; what the others found is printed.
+
     Example: lumos search customer --min-quality 95
     """
-    from lumos.core.platform.interface import SearchFilters
+    from lumos.core.platform.search_page import SearchFilters
 
     application: Application = context.obj
-    filters = SearchFilters(platform=platform, owner=owner, tag=tag, min_quality=min_quality)
-    page = application.catalog.search(text, filters, limit=limit, offset=offset)
+    filters = SearchFilters(owner=owner, tag=tag, min_quality=min_quality)
+    page = application.search.search(
+        text, filters, platforms=platform or (), limit=limit, offset=offset
+    )
     if as_json:
         print_json(page.model_dump(mode="json"))
-        return
-    everything = page.total + page.excluded_total
-    if min_quality is None:
-        print_line(f"Results ({counted(page.total, 'dataset')}):")
     else:
-        print_line(
-            f"Results ({page.total:,} of {counted(everything, 'dataset')} meet quality threshold):"
-        )
-    for number, hit in enumerate(page.hits, start=offset + 1):
+        _print_page(page, min_quality)
+    for answer in page.problems:
+        hint = f" ({answer.hint})" if answer.hint else ""
+        print_notice(f"{answer.catalog} is missing from the results: {answer.problem}{hint}")
+    if page.problems:
+        raise typer.Exit(EXIT_UNREADABLE)
+
+
+def _print_page(page: SearchPage, min_quality: float | None) -> None:
+    about = "" if page.exact else "about "
+    if min_quality is None:
+        print_line(f"Results ({about}{counted(page.total, 'dataset')}):")
+    else:
+        everything = counted(page.total + page.excluded_total, "dataset")
+        print_line(f"Results ({about}{page.total:,} of {everything} meet quality threshold):")
+    for number, hit in enumerate(page.hits, start=page.offset + 1):
         print_line(f"\n{number}. {_display_name(hit)}\n   {_facts(hit)}\n   {hit.urn}")
     if page.excluded:
         print_line(f"\n# Excluded (below {min_quality:g}% threshold):")
@@ -97,12 +118,16 @@ def _facts(hit: SearchHit) -> str:
     if hit.quality_score is not None:
         facts.append(f"Quality: {hit.quality_score:g}%")
     updated = hit.freshness if isinstance(hit.freshness, datetime) else hit.last_modified
+    if updated is None and hit.freshness is None and hit.catalogs:
+        updated = hit.updated_at
     if updated:
         facts.append(f"Last updated: {moment(updated)}")
     elif hit.freshness is not None:
         facts.append(f"Freshness: {hit.freshness}")
     if hit.version:
         facts.append(f"Version: {hit.version}")
+    if hit.catalogs:
+        facts.append(f"In: {', '.join(held.catalog for held in hit.catalogs)}")
     return " | ".join(facts)
 
 

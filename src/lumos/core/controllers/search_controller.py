@@ -1,0 +1,135 @@
+"""Searching: one catalog, or several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from lumos.core.errors import (
+    CapabilityError,
+    ConfigurationError,
+    LumosError,
+    NoCatalogError,
+    UsageError,
+)
+from lumos.core.platform.search_page import SearchFilters, SearchPage
+
+if TYPE_CHECKING:
+    from lumos.core.models import Urn
+    from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.feature.search.merging import Identities
+
+_ALSO_DATA: Final = frozenset({"snowflake"})
+"""Names of catalogs that datasets have as their platform too."""
+
+
+class CatalogNames(NamedTuple):
+    """Which catalogs there are to choose from."""
+
+    chosen: tuple[str, ...]
+    """Those of the settings, in their order: `platforms`, or else `platform`."""
+    configured: Collection[str]
+    known: Collection[str]
+    is_address: Callable[[str], bool]
+
+    def means_a_catalog(self, name: str) -> bool:
+        """Tell whether a name given to `--platform` is that of a catalog and not of data."""
+        if name in self.chosen or self.is_address(name):
+            return True
+        return name not in _ALSO_DATA and (name in self.configured or name in self.known)
+
+    def shown(self, name: str) -> str:
+        """Return what answers call a catalog; an address without user and password."""
+        if not self.is_address(name):
+            return name
+        place = urlsplit(name)
+        return f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"
+
+
+class SearchController:
+    """What `lumos search` does."""
+
+    def __init__(
+        self,
+        names: CatalogNames,
+        *,
+        open_platform: Callable[[str], MetadataPlatformInterface],
+        timeout: float,
+    ) -> None:
+        self._names = names
+        self._open = open_platform
+        self._timeout = timeout
+
+    def search(
+        self,
+        query: str,
+        filters: SearchFilters | None = None,
+        *,
+        catalogs: Sequence[str] = (),
+        platforms: Sequence[str] = (),
+        limit: int = 20,
+        offset: int = 0,
+    ) -> SearchPage:
+        """Return the datasets that match, best first, each once.
+
+        Args:
+            query: words, or beginnings of words.
+            filters: what every hit meets.
+            catalogs: whom to ask; by default the catalogs of the settings.
+            platforms: names that people give to `--platform`: more catalogs, or a platform of data.
+            limit: how many hits to return.
+            offset: how many to pass over.
+
+        Raises:
+            UsageError: two platforms of data are given.
+            LumosError: the only catalog, or every one of several, failed.
+        """
+        named, wanted = self._told_apart(platforms, filters or SearchFilters())
+        names = tuple(dict.fromkeys((*catalogs, *named))) or self._names.chosen
+        if len(names) == 1:
+            platform = self._open(names[0])
+            return platform.search(query, wanted, limit=limit, offset=offset)
+        from lumos.feature.search.unified_search import Catalog, UnifiedSearch
+
+        opened: list[Catalog] = []
+        unopened: list[tuple[str, LumosError]] = []
+        for name in names:
+            try:
+                opened.append(Catalog(self._names.shown(name), self._open(name)))
+            except ConfigurationError:
+                raise
+            except LumosError as error:
+                unopened.append((self._names.shown(name), error))
+        search = UnifiedSearch(timeout=self._timeout, identities=self._identities)
+        return search.search(
+            query, wanted, catalogs=opened, unopened=unopened, limit=limit, offset=offset
+        )
+
+    def _told_apart(
+        self, given: Sequence[str], filters: SearchFilters
+    ) -> tuple[tuple[str, ...], SearchFilters]:
+        """Return the catalogs among some names, and filters with the data platform among them."""
+        catalogs = dict.fromkeys(name for name in given if self._names.means_a_catalog(name))
+        data = [*dict.fromkeys(name for name in given if name not in catalogs)]
+        if filters.platform is not None:
+            data.append(filters.platform)
+        if len(data) > 1:
+            raise UsageError(
+                f"a search is for one platform of data, not for {' and '.join(data)}",
+                hint=f"catalogs may be several: {', '.join(sorted(self._names.known))}",
+            )
+        if data:
+            filters = filters.model_copy(update={"platform": data[0]})
+        return tuple(catalogs), filters
+
+    def _identities(self) -> Identities:
+        """Return what catalogs call datasets, as far as the embedded catalog was told."""
+        try:
+            known = self._open("embedded").identity_map()
+        except (NoCatalogError, CapabilityError):
+            return {}
+        found: dict[tuple[str, str], Urn] = {}
+        for urn, names in known.items():
+            found |= dict.fromkeys(names.items(), urn)
+        return found
