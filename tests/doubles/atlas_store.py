@@ -121,7 +121,8 @@ class AtlasStore:
                 raise AtlasRefusalError(404, "ATLAS-404-00-001")
         for each, kind in found:
             self.writes += 1
-            self.types[str(each["name"])] = {**each, "category": kind}
+            described = each.get("description") or each["name"]
+            self.types[str(each["name"])] = {**each, "category": kind, "description": described}
 
     def attributes(self, type_name: str) -> dict[str, Json]:
         definition = self.types.get(type_name)

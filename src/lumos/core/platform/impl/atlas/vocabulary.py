@@ -196,7 +196,7 @@ class Vocabulary:
 
 
 def _definition(name: str, tag: Tag, *, implied: bool) -> Json:
-    shown = _without_empty({"name": tag.name, "description": _clean(tag.description)})
+    shown = _shown_tag_of(tag.name, _clean(tag.description), of=name)
     options: Json = {_NAME: orjson.dumps(tag.name).decode()}
     if (kept := residue(shown, tag.to_json())) is not None:
         options[_KEY] = packed(kept)
@@ -234,9 +234,13 @@ def _tag_name(definition: Json) -> str:
 
 
 def _shown_tag(definition: Json) -> Json:
-    return _without_empty(
-        {"name": _tag_name(definition), "description": text(definition.get("description"))}
-    )
+    described = text(definition.get("description"))
+    return _shown_tag_of(_tag_name(definition), described, of=str(definition.get("name")))
+
+
+def _shown_tag_of(tag: str, description: str | None, *, of: str) -> Json:
+    """Return what is shown of a tag; Atlas describes what is not described by its type's name."""
+    return _without_empty({"name": tag, "description": None if description == of else description})
 
 
 def _term_document(term: GlossaryTerm, *, implied: bool) -> Json:
