@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from typing_extensions import override
 
 from lumos.core.errors import LumosError
 from lumos.core.settings import SparkSettings
@@ -97,7 +100,8 @@ def run_jobs(
 ) -> list[dict[str, object]]:
     """Run a job with one session after the other in the same process.
 
-    With a Java of its own, a start with a class archive is given up after ten seconds.
+    With a Java of its own, a start with a class archive is given up a second after that Java said,
+    with a file `stuck`, that it hangs.
     """
     own_java = {JAVA: str(java_home)} if java_home else {}
     process = subprocess.run(
@@ -113,6 +117,19 @@ def run_jobs(
     return answers
 
 
+def timer_from(sign: Path) -> type[threading.Timer]:
+    """Return a timer that counts its seconds from when a file is there."""
+
+    class Timer(threading.Timer):
+        @override
+        def run(self) -> None:
+            while not sign.exists() and not self.finished.wait(0.05):
+                pass
+            super().run()
+
+    return Timer
+
+
 def main(job: str, settings: str, cache: str) -> None:
     answers = [answer_of(job, values, cache=Path(cache)) for values in json.loads(settings)]
     sys.stdout.write(json.dumps(answers))
@@ -125,7 +142,8 @@ def answer_of(job: str, values: dict[str, object], *, cache: Path) -> dict[str, 
     known = {name: os.environ[name] for name in ("HOME", SWITCH) if name in os.environ}
     if home := os.environ.get(JAVA):
         known["JAVA_HOME"] = home
-        session_module._ARCHIVE_SECONDS = 10.0
+        session_module._ARCHIVE_SECONDS = 1.0
+        threading.Timer = timer_from(Path(home, "stuck"))  # type: ignore[misc]
     try:
         with spark_session(settings, environment=known, cache_dir=cache) as session:
             answer = JOBS[job](session)

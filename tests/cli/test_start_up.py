@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,11 +64,18 @@ def test_help_imports_nothing_heavy_and_starts_no_process(tmp_path: Path) -> Non
     assert not modules_of("--help", folder=tmp_path) & HEAVY
 
 
+@pytest.fixture(scope="module")
+def january(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("january")
+    assert run_in_child("import", "--input", JANUARY, folder=folder).exit_code == 0
+    return folder
+
+
 @pytest.mark.parametrize("read", READS, ids=lambda read: read[0])
 def test_a_read_imports_no_engine_and_starts_no_process(
-    tmp_path: Path, read: tuple[str, ...]
+    january: Path, tmp_path: Path, read: tuple[str, ...]
 ) -> None:
-    run_in_child("import", "--input", JANUARY, folder=tmp_path)
+    shutil.copytree(january, tmp_path, dirs_exist_ok=True)
 
     assert not modules_of(*read, folder=tmp_path) & (HEAVY - {"pydantic"})
 

@@ -33,7 +33,7 @@ def test_a_python_function_runs_on_both_workers_of_a_cluster(spark_cluster_url: 
         "spark.executor.memory": "512m",
         # The first task waits until both workers are there.
         "spark.scheduler.minRegisteredResourcesRatio": 1.0,
-        "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "600s",
     }
 
     answer = run_job("squares", cache=CACHE, master=spark_cluster_url, conf=conf)

@@ -241,6 +241,8 @@ def test_processes_can_emit_the_same_datasets_at_once(url: str, catalog: Embedde
         "import sys\n"
         "from lumos.core.platform.impl.embedded_handler import EmbeddedHandler as E\n"
         "from lumos.core.models import LumosDataset, Urn\n"
+        "from lumos.core.store import sqlite_engine\n"
+        "sqlite_engine.BUSY_SECONDS = 600.0\n"  # on a busy machine one may be overtaken for long
         "catalog = E.from_config({'database_url': sys.argv[1]})\n"
         "for number in range(60):\n"
         "    urn = Urn.of('s3', str(number))\n"
@@ -267,6 +269,8 @@ def test_owners_that_two_processes_add_at_once_are_all_kept(
     script = (
         "import sys\n"
         "from lumos.core.platform.impl.embedded_handler import EmbeddedHandler as E\n"
+        "from lumos.core.store import sqlite_engine\n"
+        "sqlite_engine.BUSY_SECONDS = 600.0\n"  # on a busy machine one may be overtaken for long
         "catalog = E.from_config({'database_url': sys.argv[1]})\n"
         "for number in range(80):\n"
         "    catalog.emit_ownership(sys.argv[2], f'{sys.argv[3]}-{number}')\n"

@@ -23,7 +23,7 @@ from lumos.core.store.snapshot_files import TEMP_PREFIX
 from lumos.core.store.snapshot_store import SnapshotStore
 
 FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
-BATCHES = 20 if FULL_SIZE else 4
+BATCHES = 20 if FULL_SIZE else 2
 KILLS_PER_BATCH = 50  # each batch has a store of its own: looking through it stays quick
 KILLS_OF_A_WRONG_PROTOCOL = 200
 WRITES_PER_KILL = 100_000
