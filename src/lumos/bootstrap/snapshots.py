@@ -139,7 +139,7 @@ class SnapshotCommands(Parts):
         if name == EMBEDDED:
             raise UsageError(
                 "sync reads the embedded catalog and writes another one",
-                hint="give --output datahub, openmetadata, atlas, amundsen or sqlite:///FILE",
+                hint="give --output datahub, openmetadata, atlas, amundsen, snowflake or sqlite:///FILE",
             )
         given = self.settings.platform_settings(name)
         place = {key: value for key, value in given.items() if not looks_secret(key)}

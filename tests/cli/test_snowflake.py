@@ -1,0 +1,90 @@
+"""`lumos` with Snowflake as a catalog, on the emulator fakesnow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from command_line import JANUARY, Lumos, Result, checked
+from doubles.snowflake_account import DATABASE, SnowflakeAccount
+from lumos.core.platform.factory import PlatformFactory
+
+SETTINGS = """
+platform_config:
+  snowflake:
+    account: acme-shop
+    user: LUMOS
+    password: ${PLANTED_PASSWORD}
+    databases: [SHOP]
+"""
+SECRET = "planted-password-of-snowflake"
+
+
+@pytest.fixture
+def account(project: Path, monkeypatch: pytest.MonkeyPatch) -> SnowflakeAccount:
+    account = SnowflakeAccount()
+    monkeypatch.setenv("PLANTED_PASSWORD", SECRET)
+    monkeypatch.setattr("snowflake.connector.connect", lambda **_: account.connect())
+    monkeypatch.setattr(PlatformFactory, "_instances", {})
+    (project / "lumos.yaml").write_text(SETTINGS, "utf-8")
+    return account
+
+
+def told(result: Result) -> str:
+    assert SECRET not in result.stdout + result.stderr
+    return result.stdout
+
+
+def test_a_second_sync_sends_nothing_and_edits_come_back(
+    lumos: Lumos, account: SnowflakeAccount
+) -> None:
+    account.run('CREATE TABLE "SHOP"."PUBLIC"."ORDERS" ("ID" NUMBER)')
+    assert "snowflake" in told(lumos("doctor"))
+    lumos("import", JANUARY)
+    orders = f"lumos://snowflake/{DATABASE}/PUBLIC/ORDERS"
+    first = checked(lumos("sync", "--all", "--output", "snowflake", "--json"), "sync")
+    assert first["writes"] == 17
+    account.statements.clear()
+    assert checked(lumos("sync", "--all", "--output", "snowflake", "--json"), "sync")["writes"] == 0
+    assert [each for each in account.statements if not each.startswith("SELECT")] == []
+
+    account.run('COMMENT ON TABLE "SHOP"."PUBLIC"."ORDERS" IS \'By people\'')
+    exported = lumos("export", "--platform", "snowflake", "--output", "all.json")
+    assert "wrote 6 datasets and 3 lineage edges" in told(exported)
+    text = Path("all.json").read_text("utf-8")
+    assert orders in text
+    assert "By people" in text
+
+
+def test_everything_moves_into_snowflake_and_out_again(
+    lumos: Lumos, account: SnowflakeAccount
+) -> None:
+    lumos("import", JANUARY)
+
+    moved = lumos("migrate", "--from", "embedded", "--to", "snowflake")
+
+    assert moved.exit_code == 0, moved.stderr
+    assert "5/5 datasets" in told(moved)
+    lumos("export", "--output", "before.json")
+    told(lumos("export", "--platform", "snowflake", "--output", "after.json"))
+    compared = lumos("diff", "--source", "before.json", "--target", "after.json")
+    assert compared.exit_code == 0
+    assert compared.stdout.startswith("0 changes")
+
+
+def test_an_account_that_refuses_is_told_in_one_line(
+    lumos: Lumos, account: SnowflakeAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from snowflake.connector.errors import DatabaseError
+
+    def refuse(**_: object) -> object:
+        raise DatabaseError(msg=f"Incorrect password {SECRET}", errno=250001)
+
+    monkeypatch.setattr("snowflake.connector.connect", refuse)
+
+    result = lumos("export", "--platform", "snowflake", "--output", "all.json")
+
+    assert result.exit_code == 3
+    assert "Snowflake refuses the login" in result.error_line
+    assert SECRET not in result.error_line
