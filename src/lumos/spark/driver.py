@@ -15,6 +15,7 @@ from lumos.spark.java import JavaRuntime, spark_environment
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 # C1 alone and the serial collector suit a JVM that lives for seconds on a few cores.
@@ -177,6 +178,16 @@ def stop_session(session: SparkSession) -> None:
     # A JVM that died has nothing to stop, and what it died of is already on its way.
     with suppress(Py4JError, PySparkException, OSError):
         session.stop()
+
+
+def end_accumulators_meanwhile(context: SparkContext) -> None:
+    """Spare the wait for PySpark's server of accumulators, which looks up once in a second."""
+    server = getattr(context, "_accumulatorServer", None)
+    if server is None:
+        return
+    context._accumulatorServer = None  # type: ignore[assignment]
+    server.handle_error = lambda *_: None  # that the JVM is gone is no error any more
+    threading.Thread(target=server.shutdown, name="lumos-accumulators", daemon=True).start()
 
 
 def _escaped(text: str) -> str:

@@ -139,6 +139,7 @@ def driver_options(
         **_FIXED,
         **_RUNTIME,
         "spark.app.name": settings.app_name,
+        "spark.executorEnv.PYDANTIC_DISABLE_PLUGINS": "__all__",  # looking for them takes time
         "spark.master": settings.master,
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),

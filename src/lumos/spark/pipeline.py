@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -12,7 +13,7 @@ from lumos.spark.failures import SparkRunError
 from lumos.spark.file_index import IndexTables, KnownUnit, KnownUnits, Session, parquet_table
 from lumos.spark.findings import Findings
 from lumos.spark.listing import Listing, kind_folder, listing_of
-from lumos.spark.options import is_local
+from lumos.spark.options import TASKS_PER_CORE, is_local
 from lumos.spark.parquet_rows import count_rows
 from lumos.spark.stages import delta as deltas
 from lumos.spark.stages.datasets import BuildDatasets, build_datasets, fold_files, schema_pieces
@@ -43,7 +44,7 @@ from lumos.spark.task_progress import task_progress
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from lumos.core.progress import Progress
     from lumos.spark.stages.delta import Scope
@@ -51,9 +52,16 @@ if TYPE_CHECKING:
 
     InTables = Callable[[Iterable[tuple[str, bytes, str]]], IsInTable]
 
-_FILES_PER_TASK = 32
+_FEWEST_FILES_PER_TASK = 32
+_WORTH_A_TASK = 1_000
+"""So many files, or datasets, keep a core busy for longer than another task costs."""
 _MOST_FILES_PER_TASK = 5_000
 """Bounds what one task holds, and what is lost with it."""
+_WITHOUT_COMPILING = {
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+}
+"""The work is done in Python: to compile what hands rows over takes longer than it saves."""
 _SECONDS_BEFORE_SPARK = 3.0
 _SECONDS_AFTER_SPARK = 1.0
 _STACK = 16
@@ -97,7 +105,7 @@ class Pipeline(Findings):
         self, session: Session, functions: PipelineFunctions, *, work: Path, progress: Progress
     ) -> None:
         self._work = work.absolute()
-        super().__init__(session, Listing(self._work))
+        super().__init__(_interpreting(session), Listing(self._work))
         self._functions = functions
         self._progress = progress
         self._before: IndexTables | None = None
@@ -340,7 +348,7 @@ class Pipeline(Findings):
         if self._before is None or delta is None:
             for kind, name in ((ITEM, "items"), (SCHEMA, "schemas")):
                 os.rename(kind_folder(self._work / "read", kind), self._work / name)
-            self._written("datasets", build_datasets(pieces, build, tasks=self._parallel))
+            self._written("datasets", build_datasets(pieces, build, tasks=self._tasks_to_build()))
             return IndexTables(self._session, self._work)
         before, read = self._before, self._of_kind(ITEM, ITEMS)
         key = ["source", "dataset"]
@@ -355,7 +363,7 @@ class Pipeline(Findings):
         folded = fold_files(files, self._functions.new_fold)
         schemas = schema_pieces(files, parquet_table(self._session(), folder, SCHEMAS))
         every = pieces.unionByName(folded).unionByName(schemas)
-        built = build_datasets(every, build, tasks=self._parallel)
+        built = build_datasets(every, build, tasks=self._tasks_to_build())
         others = before.datasets.join(touched, key, "left_anti")
         self._written("datasets", others.unionByName(built))
         return IndexTables(self._session, self._work)
@@ -368,9 +376,19 @@ class Pipeline(Findings):
     def _parallel(self) -> int:
         return int(self._session().conf.get("spark.sql.leafNodeDefaultParallelism", "8") or 8)
 
+    @property
+    def _at_once(self) -> int:
+        return max(1, self._parallel // TASKS_PER_CORE)
+
     def _tasks(self, files: int) -> int:
-        few = min(self._parallel, files // _FILES_PER_TASK)
-        return max(1, few, files // _MOST_FILES_PER_TASK)
+        """Keep all cores busy; several tasks for each only where there is enough to do."""
+        few = min(self._at_once, files // _FEWEST_FILES_PER_TASK)
+        many = min(self._parallel, files // _WORTH_A_TASK)
+        return max(1, few, many, files // _MOST_FILES_PER_TASK)
+
+    def _tasks_to_build(self) -> int:
+        pieces = count_rows(kind_folder(self._work / "read", PIECE))
+        return max(self._at_once, min(self._parallel, pieces // _WORTH_A_TASK))
 
     def _written(self, name: str, frame: DataFrame, *, by_kind: bool = False) -> Path:
         """Write a table, or one for each kind of rows, and make sure that this process sees it.
@@ -392,6 +410,19 @@ class Pipeline(Findings):
         for kind in _KINDS.get(name, ()) if by_kind else ():
             kind_folder(folder, kind).mkdir(exist_ok=True)
         return folder
+
+
+def _interpreting(session: Session) -> Session:
+    """Return what gives the session, which is ours alone, with plans that are not compiled."""
+
+    @cache
+    def opened() -> SparkSession:
+        found = session()
+        for name, value in _WITHOUT_COMPILING.items():
+            found.conf.set(name, value)
+        return found
+
+    return opened
 
 
 class _News(NamedTuple):

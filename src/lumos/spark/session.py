@@ -24,6 +24,7 @@ from lumos.spark.driver import (
     SHORT_LIFE,
     StartLimit,
     driver_environment,
+    end_accumulators_meanwhile,
     end_driver,
     quiet_options,
     start_driver,
@@ -171,6 +172,7 @@ def embedded_session(
             stack.callback(end_driver, gateway, patience=patience)
             session = _built(options)
             stack.callback(stop_session, session)
+            stack.callback(end_accumulators_meanwhile, session.sparkContext)
         yield session
 
 

@@ -231,7 +231,7 @@ class IngestionController:
         started = self._clock()
         with (
             temporary as work,
-            LazySession(self._open_session, run.progress.note) as session,
+            LazySession(self._open_session, run.progress.note, meanwhile=self._target) as session,
             spark_failures(),
         ):
             index = FileIndex(folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -26,11 +26,15 @@ class LazySession:
     Args:
         open_session: opens Spark.
         tell: is told in a few words what is being waited for.
+        meanwhile: what will be needed later, and can be made ready while Spark starts.
     """
 
-    def __init__(self, open_session: OpenSession, tell: Tell) -> None:
+    def __init__(
+        self, open_session: OpenSession, tell: Tell, *, meanwhile: Callable[[], object] = int
+    ) -> None:
         self._open = open_session
         self._tell = tell
+        self._meanwhile = meanwhile
         self._stack = ExitStack()
         self._session: SparkSession | None = None
         self._end: threading.Thread | None = None
@@ -38,7 +42,12 @@ class LazySession:
 
     def __call__(self) -> SparkSession:
         if self._session is None:
-            self._session = self._stack.enter_context(self._open(self._told))
+            other = threading.Thread(target=self._make_ready, name="lumos-while-spark-starts")
+            other.start()
+            try:
+                self._session = self._stack.enter_context(self._open(self._told))
+            finally:
+                other.join()
         return self._session
 
     def end_meanwhile(self) -> None:
@@ -62,6 +71,10 @@ class LazySession:
         self._end.join()
         if self._failure is not None and error is None:
             raise self._failure
+
+    def _make_ready(self) -> None:
+        with suppress(Exception):  # it is tried again, and told, where it is needed
+            self._meanwhile()
 
     def _told(self, text: str) -> None:
         if self._end is None:

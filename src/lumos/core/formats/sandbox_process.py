@@ -311,7 +311,9 @@ def _environment() -> dict[str, str]:
     kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     # Threads of numerical libraries would make forking unsafe.
     threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    return {**kept, **threads, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    plugins = {"PYDANTIC_DISABLE_PLUGINS": "__all__"}  # looking for them takes time
+    path = os.pathsep.join(filter(None, sys.path))
+    return {**kept, **threads, **plugins, "PYTHONPATH": path}
 
 
 def not_started(why: str) -> SourceError:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from lumos.spark.stages.arrow_rows import batches, names_of, rows
+from lumos.spark.stages.arrow_rows import arrow_array, batches, names_of, rows
 from lumos.spark.stages.rows import (
     FILES,
     LISTED,
@@ -167,6 +167,6 @@ def loose_files(files: DataFrame, is_in_table: IsInTable | None) -> DataFrame:
                 not is_in_table(str(source), bytes(path))  # type: ignore[call-overload]
                 for source, path in rows(part, ("source", "path"))
             ]
-            yield part.filter(pa.array(loose, pa.bool_()))
+            yield part.filter(arrow_array(loose, pa.bool_()))
 
     return files.mapInArrow(run, files.schema)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 import orjson
@@ -39,10 +41,17 @@ def read_items(items: DataFrame, read: ReadItems, *, new_fold: NewFold) -> DataF
     """
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        _spare_what_is_loaded()
         outcomes = read(_items(parts))
         yield from batches(_rows(outcomes, Folds(new_fold)), _READ_ROWS)
 
     return items.mapInArrow(run, _READ_ROWS)
+
+
+@cache
+def _spare_what_is_loaded() -> None:
+    """Take modules out of garbage collection: PySpark collects after each task of a worker."""
+    gc.freeze()
 
 
 def _items(parts: Iterator[pa.RecordBatch]) -> Iterator[ItemToRead]:
