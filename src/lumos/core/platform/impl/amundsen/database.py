@@ -54,7 +54,7 @@ def mysql_engine(url: str, *, timeout: float) -> Engine:
     if parsed is None or parsed.drivername not in _MYSQL:
         raise ConfigurationError(
             "platform_config.amundsen: database_url is not the URL of a MySQL database",
-            hint="write mysql://USER:PASSWORD@HOST:3306/DATABASE; a Neo4j back end is not read",
+            hint="write mysql://USER:PASSWORD@HOST:3306/DATABASE, or set neo4j_url instead",
         )
     if find_spec("pymysql") is None:
         raise MissingExtraError(

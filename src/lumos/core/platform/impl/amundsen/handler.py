@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
-from pydantic import Field, SecretStr
 from sqlalchemy import delete
 from typing_extensions import override
 
@@ -22,7 +21,7 @@ from lumos.core.errors import (
     UsageError,
 )
 from lumos.core.models import LineageEdge, LumosDataset, Owner, Ownership, Urn, with_parts
-from lumos.core.models.base import CanonicalModel
+from lumos.core.platform.http import DEFAULT_RETRIES
 from lumos.core.platform.impl.amundsen import tables
 from lumos.core.platform.impl.amundsen.database import AmundsenDatabase, mysql_engine
 from lumos.core.platform.impl.amundsen.edges import Edges, lineage_of
@@ -30,6 +29,7 @@ from lumos.core.platform.impl.amundsen.entities import Entities
 from lumos.core.platform.impl.amundsen.fidelity import FIDELITY
 from lumos.core.platform.impl.amundsen.keys import TableKey, key_of, native_key_of
 from lumos.core.platform.impl.amundsen.search import narrowed
+from lumos.core.platform.impl.amundsen.settings import AmundsenSettings
 from lumos.core.platform.impl.amundsen.table_reader import listed, located, read_datasets
 from lumos.core.platform.impl.amundsen.table_writer import TableWriter
 from lumos.core.platform.interface import (
@@ -54,19 +54,6 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class AmundsenSettings(CanonicalModel):
-    """Settings of Amundsen."""
-
-    database_url: SecretStr = Field(
-        description="The database of its metadata service: mysql://USER:PASSWORD@HOST/DATABASE."
-    )
-    timeout: float = Field(
-        default=10.0,
-        gt=0,
-        description="Seconds to wait for a connection; an answer may take six times as long.",
-    )
-
-
 class AmundsenHandler(MetadataPlatformInterface):
     """Amundsen on MySQL or MariaDB; its search service, another server, is never asked."""
 
@@ -87,6 +74,8 @@ class AmundsenHandler(MetadataPlatformInterface):
             settings = AmundsenSettings.from_json(dict(config))
         except InvalidModelError as error:
             raise ConfigurationError(f"platform_config.amundsen is {error.message}") from None
+        if settings.database_url is None:
+            return cast("Self", _over_neo4j(settings, clock))
         engine = mysql_engine(settings.database_url.get_secret_value(), timeout=settings.timeout)
         return cls(AmundsenDatabase(engine, clock=clock))
 
@@ -254,6 +243,15 @@ class AmundsenHandler(MetadataPlatformInterface):
                 if platform is None or dataset.platform == platform:
                     edges = touching.get(dataset.urn, ())
                     yield with_parts(dataset, lineage=lineage_of(dataset.urn, edges))
+
+
+def _over_neo4j(settings: AmundsenSettings, clock: Callable[[], datetime]) -> AmundsenHandler:
+    from lumos.core.platform.impl.amundsen.graph_copy import GraphCopy
+    from lumos.core.platform.impl.amundsen.graph_handler import AmundsenGraphHandler
+    from lumos.core.platform.impl.amundsen.neo4j_graph import Neo4jGraph
+
+    graph = Neo4jGraph(settings, retries=DEFAULT_RETRIES)
+    return AmundsenGraphHandler(GraphCopy(graph, clock=clock), graph)
 
 
 def _key_at(urn: Urn, place: Listed | None) -> TableKey:
