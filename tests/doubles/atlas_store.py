@@ -266,17 +266,18 @@ class AtlasStore:
             raise AtlasRefusalError(400, "ATLAS-400-00-059") from error
         marker = asked.get("marker") if markers else None
         start = int(str(marker)) if marker not in (None, "*") else offset
-        found = [
+        indexed = [
             each
             for each in self.entities.values()
             if self._is_a(each["typeName"], asked["typeName"], bool(asked.get("includeSubTypes")))
-            and (each["status"] == "ACTIVE" or not asked.get("excludeDeletedEntities"))
             and (not terms or holds([each["attributes"], each["classifications"]], terms))
         ]
+        without = bool(asked.get("excludeDeletedEntities"))
+        found = [each for each in indexed if each["status"] == "ACTIVE" or not without]
         wanted = [str(each) for each in _list(asked.get("attributes"))]
         heads: list[JsonValue] = [_head(each, wanted) for each in found[start : start + limit]]
         answer: Json = {"queryType": "BASIC", "searchParameters": asked}
-        answer["approximateCount"] = len(found)
+        answer["approximateCount"] = len(indexed)  # what is deleted is in the index
         if heads:  # an empty page has no list at all
             answer["entities"] = heads
         if marker is not None:

@@ -237,9 +237,12 @@ class AtlasClient:
             **({"query": query} if query else {}),
         }
         page = mapping(self._http.json("POST", "v2/search/basic", body=asked, idempotent=True))
-        heads = [head for head in objects(page.get("entities")) if head.get("status") != "DELETED"]
+        all_heads = [*objects(page.get("entities"))]
+        heads = [head for head in all_heads if head.get("status") != "DELETED"]
         told = page.get("approximateCount")
-        return heads, max(told, len(heads)) if isinstance(told, int) else len(heads)
+        if len(all_heads) < most or not isinstance(told, int):
+            return heads, len(heads)  # the server also counts what was deleted
+        return heads, max(told, len(heads))
 
     def glossaries(self) -> Iterator[Json]:
         """Yield all glossaries."""
