@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_TERM = re.compile(r"\*([^\W_]+|[^\s\w*?:()\[\]{}\"'\\/&|!^~+-]+)\*\Z")
+_TERM = re.compile(r"\*([^\s_*?:()\[\]{}\"'\\/&|!^~+<>=,;.-]+)\*\Z")
 _WORD = re.compile(r"\w+|[^\s\w]+")
 
 
