@@ -24,6 +24,7 @@ from doubles.wrong_servers import (
     mysql_refusing,
     web_server,
 )
+from lumos.core.platform.factory import EMBEDDED, PlatformFactory
 
 SECRET = "hunter2-hunter2"
 Config = dict[str, JsonValue]
@@ -61,12 +62,16 @@ def web(make: Callable[[str], Config], answers: Answers) -> Iterator[Config]:
 @contextmanager
 def mysql(error: tuple[int, str]) -> Iterator[Config]:
     with mysql_refusing(error) as port:
-        yield amundsen(f"http://127.0.0.1:{port}")
+        yield {**amundsen(f"http://127.0.0.1:{port}"), "timeout": 20}  # also on a busy machine
 
 
 def amundsen(url: str) -> Config:
     place = url.removeprefix("http://")
     return {"database_url": f"mysql://lumos:{SECRET}@{place}/amundsen", "timeout": 0.1}
+
+
+def neo4j(url: str) -> Config:
+    return {"neo4j_url": url, "neo4j_username": "lumos", "neo4j_password": SECRET}
 
 
 def cases() -> Iterator[ParameterSet]:
@@ -77,6 +82,12 @@ def cases() -> Iterator[ParameterSet]:
         yield _case(name, "path", partial(web, make, Answers()), "check the URL")
         yield _case(name, "token", partial(web, make, Answers(401)), LOCKED)
         yield _case(name, "version", partial(web, make, OLD[name]), OLDER)
+    graph = Answers(known={"/": {"neo4j_version": "3.2.1"}})
+    yield _case("amundsen", "neo4j-down", partial(nobody, neo4j), DOWN)
+    yield _case("amundsen", "neo4j-page", partial(web, neo4j, Answers(200, page=True)), OTHER_WEB)
+    yield _case("amundsen", "neo4j-path", partial(web, neo4j, Answers()), "check the URL")
+    yield _case("amundsen", "neo4j-token", partial(web, neo4j, Answers(401)), LOCKED)
+    yield _case("amundsen", "neo4j-version", partial(web, neo4j, graph), OLDER)
     yield _case("amundsen", "down", partial(nobody, amundsen), DOWN)
     yield _case("amundsen", "page", partial(web, amundsen, Answers()), DOWN)
     yield _case("amundsen", "path", partial(mysql, NO_SUCH_TABLE), "no tables of Amundsen")
@@ -130,6 +141,13 @@ def test_a_catalog_to_sync_with_is_looked_at_too(lumos: Lumos, project: Path, na
     assert "check the URL" in outcome.error_line
     assert "check the URL" in finding(found.stdout, f"catalog {name}")
     assert "[ok] catalog: embedded answers" in found.stdout
+
+
+def test_no_catalog_is_left_out() -> None:
+    tried = {str(case.values[0]) for case in cases()}
+    elsewhere = {EMBEDDED, "snowflake"}  # the emulator has tests of its own
+
+    assert {*PlatformFactory.names()} - elsewhere <= tried
 
 
 def finding(shown: str, check: str) -> str:

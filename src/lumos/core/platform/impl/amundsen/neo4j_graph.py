@@ -65,8 +65,9 @@ class Neo4jGraph:
         """
         told = self._http.json("GET", "")
         number = told.get("neo4j_version") if isinstance(told, dict) else None
+        version = usable_version("amundsen", number, least=LEAST_VERSION)
         self.rows("RETURN 1")
-        return usable_version("amundsen", number, least=LEAST_VERSION)
+        return version
 
     def labels(self) -> list[str]:
         """Return the kinds of nodes that there are."""
