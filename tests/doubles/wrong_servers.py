@@ -99,7 +99,7 @@ def _accept(listening: socket.socket, error: tuple[int, str]) -> None:
         except OSError:
             return
         with connection, suppress(OSError, EOFError):
-            connection.settimeout(10)
+            connection.settimeout(300)
             _refuse(connection, error)
 
 

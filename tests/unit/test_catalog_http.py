@@ -40,7 +40,7 @@ def http(server: ScriptedServer) -> Iterator[CatalogHttp]:
         yield opened
 
 
-def client(url: str, *, retries: RetryPolicy = QUICK, timeout: float = 10.0) -> CatalogHttp:
+def client(url: str, *, retries: RetryPolicy = QUICK, timeout: float = 300.0) -> CatalogHttp:
     headers = {"Authorization": f"Bearer {SECRET}"}
     return CatalogHttp(url, name="cat", headers=headers, timeout=timeout, retries=retries)
 
