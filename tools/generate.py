@@ -11,7 +11,7 @@ import json
 import pkgutil
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args, get_origin
@@ -27,6 +27,7 @@ from lumos.core.controllers.results import JSON_OUTPUTS
 from lumos.core.models import ChangeScope, Snapshot
 from lumos.core.platform.factory import EMBEDDED, PlatformFactory
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity, fidelity_of
+from lumos.core.platform.interface import Capability
 from lumos.core.settings import LumosSettings, SourceEntry, settings_json_schema
 from lumos.core.settings.loader import ENVIRONMENT_KEYS
 from lumos.core.settings.raw import RawSettings
@@ -34,6 +35,8 @@ from lumos.feature.ingestion.handlers.factory import BUILT_IN, HandlerFactory
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
+
+    from lumos.core.platform.interface import MetadataPlatformInterface
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "src" / "lumos" / "schemas"
@@ -146,7 +149,27 @@ def catalogs_page() -> str:
             proven = ", ".join(proofs.get(name, ())) if fate is not Fidelity.DROPPED else ""
             cells.append(f"{fate} ({proven})" if proven else str(fate))
         lines.append(f"| {concept.replace('_', ' ')} | {' | '.join(cells)} |")
+    lines += ["", *_search_lines(handlers, proofs)]
     return "\n".join(lines) + "\n"
+
+
+def _search_lines(
+    handlers: Mapping[str, type[MetadataPlatformInterface]], proofs: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Return the table that says which catalogs a search can ask."""
+    can = [Capability.SEARCH in handler.capabilities for handler in handlers.values()]
+    told = [
+        f"yes ({', '.join(proofs.get(name, ()))})" if yes else "no"
+        for name, yes in zip(handlers, can, strict=True)
+    ]
+    return [
+        "Which of them [`lumos search`](../how-to/search-catalogs.md) can ask, and on what the "
+        "search part of the contract runs:",
+        "",
+        f"| | {' | '.join(map(_catalog_title, handlers))} |",
+        f"|---{'|---' * len(handlers)}|",
+        f"| search | {' | '.join(told)} |",
+    ]
 
 
 def proofs_of(handlers: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
