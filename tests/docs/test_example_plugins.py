@@ -14,15 +14,11 @@ from typing import Any, ClassVar
 import pytest
 from typing_extensions import override
 
-from command_line import ROOT, run_in_child
+from command_line import ROOT
 from lumos.core.models import Urn
-from lumos.core.platform.factory import PlatformFactory
-from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.registry import Registry
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
 from lumos.testing.handler_contract import HandlerContract, SourceCase
-from lumos.testing.platform_contract import PlatformContract
-from lumos.testing.platform_samples import dataset
 
 PLUGINS = ROOT / "examples" / "plugins"
 ENTRY_POINTS = tomllib.loads((PLUGINS / "pyproject.toml").read_text("utf-8"))["project"][
@@ -36,10 +32,9 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register the plugins as if their package were installed, for one test."""
     if str(PLUGINS) not in sys.path:
         sys.path.append(str(PLUGINS))  # stays: pickles find the modules by name
-    for factory, group in ((HandlerFactory, "lumos.sources"), (PlatformFactory, "lumos.platforms")):
-        registry: Registry[Any] = Registry(group, builtins=ENTRY_POINTS[group], noun="part")
-        monkeypatch.setattr(factory, "_registry", registry)
-    monkeypatch.setattr(PlatformFactory, "_instances", {})
+    group = "lumos.sources"
+    registry: Registry[Any] = Registry(group, builtins=ENTRY_POINTS[group], noun="part")
+    monkeypatch.setattr(HandlerFactory, "_registry", registry)
 
 
 class TestJsonSchemaSource(HandlerContract):
@@ -63,23 +58,6 @@ class TestJsonSchemaSource(HandlerContract):
             folder=folder,
             missing={"path": str(tmp_path / "nowhere")},
         )
-
-
-class TestFolderCatalog(PlatformContract):
-    @pytest.fixture
-    @override
-    def platform(self, tmp_path: Path) -> MetadataPlatformInterface:
-        return PlatformFactory.get_instance("folder", {"path": str(tmp_path / "catalog")})
-
-    @pytest.fixture
-    @override
-    def broken_platform(
-        self, platform: MetadataPlatformInterface, tmp_path: Path
-    ) -> MetadataPlatformInterface:
-        platform.emit_dataset(dataset())
-        (tmp_path / "catalog").rename(tmp_path / "elsewhere")
-        (tmp_path / "catalog").write_text("a file in the place of the folder")
-        return platform
 
 
 def environment_with_plugins(folder: Path) -> dict[str, str]:
@@ -115,21 +93,6 @@ def test_an_installed_source_is_found_and_scanned(tmp_path: Path) -> None:
     urn = Urn.of("json-schema", *schemas.parts[1:], "orders")
     assert done.stdout.startswith(f"{urn}: 2 columns\ningest: 1 done, 0 skipped, 1 failed in ")
     assert "broken.schema.json" in done.stdout
-
-
-def test_an_installed_catalog_is_used_by_commands(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "lumos.yaml").write_text(
-        "platform: folder\nplatform_config:\n  folder:\n    path: ./catalog\n"
-    )
-    environment = environment_with_plugins(tmp_path / "site")
-
-    checked = run_in_child("doctor", folder=project, environment=environment)
-    exported = run_in_child("export", "-o", "all.json", folder=project, environment=environment)
-
-    assert "[ok] catalog: folder answers" in checked.stdout
-    assert exported.stdout == "wrote 0 datasets and 0 lineage edges to all.json\n"
 
 
 def test_every_entry_point_leads_to_a_class() -> None:

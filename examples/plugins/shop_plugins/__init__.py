@@ -1,1 +1,1 @@
-"""A source and a catalog that Lumos does not have, as a package outside of it."""
+"""A source that Lumos does not have, as a package outside of it."""

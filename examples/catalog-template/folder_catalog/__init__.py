@@ -1,0 +1,1 @@
+"""A catalog for Lumos: a folder of JSON files, to be kept under version control."""

@@ -1,0 +1,232 @@
+"""The adapter: what Lumos asks of a catalog, answered from a folder."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import JsonValue
+from typing_extensions import override
+
+from folder_catalog.json_files import JsonFiles
+from lumos.core.errors import ConfigurationError, DatasetNotFoundError, UsageError
+from lumos.core.models import (
+    DatasetLineage,
+    Domain,
+    GlossaryTerm,
+    Group,
+    Job,
+    LineageEdge,
+    LumosDataset,
+    Owner,
+    Ownership,
+    Tag,
+    Urn,
+    User,
+    with_parts,
+)
+from lumos.core.platform.interface import (
+    DEFAULT_PAGE,
+    Capability,
+    Entity,
+    EntityKind,
+    MetadataPlatformInterface,
+    SearchFilters,
+    SearchPage,
+    kind_of,
+)
+from lumos.core.platform.search_match import Candidate, Narrowed, searched
+
+MODELS: Mapping[EntityKind, type[Entity]] = {
+    "user": User,
+    "group": Group,
+    "tag": Tag,
+    "glossary_term": GlossaryTerm,
+    "domain": Domain,
+    "job": Job,
+}
+
+
+class FolderCatalog(MetadataPlatformInterface):
+    """Keeps all that Lumos knows as files of JSON."""
+
+    name = "folder"
+    capabilities = frozenset(Capability)
+
+    def __init__(self, folder: Path) -> None:
+        self._datasets = JsonFiles(folder / "datasets")
+        self._edges = JsonFiles(folder / "edges")
+        self._entities = {kind: JsonFiles(folder / kind) for kind in MODELS}
+        self._identities = JsonFiles(folder / "identities")
+        self._extensions = JsonFiles(folder / "extensions")
+
+    @classmethod
+    @override
+    def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
+        path = config.get("path")
+        if set(config) != {"path"} or not isinstance(path, str):
+            raise ConfigurationError(
+                "platform_config.folder takes one key, path", hint="path: ./catalog"
+            )
+        return cls(Path(path))
+
+    # What every catalog has to do
+
+    @override
+    def emit_dataset(self, dataset: LumosDataset) -> None:
+        bare = with_parts(dataset, lineage=DatasetLineage())
+        self._datasets.put(dataset.urn, bare.to_json())
+        lineage = dataset.lineage
+        self._add_edges((each, dataset.urn) for each in lineage.upstream)
+        self._add_edges((dataset.urn, each) for each in lineage.downstream)
+
+    @override
+    def get_dataset(self, urn: str) -> LumosDataset:
+        known = Urn(urn)
+        document = self._datasets.get(known)
+        if document is None:
+            raise DatasetNotFoundError(known, platform=self.name)
+        return _with_lineage(LumosDataset.from_json(document), self.list_edges())
+
+    @override
+    def list(
+        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
+    ) -> Iterator[LumosDataset]:
+        found = [LumosDataset.from_json(document) for document in self._datasets.all()]
+        touching = defaultdict(set)
+        for edge in self.list_edges():
+            touching[edge.upstream_urn].add(edge)
+            touching[edge.downstream_urn].add(edge)
+        for dataset in sorted(found, key=lambda dataset: dataset.urn):
+            if platform in (None, dataset.platform):
+                yield _with_lineage(dataset, touching[dataset.urn])
+
+    # LINEAGE
+
+    @override
+    def emit_edge(self, edge: LineageEdge) -> None:
+        self._edges.put(_key(edge), edge.to_json())
+
+    @override
+    def list_edges(self) -> Iterator[LineageEdge]:
+        edges = (LineageEdge.from_json(document) for document in self._edges.all())
+        return iter(sorted(edges, key=lambda edge: edge.key))
+
+    @override
+    def remove_edge(self, edge: LineageEdge) -> None:
+        self._edges.remove(_key(edge))
+
+    # OWNERSHIP
+
+    @override
+    def emit_ownership(
+        self,
+        dataset_urn: str,
+        owner: str,
+        owner_type: str = "TECHNICAL_OWNER",
+        *,
+        category: str = "user",
+    ) -> None:
+        added = Owner.from_json({category: owner, "type": owner_type})
+        dataset = self.get_dataset(dataset_urn)
+        owners = Ownership(owners=(*dataset.ownership.owners, added))
+        self.emit_dataset(with_parts(dataset, ownership=owners))
+
+    # ENTITIES
+
+    @override
+    def emit_entity(self, entity: Entity) -> None:
+        self._entities[kind_of(entity)].put(_name(entity), entity.to_json())
+
+    @override
+    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
+        if kind not in MODELS:
+            raise UsageError(f"there are no entities of that kind; known: {', '.join(MODELS)}")
+        found: list[Any] = [*map(MODELS[kind].from_json, self._entities[kind].all())]
+        return iter(sorted(found, key=_name))
+
+    # IDENTITY_MAP
+
+    @override
+    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
+        known = Urn(urn)
+        self._identities.put(
+            f"{known} {catalog}", {"urn": known, "catalog": catalog, "id": external_id}
+        )
+
+    @override
+    def identity_map(self) -> dict[Urn, dict[str, str]]:
+        found: dict[Urn, dict[str, str]] = defaultdict(dict)
+        for parts in self._identities.all():
+            assert isinstance(parts, dict)  # noqa: S101 - as it was written above
+            found[Urn(str(parts["urn"]))][str(parts["catalog"])] = str(parts["id"])
+        return dict(sorted(found.items()))
+
+    # EXTENSIONS
+
+    @override
+    def emit_extension(self, name: str, value: JsonValue) -> None:
+        self._extensions.put(name, {"name": name, "value": value})
+
+    @override
+    def extensions(self) -> dict[str, JsonValue]:
+        found: dict[str, JsonValue] = {}
+        for parts in self._extensions.all():
+            assert isinstance(parts, dict)  # noqa: S101 - as it was written above
+            found[str(parts["name"])] = parts["value"]
+        return dict(sorted(found.items()))
+
+    # SEARCH: a catalog with an index asks it for the words; this one has none and gives all
+
+    @override
+    def search(
+        self,
+        query: str,
+        filters: SearchFilters | None = None,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> SearchPage:
+        everything = [*map(Candidate, self.list())]
+        found = Narrowed(everything, total=len(everything))
+        return searched(query, filters, narrow=lambda words: found, limit=limit, offset=offset)
+
+    # DELETE
+
+    @override
+    def delete(self, urn: str) -> None:
+        dataset = self.get_dataset(urn)
+        for edge in self.list_edges():
+            if dataset.urn in edge.key:
+                self.remove_edge(edge)
+        self._datasets.remove(dataset.urn)
+
+    def _add_edges(self, ends: Iterable[tuple[Urn, Urn]]) -> None:
+        """Add a plain edge between each pair of ends that has none."""
+        wanted = [*ends]
+        known = {edge.key[:2] for edge in self.list_edges()} if wanted else set()
+        for upstream, downstream in wanted:
+            if upstream != downstream and (upstream, downstream) not in known:
+                self.emit_edge(LineageEdge(upstream_urn=upstream, downstream_urn=downstream))
+
+
+def _with_lineage(dataset: LumosDataset, edges: Iterable[LineageEdge]) -> LumosDataset:
+    """Return a dataset with the neighbours that it has by the edges of the catalog."""
+    known = [*edges]
+    lineage = DatasetLineage(
+        upstream=tuple(edge.upstream_urn for edge in known if edge.downstream_urn == dataset.urn),
+        downstream=tuple(edge.downstream_urn for edge in known if edge.upstream_urn == dataset.urn),
+    )
+    return with_parts(dataset, lineage=lineage)
+
+
+def _key(edge: LineageEdge) -> str:
+    return " ".join(edge.key)
+
+
+def _name(entity: Entity) -> str:
+    if isinstance(entity, User):
+        return entity.username
+    return entity.urn if isinstance(entity, Job) else entity.name
