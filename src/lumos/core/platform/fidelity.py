@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -53,10 +53,6 @@ class FidelityReport(CanonicalModel):
         return not self.total(Fidelity.DROPPED)
 
 
-def _fields(dataset: LumosDataset) -> Iterable[Field]:
-    return dataset.schema.fields
-
-
 def _nested(node: FieldType) -> int:
     inner = [*node.fields, *node.branches]
     inner.extend(part for part in (node.items, node.key, node.value) if part is not None)
@@ -67,25 +63,24 @@ def _present(*values: object) -> int:
     return sum(value not in (None, ()) for value in values)
 
 
-def _in_fields(count: Callable[[Field], int]) -> Callable[[LumosDataset], int]:
-    return lambda dataset: sum(map(count, _fields(dataset)))
-
-
+_OF_FIELDS: Final = (
+    "field",
+    "nested_field",
+    "field_description",
+    "field_default",
+    "field_pii",
+    "field_tag",
+    "field_term",
+    "field_property",
+    "field_deprecation",
+)
 _OF_DATASETS: Final[Mapping[str, Callable[[LumosDataset], int]]] = {
     "dataset": lambda one: 1,
     "kind": lambda one: _present(one.kind),
     "environment": lambda one: _present(one.environment),
     "format": lambda one: _present(one.format),
     "location": lambda one: _present(one.location),
-    "field": lambda one: len(one.schema.fields),
-    "nested_field": _in_fields(_nested),
-    "field_description": _in_fields(lambda field: _present(field.description)),
-    "field_default": _in_fields(lambda field: _present(field.default)),
-    "field_pii": _in_fields(lambda field: int(field.pii)),
-    "field_tag": _in_fields(lambda field: len(field.tags)),
-    "field_term": _in_fields(lambda field: len(field.glossary_terms)),
-    "field_property": _in_fields(lambda field: len(field.properties)),
-    "field_deprecation": _in_fields(lambda field: _present(field.deprecation)),
+    **dict.fromkeys(_OF_FIELDS, lambda one: 0),  # counted in one go over all fields
     "primary_key": lambda one: _present(one.schema.primary_key),
     "unique_key": lambda one: len(one.schema.unique_keys),
     "foreign_key": lambda one: len(one.schema.foreign_keys),
@@ -143,7 +138,31 @@ class FidelityCount:
     def add_dataset(self, dataset: LumosDataset) -> None:
         """Count a dataset and all that it holds."""
         for concept, counted in _OF_DATASETS.items():
-            self._counts[concept] += counted(dataset)
+            if count := counted(dataset):
+                self._counts[concept] += count
+        fields = dataset.schema.fields
+        self._counts["field"] += len(fields)
+        for field in fields:
+            self._add_field(field)
+
+    def _add_field(self, field: Field) -> None:
+        counts = self._counts
+        if field.fields or field.branches or field.items or field.value:
+            counts["nested_field"] += _nested(field)
+        if field.description is not None:
+            counts["field_description"] += 1
+        if field.default is not None:
+            counts["field_default"] += 1
+        if field.pii:
+            counts["field_pii"] += 1
+        if field.tags:
+            counts["field_tag"] += len(field.tags)
+        if field.glossary_terms:
+            counts["field_term"] += len(field.glossary_terms)
+        if field.properties:
+            counts["field_property"] += len(field.properties)
+        if field.deprecation is not None:
+            counts["field_deprecation"] += 1
 
     def add_edge(self, edge: LineageEdge) -> None:
         """Count a lineage edge and its columns."""

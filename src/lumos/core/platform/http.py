@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
@@ -178,7 +178,6 @@ class CatalogHttp:
         """
         sent = {"Content-Type": content_type} if body is not None else {}
         patience = _PATIENCE.get()
-        attempts = self._retries.attempts
         request = self._client.build_request(
             method,
             path.lstrip("/"),
@@ -190,20 +189,9 @@ class CatalogHttp:
         safe = method.upper() in _REPEATABLE if idempotent is None else idempotent
         call = _Call(f"{method.upper()} {_shown(path)}", request, tuple(ok), safe)
         try:
-            for attempt in self._stamina.retry_context(
-                on=self._wait_before,
-                attempts=attempts if patience is None else min(attempts, _ATTEMPTS_IF_IMPATIENT),
-                timeout=None,
-                wait_initial=self._retries.first_wait,
-                wait_max=self._retries.longest_wait,
-                wait_jitter=self._retries.first_wait,
-            ):
-                with attempt:
-                    self._left -= attempt.num > 1
-                    return self._once(call)
+            return self._once(call)
         except _AgainError as again:
-            raise again.error from again.__cause__
-        raise AssertionError("a retry ends by returning or raising")  # pragma: no cover
+            return self._again(call, again)
 
     def pages(
         self,
@@ -257,6 +245,29 @@ class CatalogHttp:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _again(self, call: _Call, failed: _AgainError) -> JsonValue | None:
+        """Go on with a call that was tried once, which most calls never need."""
+        attempts = self._retries.attempts
+        if _PATIENCE.get() is not None:
+            attempts = min(attempts, _ATTEMPTS_IF_IMPATIENT)
+        try:
+            for attempt in self._stamina.retry_context(
+                on=self._wait_before,
+                attempts=attempts,
+                timeout=None,
+                wait_initial=self._retries.first_wait,
+                wait_max=self._retries.longest_wait,
+                wait_jitter=self._retries.first_wait,
+            ):
+                with attempt:
+                    if attempt.num == 1:
+                        raise failed
+                    self._left -= 1
+                    return self._once(call)
+        except _AgainError as again:
+            raise again.error from again.__cause__
+        raise AssertionError("a retry ends by returning or raising")  # pragma: no cover
 
     def _once(self, call: _Call) -> JsonValue | None:
         try:
@@ -371,21 +382,24 @@ _REFUSALS: Final[Mapping[int, tuple[type[PlatformError], str, str]]] = {
 }  # fmt: skip
 
 
-def mapped(act: Callable[[T], R], items: Iterable[T], *, workers: int = 8) -> Iterator[R]:
+def mapped(
+    act: Callable[[T], R], items: Iterable[T], *, workers: int = 8, ahead: int | None = None
+) -> Generator[R]:
     """Yield what a function makes of each item, in their order, by a bounded number of threads.
 
-    No more items are taken than twice the number of threads ahead of what was yielded. The first
-    error ends it: what had not begun is not done.
+    No more items are taken than `ahead`, by default twice the number of threads, ahead of what was
+    yielded. The first error ends it, and so does closing it: what had not begun is not done.
     """
     if workers <= 1:
         yield from map(act, items)
         return
+    most = 2 * workers if ahead is None else max(ahead, workers)
     waiting: deque[Future[R]] = deque()
     with ThreadPoolExecutor(workers, thread_name_prefix="lumos-catalog") as pool:
         try:
             for item in items:
                 waiting.append(pool.submit(copy_context().run, act, item))
-                if len(waiting) >= 2 * workers:
+                if len(waiting) >= most:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()

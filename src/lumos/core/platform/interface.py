@@ -193,6 +193,14 @@ class MetadataPlatformInterface(ABC):
         except DatasetNotFoundError:
             return None
 
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
+        """Return those of some datasets that the catalog holds, by URN.
+
+        A catalog that gives out many at once should be asked so; their neighbours may be left out.
+        """
+        found = ((urn, self.find_dataset(urn)) for urn in urns)
+        return {urn: dataset for urn, dataset in found if dataset is not None}
+
     def emit_lineage(
         self,
         upstream_urn: str,

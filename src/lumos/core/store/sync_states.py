@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.store.database import StateDatabase
+    from lumos.core.store.engine import Row
 
 _PAGE = 1_000
 _AT_A_TIME = 200
@@ -41,17 +42,7 @@ class SyncStates:
 
     def hashes(self, kind: str, names: Sequence[str]) -> dict[str, str]:
         """Return what was sent last of some things; those that never were are left out."""
-        found: dict[str, str] = {}
-        for start in range(0, len(names), _AT_A_TIME):
-            some = names[start : start + _AT_A_TIME]
-            marks = {f"n{place}": name for place, name in enumerate(some)}
-            rows = self._database.query(
-                "SELECT name, hash FROM sync_states WHERE target = :target AND kind = :kind "  # noqa: S608
-                f"AND name IN ({', '.join(f':{mark}' for mark in marks)})",
-                {"target": self._target, "kind": kind, **marks},
-            )
-            found.update((row.text("name"), row.text("hash")) for row in rows)
-        return found
+        return {row.text("name"): row.text("hash") for row in self._rows("hash", kind, names)}
 
     def kept(self, kind: str, name: str) -> dict[str, JsonValue] | None:
         """Return the parts of a thing that were sent last, if it was ever sent."""
@@ -61,6 +52,22 @@ class SyncStates:
         )
         text = rows[0].optional_text("kept") if rows else None
         return None if text is None else as_object(text)
+
+    def kept_of(self, kind: str, names: Sequence[str]) -> dict[str, dict[str, JsonValue]]:
+        """Return the parts of some things that were sent last, by name."""
+        found = ((row, row.optional_text("kept")) for row in self._rows("kept", kind, names))
+        return {row.text("name"): as_object(text) for row, text in found if text is not None}
+
+    def _rows(self, column: str, kind: str, names: Sequence[str]) -> Iterator[Row]:
+        for start in range(0, len(names), _AT_A_TIME):
+            some = names[start : start + _AT_A_TIME]
+            marks = {f"n{place}": name for place, name in enumerate(some)}
+            yield from self._database.query(
+                f"SELECT name, {column} FROM sync_states "  # noqa: S608
+                "WHERE target = :target AND kind = :kind "
+                f"AND name IN ({', '.join(f':{mark}' for mark in marks)})",
+                {"target": self._target, "kind": kind, **marks},
+            )
 
     def names(self, kind: str) -> Iterator[str]:
         """Yield the names of all that was ever sent and not removed, in ascending order."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from lumos.core.errors import LumosError
 from lumos.core.models.base import sha256_of
 from lumos.core.platform.fidelity import FidelityCount
 from lumos.core.platform.http import mapped
@@ -32,7 +35,8 @@ from lumos.feature.sync.truth import merged
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from lumos.core.errors import LumosError
+    from pydantic import JsonValue
+
     from lumos.core.models import LineageEdge, LumosDataset
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.run_report import RunRecorder
@@ -82,8 +86,9 @@ class Ends(NamedTuple):
 
 
 class _Sent(NamedTuple):
-    """What became of one dataset."""
+    """What became of one thing."""
 
+    name: str
     state: SentState | None = None
     error: LumosError | None = None
     written: bool = False
@@ -141,8 +146,7 @@ class SyncRun:
         source, target = self._source, self._target
         for kind in BEFORE_DATASETS:
             self._entities(kind)
-        for page in batches(self._selected(), self._settings.batch_size):
-            self._send_datasets(page)
+        self._send_datasets()
         self._entities("job")
         if self._both(Capability.LINEAGE, "lineage edges"):
             found = edge_items(source, target, wanted=self._leads_to_wanted)
@@ -186,17 +190,52 @@ class SyncRun:
                 self._tally.fidelity.add(_CONCEPTS.get(kind, kind))
                 self._tally.fidelity.add("column_lineage", len(mappings))
             if not self._dry_run:
-                self._keep(kind, mapped(_attempted, todo, workers=workers), names=todo)
+                with closing(mapped(_attempted, todo, workers=workers)) as outcomes:
+                    self._keep(kind, outcomes)
 
-    def _send_datasets(self, page: Sequence[LumosDataset]) -> None:
+    def _send_datasets(self) -> None:
+        """Send datasets in one stream: while some are under way, the next are got ready."""
+        batch = self._target.BATCH
+        size = max(_LOOK_UP, 2 * batch * self._workers)
+        pages = map(self._changed, batches(self._selected(), size))
+        if self._dry_run:
+            deque(pages, maxlen=0)
+            return
+        ready = (chunk for page in pages for chunk in batches(self._looked_up(page), batch))
+        ahead = max(4 * self._workers, size // batch)
+        sent = mapped(self._send_chunk, ready, workers=self._workers, ahead=ahead)
+        with closing(sent):
+            self._keep(DATASET, (each for some in sent for each in some))
+
+    def _changed(self, page: Sequence[LumosDataset]) -> list[_Outgoing]:
         sent = [_Outgoing.of(dataset, self._target) for dataset in page]
         todo = self._differing(DATASET, sent, hash_of=lambda item: item.hash)
         for item in todo:
             self._tally.fidelity.add_dataset(item.content)
-        if not self._dry_run:
-            chunks = batches(todo, self._target.BATCH)
-            done = mapped(self._send_chunk, chunks, workers=self._workers)
-            self._keep(DATASET, (each for some in done for each in some), names=todo)
+        return todo
+
+    def _looked_up(self, todo: Sequence[_Outgoing]) -> Iterator[_Outgoing]:
+        """Yield datasets with what the catalog has of them, where that may count."""
+        if not self._asks:
+            yield from todo
+            return
+        size = -(-len(todo) // self._workers) or 1
+        names = [item.name for item in todo]
+        found: dict[str, LumosDataset | LumosError] = {}
+        with closing(mapped(self._found, batches(names, size), workers=self._workers)) as parts:
+            for part in parts:
+                found |= part
+        kept = self._states.kept_of(DATASET, [*found])
+        for item in todo:
+            yield item._replace(remote=found.get(item.name), kept=kept.get(item.name))
+
+    def _found(self, names: Sequence[str]) -> dict[str, LumosDataset | LumosError]:
+        try:
+            return {**self._target.find_datasets(names)}
+        except REFUSALS as error:
+            if ends_run(error) or len(names) == 1:
+                return dict.fromkeys(names, error)
+        return {name: each for one in names for name, each in self._found([one]).items()}
 
     def _differing(self, kind: str, page: Sequence[N], *, hash_of: Callable[[N], str]) -> list[N]:
         known = self._states.hashes(kind, [item.name for item in page])
@@ -214,49 +253,52 @@ class SyncRun:
                 tally.changed += 1
         return todo
 
-    def _keep(self, kind: str, outcomes: Iterable[_Sent], *, names: Sequence[N]) -> None:
+    def _keep(self, kind: str, outcomes: Iterable[_Sent]) -> None:
         """Remember what was acknowledged, also when the catalog is lost halfway through."""
         acknowledged: list[SentState] = []
-        lost: LumosError | None = None
         tally = self._tally
-        for item, outcome in zip(names, outcomes, strict=False):
-            tally.writes += outcome.written
-            tally.conflicts.extend(f"{item.name} {name}" for name in outcome.conflicts)
-            if outcome.state is not None:
-                acknowledged.append(outcome.state)
-                tally.recorder.done_many(1)
-                tally.same_there += not outcome.written
-            elif outcome.error is not None:
-                tally.of(kind).failed += 1
-                tally.recorder.failed(f"{kind} {item.name}", outcome.error)
-                if ends_run(outcome.error):
-                    lost = outcome.error
-                    break
-        if acknowledged:
-            self._states.put(kind, acknowledged, at=self._clock())
-        if lost is not None:
-            raise lost
+        try:
+            for outcome in outcomes:
+                tally.writes += outcome.written
+                tally.conflicts.extend(f"{outcome.name} {name}" for name in outcome.conflicts)
+                if outcome.state is not None:
+                    acknowledged.append(outcome.state)
+                    tally.recorder.done_many(1)
+                    tally.same_there += not outcome.written
+                elif outcome.error is not None:
+                    tally.of(kind).failed += 1
+                    tally.recorder.failed(f"{kind} {outcome.name}", outcome.error)
+                    if ends_run(outcome.error):
+                        raise outcome.error
+                if len(acknowledged) >= self._settings.batch_size:
+                    done, acknowledged = acknowledged, []
+                    self._states.put(kind, done, at=self._clock())
+        finally:
+            if acknowledged:
+                self._states.put(kind, acknowledged, at=self._clock())
 
     def _send_chunk(self, chunk: Sequence[_Outgoing]) -> list[_Sent]:
         try:
             return self._sent_together(chunk)
         except REFUSALS as error:
             if ends_run(error) or len(chunk) == 1:
-                return [_Sent(error=error)] * len(chunk)
+                return [_Sent(item.name, error=error) for item in chunk]
         return [each for item in chunk for each in self._send_chunk([item])]
 
     def _sent_together(self, chunk: Sequence[_Outgoing]) -> list[_Sent]:
         outcomes: list[_Sent] = []
         writing: list[LumosDataset] = []
         for item in chunk:
-            remote = self._target.find_dataset(item.name) if self._asks else None
-            kept = self._states.kept(DATASET, item.name) if remote is not None else None
-            chosen = merged(item.content, remote, kept=kept, truth=self._settings.truth)
+            remote = item.remote
+            if isinstance(remote, LumosError):
+                outcomes.append(_Sent(item.name, error=remote))
+                continue
+            chosen = merged(item.content, remote, kept=item.kept, truth=self._settings.truth)
             same = remote is not None and as_sent(remote, self._target) == chosen.dataset
             if not same:
                 writing.append(chosen.dataset)
             state = SentState(item.name, item.hash, chosen.kept)
-            outcomes.append(_Sent(state, written=not same, conflicts=chosen.conflicts))
+            outcomes.append(_Sent(item.name, state, written=not same, conflicts=chosen.conflicts))
         if writing:
             self._target.emit_datasets(writing)
         return outcomes
@@ -268,6 +310,10 @@ class _Outgoing(NamedTuple):
     name: str
     hash: str
     content: LumosDataset
+    remote: LumosDataset | LumosError | None = None
+    """What the catalog has of it, or why it could not be asked."""
+    kept: Mapping[str, JsonValue] | None = None
+    """What was remembered when it was last sent."""
 
     @classmethod
     def of(cls, dataset: LumosDataset, target: MetadataPlatformInterface) -> _Outgoing:
@@ -276,6 +322,8 @@ class _Outgoing(NamedTuple):
 
 
 N = TypeVar("N", Item, _Outgoing)
+_LOOK_UP = 100
+"""How many datasets are got ready at a time."""
 _CONCEPTS = {"tag": "tag_definition", "domain": "domain_definition"}
 
 
@@ -283,5 +331,5 @@ def _attempted(item: Item) -> _Sent:
     try:
         item.send()
     except REFUSALS as error:
-        return _Sent(error=error)
-    return _Sent(SentState(item.name, item.hash), written=True)
+        return _Sent(item.name, error=error)
+    return _Sent(item.name, SentState(item.name, item.hash), written=True)

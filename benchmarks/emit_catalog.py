@@ -1,0 +1,226 @@
+"""A sync of many datasets to a catalog that answers after 20 ms, against what its limits allow.
+
+Run: python benchmarks/emit_catalog.py [--datasets N] [--workers N] [--batches 1,10] [--latency MS]
+
+A server in a process of its own answers every request after the latency, however many are under
+way. If it takes at most so many datasets in a request, and so many requests at a time, then
+`batch * workers / latency` datasets a second is the most that anybody can send; what a whole
+`lumos sync` sends is divided by that: reading the catalog of Lumos, asking the other one what it
+has, comparing, converting, sending and remembering what was acknowledged. Where CPU is what is
+missing, the second figure says so: the share of one core that a sync of that speed would need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
+
+from typing_extensions import override
+
+from lumos.core.controllers.sync_controller import SyncController, SyncTarget
+from lumos.core.models import LumosDataset
+from lumos.core.platform.http import CatalogHttp
+from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
+from lumos.core.platform.interface import Capability, MetadataPlatformInterface
+from lumos.core.settings import SyncSettings
+from lumos.core.store.database import StateDatabase
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+COLUMNS = 30
+AIM = 0.8
+SERVE = "--serve"
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class SlowCatalog(MetadataPlatformInterface):
+    """A catalog that takes datasets as they are, in batches, over HTTP."""
+
+    name = "slow"
+    capabilities: ClassVar[frozenset[Capability]] = frozenset()
+
+    def __init__(self, url: str, *, workers: int) -> None:
+        self._http = CatalogHttp(url, name=self.name, connections=workers)
+
+    @classmethod
+    @override
+    def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
+        return cls(str(config["url"]), workers=8)
+
+    @override
+    def emit_dataset(self, dataset: LumosDataset) -> None:
+        self.emit_datasets((dataset,))
+
+    @override
+    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
+        self._http.json("PUT", "datasets", body=[dataset.to_json() for dataset in datasets])
+
+    @override
+    def get_dataset(self, urn: str) -> LumosDataset:
+        raise NotImplementedError
+
+    @override
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
+        self._http.json("POST", "datasets/find", body=[*urns], idempotent=True)
+        return {}
+
+    @override
+    def list(self, *, platform: str | None = None, page_size: int = 1) -> Iterator[LumosDataset]:
+        return iter(())
+
+    def writes(self) -> int:
+        """Return how many requests to write the server got."""
+        answer = cast("dict[str, int]", self._http.json("GET", "count"))
+        return answer["writes"]
+
+    @override
+    def close(self) -> None:
+        self._http.close()
+
+
+class Measured(NamedTuple):
+    """What a sync took."""
+
+    wall: float
+    cpu: float
+    writes: int
+
+
+def main() -> int:
+    """Print the ratios."""
+    if SERVE in sys.argv:
+        asyncio.run(_serve(float(sys.argv[-1]) / 1000))
+        return 0
+    options = _options()
+    with tempfile.TemporaryDirectory() as folder, _server(options.latency) as url:
+        state = Path(folder) / "lumos.db"
+        _fill(state, options.datasets)
+        for batch in (int(each) for each in options.batches.split(",")):
+            first, second = _measure(state, url, batch=batch, workers=options.workers)
+            _tell(options, batch, first=first, second=second)
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--datasets", type=int, default=10_000)
+    parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--batches", default="1,10")
+    parser.add_argument("--latency", type=float, default=20.0, help="of an answer, in ms")
+    return parser.parse_args()
+
+
+def _tell(options: argparse.Namespace, batch: int, *, first: Measured, second: Measured) -> None:
+    allowed = batch * options.workers / options.latency * 1000
+    reached = options.datasets / first.wall
+    load = os.getloadavg()[0]
+    print(
+        f"{options.datasets:,} datasets of {COLUMNS} columns, {options.workers} requests at a time"
+    )
+    print(f"  {batch} in a request: {reached:,.0f}/s of {allowed:,.0f}/s (load average {load:.0f})")
+    print(f"  reached / allowed: {reached / allowed:.2f} (aim {AIM})")
+    print(f"  CPU: {first.cpu / options.datasets * 1e6:,.0f} us a dataset; at the speed that is "
+          f"allowed {first.cpu / options.datasets * allowed:.1f} cores")  # fmt: skip
+    print(f"  writes: {first.writes:,} first, {second.writes:,} second ({second.wall:.1f} s)")
+
+
+def _measure(state: Path, url: str, *, batch: int, workers: int) -> tuple[Measured, Measured]:
+    kind = type("Slow", (SlowCatalog,), {"BATCH": batch, "CONCURRENCY": workers})
+    with StateDatabase.open(state) as database, kind(url, workers=workers) as target:
+        controller = SyncController(
+            source=lambda _: (EmbeddedHandler(database), database),
+            target=lambda _name, _writing: SyncTarget(target, f"slow {batch} {workers}"),
+            settings=lambda: SyncSettings(workers=workers),
+            source_names=tuple,
+            write_lock=lambda _: nullcontext(),
+            keep_report=lambda _: None,
+            clock=lambda: AT,
+        )
+        return _timed(controller, target), _timed(controller, target)
+
+
+def _timed(controller: SyncController, target: SlowCatalog) -> Measured:
+    before = target.writes()
+    wall, cpu = time.perf_counter(), time.process_time()
+    controller.sync("slow")
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return Measured(wall, cpu, target.writes() - before)
+
+
+def _fill(state: Path, count: int) -> None:
+    types = ("INT64", "STRING", "DOUBLE", "TIMESTAMP")
+    with StateDatabase.open(state) as database, database.transaction():
+        catalog = EmbeddedHandler(database)
+        for number in range(count):
+            columns = [
+                {"name": f"column_{place}", "type": types[place % 4], "description": f"the {place}"}
+                for place in range(COLUMNS)
+            ]
+            catalog.emit_dataset(
+                LumosDataset.from_json(
+                    {
+                        "urn": f"lumos://postgres/shop/public/table_{number:06d}",
+                        "name": f"table_{number:06d}",
+                        "platform": "postgres",
+                        "schema": {"fields": columns, "primary_key": ["column_0"]},
+                        "ownership": [{"user": "ada"}, {"group": "shop"}],
+                        "tags": ["gold", "daily"],
+                        "documentation": {"description": "what people say of it " * 5},
+                    }
+                )
+            )
+
+
+@contextmanager
+def _server(latency: float) -> Iterator[str]:
+    command = [sys.executable, str(Path(__file__).resolve()), SERVE, str(latency)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            port = process.stdout.readline().strip() if process.stdout else ""
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+async def _serve(latency: float) -> None:
+    """Answer everything after a while; what is waited for costs no CPU."""
+    writes = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal writes
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+                length = head.partition("content-length:")[2].partition("\r")[0].strip()
+                await reader.readexactly(int(length or 0))
+                counts = head.startswith("get /count")
+                writes += head.startswith("put ")
+                if not counts:
+                    await asyncio.sleep(latency)
+                body = f'{{"writes": {writes}}}'.encode()
+                writer.write(
+                    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                    b"Content-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
+                )
+                await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
