@@ -12,6 +12,7 @@ from doubles.amundsen_database import amundsen_over, sqlite_engine
 from doubles.atlas_server import AtlasServer, atlas_at
 from doubles.datahub_server import datahub_double
 from doubles.openmetadata_server import openmetadata_at, openmetadata_server
+from doubles.snowflake_account import SnowflakeAccount, snowflake_over
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
@@ -80,11 +81,18 @@ def _amundsen(folder: Path) -> Iterator[Station]:
         engine.dispose()
 
 
+@contextmanager
+def _snowflake(_folder: Path) -> Iterator[Station]:
+    account = SnowflakeAccount()
+    yield Station(lambda: snowflake_over(account), Counter)
+
+
 STATIONS: Mapping[str, Callable[[Path], AbstractContextManager[Station]]] = {
     "embedded": _embedded,
     "datahub": _datahub,
     "openmetadata": _openmetadata,
     "atlas": _atlas,
     "amundsen": _amundsen,
+    "snowflake": _snowflake,
 }
 """In the order of the circle; the last one leads back to the first."""
