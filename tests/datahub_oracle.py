@@ -217,6 +217,8 @@ class _Maker:
         match kind:
             case "string":
                 return self._urn_for(props) if _is_urn(props) else self._text()
+            case "bytes":
+                return "bytes"
             case "boolean":
                 return self.random.random() < OPTIONAL
             case "int":

@@ -21,34 +21,12 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from typing_extensions import override
 
+from doubles.datahub_aspects import ASPECTS
 from doubles.text_index import QuerySyntaxError, holds, terms_of
 
 LARGEST_REQUEST = 16_000_000
 LONGEST_URN = 512
 TIMESERIES = {"datasetProfile", "operation", "datasetUsageStatistics", "assertionRunEvent"}
-_COMMON = {"status", "ownership", "deprecation", "structuredProperties", "institutionalMemory"}
-ASPECTS: dict[str, set[str]] = {
-    "dataset": {
-        "datasetKey", "datasetProperties", "editableDatasetProperties", "schemaMetadata",
-        "editableSchemaMetadata", "subTypes", "globalTags", "glossaryTerms", "domains",
-        "upstreamLineage", "container", "browsePaths", "browsePathsV2", "dataPlatformInstance",
-        "viewProperties", "documentation", "forms", "datasetProfile", "operation",
-        "datasetUsageStatistics", *_COMMON,
-    },
-    "tag": {"tagKey", "tagProperties", *_COMMON},
-    "glossaryterm": {"glossaryTermKey", "glossaryTermInfo", "glossaryRelatedTerms", *_COMMON},
-    "glossarynode": {"glossaryNodeKey", "glossaryNodeInfo", *_COMMON},
-    "domain": {"domainKey", "domainProperties", *_COMMON},
-    "corpuser": {"corpUserKey", "corpUserInfo", "corpUserEditableInfo", "groupMembership", "status",
-                 "globalTags", "structuredProperties"},
-    "corpgroup": {"corpGroupKey", "corpGroupInfo", "corpGroupEditableInfo", *_COMMON},
-    "datajob": {"dataJobKey", "dataJobInfo", "dataJobInputOutput", "globalTags", *_COMMON},
-    "dataflow": {"dataFlowKey", "dataFlowInfo", "globalTags", *_COMMON},
-    "container": {"containerKey", "containerProperties", "container", "subTypes", *_COMMON},
-    "assertion": {"assertionKey", "assertionInfo", "assertionRunEvent", "status", "globalTags"},
-    "ownershiptype": {"ownershipTypeKey", "ownershipTypeInfo", "status"},
-    "structuredproperty": {"structuredPropertyKey", "propertyDefinition", "status"},
-}  # fmt: skip
 _URN_KINDS = {name.lower() for name in ASPECTS}
 Json = dict[str, Any]
 

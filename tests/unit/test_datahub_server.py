@@ -107,7 +107,7 @@ def test_many_datasets_go_in_few_requests_within_the_limit(
         if method == "POST" and "async" in target and body
     ]
     assert max(sizes) <= 20
-    assert len(sizes) == 6
+    assert len(sizes) == 1 + 10  # the bucket, and three aspects of each dataset
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
@@ -270,7 +270,7 @@ def test_profiles_and_runs_are_shown_at_their_time(
 
     at = int(AT.timestamp() * 1000)
     assert server.series[HERE]["datasetProfile"] == {
-        at: {"timestampMillis": at, "rowCount": 5, "sizeInBytes": 7}
+        at: {"timestampMillis": at, "rowCount": 5, "sizeInBytes": 7, "messageId": "lumos"}
     }
     assert server.series[HERE]["operation"][at]["lastUpdatedTimestamp"] == at
     (run,) = (series for urn, series in server.series.items() if "assertion" in urn)
@@ -293,16 +293,27 @@ def test_what_others_measured_is_read(platform: DataHubHandler, server: DataHubD
     assert statistics.last_modified is not None
 
 
-def test_an_old_server_is_not_given_what_it_would_lose(
+def test_an_old_server_keeps_what_it_has_no_place_for(
     platform: DataHubHandler, server: DataHubDouble
 ) -> None:
-    server.unknown_aspects.add(("tag", "structuredProperties"))
-    platform.emit_entity(Tag(name="plain"))
-    with pytest.raises(PlatformError, match="structured properties"):
-        platform.emit_entity(Tag(name="gold", sensitive=True))
+    server.unknown_aspects |= {("dataset", "deprecation"), ("dataset", "container")}
+    emitted = dataset(governance={"deprecation": {"note": "old"}}, tags=["gold"])
+    for _ in range(2):
+        platform.emit_dataset(emitted)
 
-    assert [*platform.list_entities("tag")] == [Tag(name="plain")]
+    assert {"deprecation", "container"}.isdisjoint(server.stored[HERE])
+    assert "globalTags" in server.stored[HERE]
+    assert [*platform.list()] == [emitted]
     assert platform.server_version() == "v1.3.0"
+
+
+def test_what_tags_and_groups_cannot_hold_is_kept_beside_them(platform: DataHubHandler) -> None:
+    sensitive, plain = Tag(name="gold", sensitive=True), Tag(name="gold")
+    platform.emit_entity(sensitive)
+    assert [*platform.list_entities("tag")] == [sensitive]
+    platform.emit_entity(plain)
+    assert [*platform.list_entities("tag")] == [plain]
+    assert platform.extensions() == {}
 
 
 def test_what_is_referred_to_is_made_once_and_never_overwritten(
@@ -317,6 +328,79 @@ def test_what_is_referred_to_is_made_once_and_never_overwritten(
     assert (
         server.stored["urn:li:ownershipType:AUDITOR"]["ownershipTypeInfo"][0]["name"] == "AUDITOR"
     )
+
+
+def test_a_dataset_stands_in_the_containers_of_its_name(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    emitted = dataset("orders", platform="postgres")
+    emitted = with_parts(emitted, urn=Urn.of("postgres", "shop", "public", "orders"))
+    platform.emit_dataset(emitted)
+    there = "urn:li:dataset:(urn:li:dataPlatform:postgres,shop.public.orders,PROD)"
+    schema = server.stored[there]["container"][0]["container"]
+    database = server.stored[schema]["container"][0]["container"]
+
+    names = [server.stored[urn]["containerProperties"][0]["name"] for urn in (database, schema)]
+    assert names == ["shop", "public"]
+    assert server.stored[schema]["subTypes"][0] == {"typeNames": ["Schema"]}
+    assert platform.get_dataset(emitted.urn) == emitted
+    assert platform.extensions() == {}
+
+
+def test_the_container_that_others_chose_is_left(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    theirs = {"container": "urn:li:container:theirs"}
+    server.put(HERE, datasetProperties={"name": "customers"}, container=theirs)
+    platform.emit_dataset(rich_dataset())
+
+    found = platform.get_dataset(rich_dataset().urn)
+    platform.emit_dataset(found)
+
+    assert server.stored[HERE]["container"][0] == theirs
+    assert platform.get_dataset(found.urn) == found
+
+
+def test_what_others_measured_stays_as_long_as_it_says_the_same(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    at = int(AT.timestamp() * 1000)
+    usage = {"timestampMillis": at, "totalSqlQueries": 9, "uniqueUserCount": 2}
+    server.put(HERE, datasetProperties={"name": "customers"}, datasetUsageStatistics=usage)
+    found = platform.get_dataset(dataset().urn)
+    assert found.statistics is not None
+    assert (found.statistics.query_count, found.statistics.last_queried) == (9, AT)
+    assert found.extensions["datahub"]["datasetUsageStatistics"] == ["+", usage]  # type: ignore[index,call-overload]
+
+    platform.emit_dataset(found)
+    assert server.series[HERE]["datasetUsageStatistics"] == {at: usage}
+    platform.emit_dataset(with_parts(found, statistics={"query_count": 10, "last_queried": AT}))
+    assert server.series[HERE]["datasetUsageStatistics"][at]["totalSqlQueries"] == 10
+
+
+def test_what_lumos_does_not_model_of_entities_goes_along(
+    platform: DataHubHandler, running: tuple[str, DataHubDouble]
+) -> None:
+    server = running[1]
+    owners = {"owners": [{"owner": "urn:li:corpuser:ada", "type": "DATAOWNER"}]}
+    definition = {"qualifiedName": "days", "valueType": "urn:li:dataType:datahub.number"}
+    server.put("urn:li:tag:gold", tagProperties={"name": "Gold!"}, ownership=owners)
+    server.put("urn:li:structuredProperty:days", propertyDefinition=definition)
+    server.put("urn:li:corpuser:ada", corpUserInfo={}, corpUserCredentials={"salt": "secret"})
+    exported = platform.export_all(at=AT)
+    assert "secret" not in str(exported.to_json())
+
+    with datahub_double() as (url, other), DataHubHandler.from_config({"gms_server": url}) as two:
+        two.emit_entity(exported.tags[0])
+        two.emit_entity(exported.users[0])
+        two.emit_dataset(dataset(properties={"urn:li:structuredProperty:days": "7"}))
+        two.emit_extension("datahub", exported.to_json()["extensions"]["datahub"])  # type: ignore[index,call-overload]
+
+        assert two.extensions() == exported.extensions
+        assert other.stored["urn:li:tag:gold"]["ownership"][0] == owners
+        assert other.stored["urn:li:tag:gold"]["tagProperties"][0]["name"] == "Gold!"
+        known = other.stored["urn:li:structuredProperty:days"]["propertyDefinition"][0]
+        assert known == definition
 
 
 def test_deleting_hides_or_removes_as_the_settings_say(

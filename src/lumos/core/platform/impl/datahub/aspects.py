@@ -6,11 +6,11 @@ property; what Lumos does not model is kept in `extensions["datahub"]`, as it wa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.models.base import canonical_json
+from lumos.core.platform.impl.datahub.containers import innermost
 from lumos.core.platform.impl.datahub.edits import follow, with_edits
 from lumos.core.platform.impl.datahub.fields import (
     column_fields,
@@ -18,20 +18,33 @@ from lumos.core.platform.impl.datahub.fields import (
     come_back,
     field_path,
     tag_names,
-    term_names,
     wire_fields,
-    wire_terms,
 )
-from lumos.core.platform.impl.datahub.observations import TIMESERIES, add_observations
+from lumos.core.platform.impl.datahub.governance import (
+    STAMP,
+    read_governance,
+    read_owners,
+    wire_governance,
+    wire_owner,
+)
+from lumos.core.platform.impl.datahub.observations import (
+    MEASURED,
+    TIMESERIES,
+    add_observations,
+    observations,
+    of_others,
+    still_says,
+)
 from lumos.core.platform.impl.datahub.residue import residue, restored
 from lumos.core.platform.impl.datahub.stash import KEY, packed, unpacked
+from lumos.core.platform.impl.datahub.structured import PREFIX as STRUCTURED
+from lumos.core.platform.impl.datahub.structured import read_structured, wire_structured
 from lumos.core.platform.impl.datahub.urns import (
     dataset_urn,
     field_of,
     field_urn,
     is_shortened,
     lumos_dataset_urn,
-    simple_name,
     simple_urn,
 )
 
@@ -42,7 +55,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, "JsonValue"]
 EXTENSION: Final = "datahub"
-STAMP: Final[Json] = {"time": 0, "actor": "urn:li:corpuser:lumos"}
 EDITED: Final = frozenset({"editableDatasetProperties", "editableSchemaMetadata", "documentation"})
 """Aspects that people write; on reading they come before what was ingested."""
 MANAGED: Final = frozenset({
@@ -54,9 +66,6 @@ DERIVED: Final = frozenset({"datasetKey", "browsePaths", "browsePathsV2", "dataP
 """Aspects that the server makes by itself."""
 _APART: Final = frozenset({"upstreamLineage", "datasetKey", *TIMESERIES})
 _LEFT_ALONE: Final = frozenset({"browsePaths", "browsePathsV2", "dataPlatformInstance"})
-_OWNER_TYPES: Final = frozenset({"TECHNICAL_OWNER", "BUSINESS_OWNER", "DATA_STEWARD", "NONE"})
-_SYSTEM_TYPE: Final = "__system__"
-_STRUCTURED: Final = "urn:li:structuredProperty:"
 _SUBTYPES: Final[Mapping[str, str]] = {
     "FILES": "File",
     "TABLE": "Table",
@@ -73,12 +82,20 @@ class DatasetConversion:
     def __init__(self, environment: str) -> None:
         self._environment = environment
 
-    def aspects(self, dataset: Mapping[str, JsonValue]) -> Json:
-        """Return the aspects of a dataset given as `to_json` writes it, its lineage aside."""
+    def aspects(
+        self, dataset: Mapping[str, JsonValue], *, knows: Callable[[str], bool] | None = None
+    ) -> Json:
+        """Return the aspects of a dataset given as `to_json` writes it, its lineage aside.
+
+        Args:
+            dataset: the dataset.
+            knows: tells whether a server has an aspect; others are kept in the stash.
+        """
         document = {name: value for name, value in dataset.items() if name != "lineage"}
         plain = self._plain_aspects(document)
-        given = cast("Json", document.get("extensions") or {}).get(EXTENSION)
+        given = _stated(cast("Json", document.get("extensions") or {}).get(EXTENSION))
         whole = cast("Json", restored(plain, given)) if isinstance(given, dict) else plain
+        whole.setdefault("datasetProperties", plain["datasetProperties"])  # they hold the stash
         if given is not None:
             follow(whole, document, plain)
         columns = cast("Json", document.get("schema") or {}).get("fields")
@@ -95,6 +112,9 @@ class DatasetConversion:
             shown = residue(plain, whole)
             if shown != given:
                 kept["extension"] = [shown, given]
+        unknown = [name for name in whole if knows is not None and not knows(name)]
+        if unknown:
+            kept["waiting"] = {name: whole.pop(name) for name in unknown}
         properties = cast("Json", whole["datasetProperties"])
         custom = cast("Json", properties.get("customProperties") or {})
         stashed: Json = {**custom, KEY: packed(kept)}
@@ -109,6 +129,7 @@ class DatasetConversion:
             expected = cast("list[str]", known.get("aspects") or [])
             for name in _LEFT_ALONE.difference(expected):
                 whole.pop(name, None)
+            whole = {**cast("Json", known.get("waiting") or {}), **whole}
         name = str(known.get("urn") or self.lumos_urn(urn))
         found = self._plain_document(name, whole)
         document = cast("Json", restored(found, known.get("left")))
@@ -116,12 +137,26 @@ class DatasetConversion:
         match known.get("extension"):
             case [was, given] if was == shown:
                 shown = given
+        if measured := of_others(aspects):
+            shown = {**cast("Json", shown or {}), **measured}
         if shown is not None:
             others = cast("Json", document.get("extensions") or {})
             document["extensions"] = {**others, EXTENSION: shown}
         if not known:
             add_observations(document, aspects)
         return document
+
+    @staticmethod
+    def series(dataset: Mapping[str, JsonValue]) -> Json:
+        """Return what was measured of a dataset; what others did, where it still says the same."""
+        measured = observations(dataset)
+        given = cast("Json", dataset.get("extensions") or {}).get(EXTENSION)
+        for name in MEASURED & given.keys() if isinstance(given, dict) else ():
+            found = restored({}, {name: cast("Json", given)[name]})
+            theirs = found.get(name) if isinstance(found, dict) else None
+            if isinstance(theirs, dict) and still_says(dataset, name, theirs):
+                measured[name] = theirs
+        return measured
 
     def name_in(self, urn: str, aspects: Mapping[str, JsonValue]) -> str:
         """Return the Lumos URN of a dataset of DataHub, as far as its aspects are needed for it."""
@@ -159,6 +194,8 @@ class DatasetConversion:
             "datasetProperties": _properties(document),
             "status": {"removed": False},
         }
+        if container := innermost(urn):
+            aspects["container"] = {"container": container}
         schema = cast("Json", document.get("schema") or {})
         if schema:
             aspects["schemaMetadata"] = self._schema(document, schema, urn=urn, platform=platform)
@@ -168,26 +205,16 @@ class DatasetConversion:
             aspects["globalTags"] = {"tags": [{"tag": simple_urn("tag", tag)} for tag in tags]}
         if owners := cast("Json", document.get("ownership") or {}).get("owners"):
             aspects["ownership"] = {
-                "owners": [_owner(owner) for owner in cast("list[Json]", owners)],
+                "owners": [wire_owner(owner) for owner in cast("list[Json]", owners)],
                 "lastModified": dict(STAMP),
             }
-        self._add_governance(aspects, cast("Json", document.get("governance") or {}))
+        aspects.update(wire_governance(cast("Json", document.get("governance") or {})))
         documentation = cast("Json", document.get("documentation") or {})
         if links := cast("list[Json]", documentation.get("links")):
             aspects["institutionalMemory"] = {"elements": [_element(link) for link in links]}
-        if structured := _structured(cast("Json", document.get("properties") or {})):
+        if structured := wire_structured(cast("Json", document.get("properties") or {})):
             aspects["structuredProperties"] = {"properties": structured}
         return aspects
-
-    @staticmethod
-    def _add_governance(aspects: Json, governance: Mapping[str, JsonValue]) -> None:
-        if terms := cast("list[str]", governance.get("glossary_terms")):
-            aspects["glossaryTerms"] = wire_terms(terms)
-        if domains := cast("list[str]", governance.get("domains")):
-            aspects["domains"] = {"domains": [simple_urn("domain", name) for name in domains]}
-        deprecation = governance.get("deprecation")
-        if isinstance(deprecation, dict):
-            aspects["deprecation"] = _deprecation(deprecation)
 
     def _schema(
         self, document: Mapping[str, JsonValue], schema: Json, *, urn: str, platform: str
@@ -253,8 +280,8 @@ class DatasetConversion:
             document["tags"] = cast("JsonValue", sorted(set(tags)))
         owners = cast("Json", aspects.get("ownership") or {}).get("owners")
         if isinstance(owners, list) and owners:
-            document["ownership"] = {"owners": _read_owners(cast("list[Json]", owners))}
-        governance = _read_governance(aspects)
+            document["ownership"] = {"owners": read_owners(cast("list[Json]", owners))}
+        governance = read_governance(aspects)
         if governance:
             document["governance"] = governance
         schema = self._read_schema(aspects, columns)
@@ -296,6 +323,13 @@ class DatasetConversion:
         return read
 
 
+def _stated(extension: JsonValue) -> JsonValue:
+    """Return the part of an extension that is not about measured things."""
+    if not isinstance(extension, dict) or MEASURED.isdisjoint(extension):
+        return extension
+    return {name: kept for name, kept in extension.items() if name not in MEASURED} or None
+
+
 def _without_extension(document: Json) -> Json:
     others = cast("Json", document.get("extensions") or {})
     if EXTENSION not in others:
@@ -310,7 +344,7 @@ def _properties(document: Mapping[str, JsonValue]) -> Json:
     custom: Json = {
         key: value if isinstance(value, str) else canonical_json(value).decode()
         for key, value in given.items()
-        if key != KEY and not key.startswith(_STRUCTURED)
+        if key != KEY and not key.startswith(STRUCTURED)
     }
     aspect: Json = {"customProperties": custom, "name": document["name"], "tags": []}
     description = cast("Json", document.get("documentation") or {}).get("description")
@@ -319,32 +353,10 @@ def _properties(document: Mapping[str, JsonValue]) -> Json:
     return aspect
 
 
-def _structured(properties: Mapping[str, JsonValue]) -> list[JsonValue]:
-    assigned: list[JsonValue] = []
-    for key, value in properties.items():
-        values = value if isinstance(value, list) else [value]
-        if key.startswith(_STRUCTURED) and all(_is_primitive(each) for each in values):
-            wire: list[JsonValue] = [
-                {"string": each} if isinstance(each, str) else {"double": each} for each in values
-            ]
-            assigned.append({"propertyUrn": key, "values": wire})
-    return assigned
-
-
-def _is_primitive(value: JsonValue) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool)
-
-
 def _read_properties(properties: Mapping[str, JsonValue], structured: JsonValue) -> Json:
     custom = cast("Json", properties.get("customProperties") or {})
     read: Json = dict(custom)
-    assigned = structured.get("properties") if isinstance(structured, dict) else None
-    for each in cast("list[Json]", assigned or []):
-        values = [
-            next(iter(value.values())) if isinstance(value, dict) else value
-            for value in cast("list[JsonValue]", each.get("values") or [])
-        ]
-        read[str(each["propertyUrn"])] = values[0] if len(values) == 1 else values
+    read.update(read_structured(structured))
     return {"properties": read} if read else {}
 
 
@@ -378,78 +390,6 @@ def _link(element: Mapping[str, JsonValue]) -> Json:
     if element.get("description"):
         link["description"] = element["description"]
     return link
-
-
-def _owner(owner: Mapping[str, JsonValue]) -> Json:
-    kind, name = ("corpuser", "user") if owner.get("user") else ("corpGroup", "group")
-    given = str(owner.get("type") or "TECHNICAL_OWNER")
-    known = given in _OWNER_TYPES
-    type_name = f"{_SYSTEM_TYPE}{given.lower()}" if known else given
-    return {
-        "owner": simple_urn(kind, str(owner[name])),
-        "type": given if known else "CUSTOM",
-        "typeUrn": simple_urn("ownershipType", type_name),
-    }
-
-
-def _read_owners(owners: list[Json]) -> list[JsonValue]:
-    read: list[JsonValue] = []
-    for owner in owners:
-        urn = str(owner["owner"])
-        role = "group" if urn.startswith("urn:li:corpGroup:") else "user"
-        given = owner.get("typeUrn")
-        name = simple_name(str(given)) if given else str(owner.get("type") or "NONE")
-        role_type = name.removeprefix(_SYSTEM_TYPE).strip().upper()
-        each: Json = {role: simple_name(urn), "type": role_type}
-        if each not in read:
-            read.append(each)
-    read.sort(key=lambda each: _owner_order(cast("Json", each)))
-    return read
-
-
-def _owner_order(owner: Mapping[str, JsonValue]) -> tuple[str, str, str]:
-    role = "user" if "user" in owner else "group"
-    return role, str(owner[role]), str(owner["type"])
-
-
-def _deprecation(given: Mapping[str, JsonValue]) -> Json:
-    aspect: Json = {
-        "deprecated": True,
-        "note": str(given.get("note") or ""),
-        "actor": STAMP["actor"],
-    }
-    if given.get("sunset"):
-        day = date.fromisoformat(str(given["sunset"]))
-        moment = datetime(day.year, day.month, day.day, tzinfo=UTC)
-        aspect["decommissionTime"] = int(moment.timestamp() * 1000)
-    return aspect
-
-
-def _read_governance(aspects: Mapping[str, JsonValue]) -> Json:
-    read: Json = {}
-    domains = cast("Json", aspects.get("domains") or {}).get("domains")
-    if isinstance(domains, list) and domains:
-        read["domains"] = cast("JsonValue", sorted({simple_name(str(urn)) for urn in domains}))
-    if terms := term_names(aspects.get("glossaryTerms")):
-        read["glossary_terms"] = cast("JsonValue", sorted(set(terms)))
-    deprecation = aspects.get("deprecation")
-    if isinstance(deprecation, dict) and deprecation.get("deprecated"):
-        told: Json = {}
-        if deprecation.get("note"):
-            told["note"] = deprecation["note"]
-        if day := _day_of(deprecation.get("decommissionTime")):
-            told["sunset"] = day
-        read["deprecation"] = told
-    return read
-
-
-def _day_of(milliseconds: JsonValue) -> str | None:
-    if not isinstance(milliseconds, int):
-        return None
-    try:
-        return datetime.fromtimestamp(milliseconds / 1000, tz=UTC).date().isoformat()
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _last_part(urn: str) -> str:

@@ -1,7 +1,7 @@
-"""What belongs to no dataset: identities in other catalogs, and what Lumos does not model.
+"""What DataHub has no place for, kept in containers that are marked as removed.
 
-DataHub has no place for either. They are kept in containers that are marked as removed, so that
-no list and no search of DataHub shows them.
+Those are identities in other catalogs, extensions of snapshots, and what tags and groups cannot
+hold. No list and no search of DataHub shows them.
 """
 
 from __future__ import annotations
@@ -52,10 +52,20 @@ class Carriers:
         found = {str(name): value for name, value in self._all("extension")}
         return dict(sorted(found.items()))
 
+    def put_residue(self, kind: str, entity: str, left: JsonValue) -> None:
+        """Keep what an entity of DataHub cannot hold; None is nothing."""
+        if left is None:
+            self._client.delete(_CONTAINER, _urn(kind, entity))
+        else:
+            self._put(kind, entity, left)
+
+    def residues(self, kind: str) -> dict[str, JsonValue]:
+        """Return what the entities of a kind cannot hold, by their URNs."""
+        return {str(entity): left for entity, left in self._all(kind)}
+
     def _put(self, kind: str, name: JsonValue, value: JsonValue) -> None:
         document = packed([name, value])
-        digest = hashlib.md5(packed(name).encode(), usedforsecurity=False).hexdigest()
-        urn = f"{_PREFIX}{kind}-{digest}"
+        urn = _urn(kind, name)
         properties: Json = {"name": f"Lumos {kind}", "customProperties": {KEY: document}}
         self._client.write(
             [Write(_CONTAINER, urn, {_PROPERTIES: properties, "status": {"removed": True}})]
@@ -71,3 +81,8 @@ class Carriers:
             match unpacked(custom.get(KEY)):
                 case [name, value]:
                     yield name, value
+
+
+def _urn(kind: str, name: JsonValue) -> str:
+    digest = hashlib.md5(packed(name).encode(), usedforsecurity=False).hexdigest()
+    return f"{_PREFIX}{kind}-{digest}"

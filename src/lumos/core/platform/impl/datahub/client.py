@@ -25,6 +25,7 @@ ONLY_NEW: Final[Mapping[str, str]] = {"If-None-Match": "*"}
 AT_ONCE: Final[Mapping[str, str]] = {"X-DataHub-Sync-Index-Update": "true"}
 """Lets the answer come after the search and graph indexes know of the write."""
 _PAGE: Final = 500
+_FEW: Final = 200
 _VERSION: Final = "If-Version-Match"
 _NONE: Final = "-1"
 """The version of what must not be there yet."""
@@ -178,6 +179,17 @@ class DataHubClient:
             self._known = self._specifications()
         known = self._known.get(kind.lower())
         return known is None or aspect in known
+
+    def knows_kind(self, kind: str) -> bool:
+        """Tell whether this server has entities of a kind; one that does not say has."""
+        self.knows(kind, "")
+        return not self._known or kind.lower() in self._known
+
+    def pages(self, kind: str, urns: Sequence[str]) -> Iterator[list[Held]]:
+        """Yield entities by their names, those that do not exist as ones without aspects."""
+        for page in pages_of(urns, _FEW):
+            found = {held.urn: held for held in self.get(kind, page)}
+            yield [found.get(urn) or Held(urn, {}, {}) for urn in page]
 
     def _specifications(self) -> dict[str, frozenset[str]]:
         try:

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.datahub.client import ONLY_NEW, Write
+from lumos.core.platform.impl.datahub.containers import containers_of
 from lumos.core.platform.impl.datahub.fields import column_of
+from lumos.core.platform.impl.datahub.stash import KEY
+from lumos.core.platform.impl.datahub.structured import PREFIX as STRUCTURED
+from lumos.core.platform.impl.datahub.structured import property_definition
 from lumos.core.platform.impl.datahub.urns import escaped, field_of, field_urn
 
 if TYPE_CHECKING:
@@ -38,7 +42,7 @@ class Companions:
     def __init__(self, client: DataHubClient) -> None:
         self._client = client
         self._ensured: set[str] = set()
-        self._waiting: list[Write] = []
+        self._waiting: dict[str, Write] = {}
 
     def ensure(self, entities: Iterable[tuple[str, str, Json]]) -> None:
         """Create entities that are not there yet; what is there is left as it is."""
@@ -48,15 +52,22 @@ class Companions:
 
     def prepare(self, there: str, dataset: Mapping[str, JsonValue]) -> None:
         """Note what a dataset refers to, to be created by the next `flush`."""
+        for container in containers_of(there):
+            self._wait_for("container", container.urn, container.aspects)
         owners = cast("Json", dataset.get("ownership") or {}).get("owners")
         for owner in cast("list[Json]", owners or []):
             self._prepare_owner_type(str(owner.get("type")))
 
+        for name, value in cast("Json", dataset.get("properties") or {}).items():
+            if name.startswith(STRUCTURED) and self._client.knows_kind("structuredProperty"):
+                definition: Json = {"propertyDefinition": property_definition(name, value)}
+                self._wait_for("structuredProperty", name, definition)
+
     def flush(self) -> None:
         """Create what was noted and is not there yet."""
-        waiting, self._waiting = self._waiting, []
-        self._client.write(waiting)
-        self._ensured.update(write.urn for write in waiting)
+        waiting, self._waiting = self._waiting, {}
+        self._client.write([*waiting.values()])
+        self._ensured.update(waiting)
 
     def put_assertions(
         self, there: str, dataset: Mapping[str, JsonValue], *, before: Sequence[JsonValue]
@@ -85,7 +96,7 @@ class Companions:
         for held in self._client.scroll(_ASSERTION, aspects=(_INFO,)):
             info = held.aspects.get(_INFO)
             if isinstance(info, dict):
-                found.setdefault(_entity_of(info), []).append(held.urn)
+                found.setdefault(entity_of(info), []).append(held.urn)
         return found
 
     def add_assertions(self, document: Json, there: str, assertions: Sequence[str]) -> None:
@@ -109,8 +120,8 @@ class Companions:
         self._wait_for("ownershipType", urn, {"ownershipTypeInfo": info})
 
     def _wait_for(self, kind: str, urn: str, aspects: Json) -> None:
-        if urn not in self._ensured and all(write.urn != urn for write in self._waiting):
-            self._waiting.append(Write(kind, urn, aspects, headers=ONLY_NEW))
+        if urn not in self._ensured:
+            self._waiting.setdefault(urn, Write(kind, urn, aspects, headers=ONLY_NEW))
 
 
 def assertion_urn(there: str, assertion: Mapping[str, JsonValue]) -> str:
@@ -166,7 +177,8 @@ def _read(held: Held) -> Json | None:
     return told
 
 
-def _entity_of(info: Mapping[str, JsonValue]) -> str:
+def entity_of(info: Mapping[str, JsonValue]) -> str:
+    """Return what an assertion is about; an empty text where it does not say."""
     for value in info.values():
         if isinstance(value, dict):
             entity = value.get("entity") or value.get("dataset")
@@ -183,5 +195,6 @@ def _run_event(urn: str, there: str, check: Mapping[str, JsonValue]) -> Json:
         "assertionUrn": urn,
         "asserteeUrn": there,
         "status": "COMPLETE",
+        "messageId": KEY,
         "result": {"type": _RESULTS[str(check["status"])]},
     }

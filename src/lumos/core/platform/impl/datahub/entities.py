@@ -17,6 +17,7 @@ from lumos.core.platform.impl.datahub.urns import (
     simple_name,
     simple_urn,
 )
+from lumos.core.platform.interface import kind_of
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -24,9 +25,8 @@ if TYPE_CHECKING:
     from lumos.core.platform.interface import Entity, EntityKind
 
 Json = dict[str, "JsonValue"]
-STASH_PROPERTY: Final = "urn:li:structuredProperty:lumos"
-"""Where entities without custom properties keep what DataHub has no place for."""
-STASH_TYPES: Final = ("tag", "corpGroup")
+WITHOUT_PROPERTIES: Final = ("tag", "corpGroup")
+"""Entities that have no custom properties; what they cannot hold is kept beside them."""
 _USER_FIELDS: Final[Mapping[str, str]] = {
     "display_name": "displayName", "email": "email", "title": "title",
     "manager_urn": "managerUrn", "department_name": "departmentName", "first_name": "firstName",
@@ -41,12 +41,14 @@ _GROUP_FIELDS: Final[Mapping[str, str]] = {
 
 
 class Converted(NamedTuple):
-    """An entity of DataHub, and entities that have to be there before it."""
+    """An entity of DataHub, and what has to be there besides it."""
 
     kind: str
     urn: str
     aspects: Json
     before: tuple[tuple[str, str, Json], ...] = ()
+    beside: JsonValue = None
+    """What it has no place for, to be kept elsewhere."""
 
 
 class _Form(NamedTuple):
@@ -73,42 +75,37 @@ def wire_entity(kind: EntityKind, document: Json, *, environment: str) -> Conver
     left = residue(found, document)
     if left is not None:
         kept["left"] = left
-    if form.kind not in STASH_TYPES:
-        info = cast("Json", aspects[form.info])
-        custom = cast("Json", info.get("customProperties") or {})
-        aspects[form.info] = {**info, "customProperties": {**custom, KEY: packed(kept)}}
-    elif left is not None:
-        value: list[JsonValue] = [{"string": packed(kept)}]
-        aspects["structuredProperties"] = {
-            "properties": [{"propertyUrn": STASH_PROPERTY, "values": value}]
-        }
+    if form.kind in WITHOUT_PROPERTIES:
+        return Converted(form.kind, urn, aspects, _before(kind, document, urn), left)
+    info = cast("Json", aspects[form.info])
+    custom = cast("Json", info.get("customProperties") or {})
+    aspects[form.info] = {**info, "customProperties": {**custom, KEY: packed(kept)}}
     return Converted(form.kind, urn, aspects, _before(kind, document, urn))
 
 
 def read_entity(
-    kind: EntityKind, urn: str, aspects: Mapping[str, JsonValue], *, environment: str
-) -> Entity | None:
-    """Return the entity that aspects make, or None where they make none."""
+    kind: EntityKind, urn: str, aspects: Mapping[str, JsonValue], *, environment: str,
+    beside: Mapping[str, JsonValue] | None = None,
+) -> Entity | None:  # fmt: skip
+    """Return the entity that aspects and what is kept beside make, or None if there is none."""
     form = FORMS[kind]
     if form.aspects.isdisjoint(aspects):
         return None
     whole = dict(aspects)
-    kept = _taken(form, whole)
+    kept = {} if form.kind in WITHOUT_PROPERTIES else _taken(form, whole)
     found = form.read(urn, whole, environment)
-    document = restored(found, kept.get("left"))
+    left = (beside or {}).get(urn) or kept.get("left")
+    document = restored(found, left)
     return form.model.from_json(document)
+
+
+def name_of(entity: Entity) -> str:
+    """Return what tells an entity from others of its kind."""
+    return str(getattr(entity, FORMS[kind_of(entity)].identity))
 
 
 def _taken(form: _Form, aspects: Json) -> Json:
     """Take what was kept for Lumos out of the aspects."""
-    if form.kind in STASH_TYPES:
-        assigned = cast("Json", aspects.get("structuredProperties") or {}).get("properties")
-        for each in cast("list[Json]", assigned or []):
-            if each.get("propertyUrn") == STASH_PROPERTY:
-                value = cast("list[JsonValue]", each["values"])[0]
-                kept = unpacked(value.get("string") if isinstance(value, dict) else value)
-                return kept if isinstance(kept, dict) else {}
-        return {}
     info = cast("Json", aspects.get(form.info) or {})
     custom = dict(cast("Json", info.get("customProperties") or {}))
     kept = unpacked(custom.pop(KEY, None))
@@ -305,8 +302,11 @@ def _read_job(urn: str, aspects: Mapping[str, JsonValue], environment: str) -> J
         urns = set(cast("list[str]", ends.get(theirs) or []))
         edges = cast("list[Json]", ends.get(theirs.removesuffix("s") + "Edges") or [])
         urns |= {str(edge["destinationUrn"]) for edge in edges}
-        if urns:
-            named = sorted(str(lumos_dataset_urn(each, environment=environment)) for each in urns)
+        datasets = [each for each in urns if each.startswith("urn:li:dataset:")]
+        if datasets:
+            named = sorted(
+                str(lumos_dataset_urn(each, environment=environment)) for each in datasets
+            )
             document[ours] = cast("JsonValue", named)
     return document
 
@@ -344,18 +344,3 @@ FORMS: Final[Mapping[EntityKind, _Form]] = {
     ),
 }  # fmt: skip
 """Every kind of entity that Lumos and DataHub share."""
-
-
-def stash_definition() -> Json:
-    """Return the definition of the property that keeps what DataHub has no place for."""
-    return {
-        "propertyDefinition": {
-            "qualifiedName": "lumos",
-            "displayName": "Lumos",
-            "description": "What Lumos knows and DataHub has no place for. Written by Lumos.",
-            "valueType": "urn:li:dataType:datahub.string",
-            "cardinality": "SINGLE",
-            "immutable": False,
-            "entityTypes": [f"urn:li:entityType:datahub.{kind}" for kind in STASH_TYPES],
-        }
-    }

@@ -13,27 +13,33 @@ from lumos.core.errors import (
     DatasetNotFoundError,
     InvalidModelError,
     PlatformConflictError,
-    PlatformError,
     UsageError,
 )
 from lumos.core.models import DatasetLineage, LumosDataset, Owner, Ownership, Urn, with_parts
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
-from lumos.core.platform.impl.datahub.aspects import DERIVED, MANAGED, DatasetConversion
+from lumos.core.platform.impl.datahub.aspects import (
+    DERIVED,
+    EXTENSION,
+    MANAGED,
+    DatasetConversion,
+)
 from lumos.core.platform.impl.datahub.carriers import Carriers
 from lumos.core.platform.impl.datahub.client import DataHubClient, Held, Write, pages_of
 from lumos.core.platform.impl.datahub.companions import Companions
+from lumos.core.platform.impl.datahub.containers import ASPECT as CONTAINER
 from lumos.core.platform.impl.datahub.edges import EdgeStore
 from lumos.core.platform.impl.datahub.entities import (
     FORMS,
-    STASH_PROPERTY,
-    STASH_TYPES,
+    WITHOUT_PROPERTIES,
+    name_of,
     read_entity,
-    stash_definition,
     wire_entity,
 )
 from lumos.core.platform.impl.datahub.fidelity import FIDELITY
+from lumos.core.platform.impl.datahub.foreign import NAME as FOREIGN
+from lumos.core.platform.impl.datahub.foreign import ForeignEntities, is_foreign
 from lumos.core.platform.impl.datahub.lineage import ASPECT, read_edges
-from lumos.core.platform.impl.datahub.observations import TIMESERIES, observations
+from lumos.core.platform.impl.datahub.observations import TIMESERIES
 from lumos.core.platform.impl.datahub.search import narrowed
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
 from lumos.core.platform.impl.datahub.urns import is_shortened
@@ -60,6 +66,7 @@ _DATASET = "dataset"
 _NOT_A_DATASET = DERIVED | TIMESERIES | {ASPECT, "status"}
 _CONFLICTS = 5
 _LARGEST_PAGE = 200
+
 _LEAST_VERSION = (0, 14)
 """The first one whose interface v3 has all that is asked of it."""
 
@@ -93,8 +100,8 @@ class DataHubHandler(MetadataPlatformInterface):
         self._conversion = DatasetConversion(settings.environment)
         self._edges = EdgeStore(self._client, settings.environment)
         self._carriers = Carriers(self._client)
+        self._foreign = ForeignEntities(self._client, settings.environment)
         self._companions = Companions(self._client)
-        self._has_stash_property = False
 
     @classmethod
     @override
@@ -165,26 +172,24 @@ class DataHubHandler(MetadataPlatformInterface):
         made = wire_entity(
             kind_of(entity), entity.to_json(), environment=self._settings.environment
         )
-        if "structuredProperties" in made.aspects:
-            self._define_stash(made.kind)
         self._companions.ensure(made.before)
         aspects = {**made.aspects, **self._revived(made.kind)}
         self._client.write([Write(made.kind, made.urn, aspects)])
-        if made.kind in STASH_TYPES and "structuredProperties" not in made.aspects:
-            self._client.delete_aspect(made.kind, made.urn, "structuredProperties")
+        if made.kind in WITHOUT_PROPERTIES:
+            self._carriers.put_residue(made.kind, made.urn, made.beside)
 
     @override
     def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
         if kind not in FORMS:
             raise UsageError(f"there are no entities of that kind; known: {', '.join(FORMS)}")
         environment = self._settings.environment
+        there = FORMS[kind].kind
+        beside = self._carriers.residues(there) if there in WITHOUT_PROPERTIES else {}
         read = (
-            read_entity(kind, held.urn, held.aspects, environment=environment)
-            for held in self._client.scroll(FORMS[kind].kind)
+            read_entity(kind, held.urn, held.aspects, environment=environment, beside=beside)
+            for held in self._client.scroll(there)
         )
-        identity = FORMS[kind].identity
-        found = [entity for entity in read if entity is not None]
-        return iter(sorted(found, key=lambda entity: str(getattr(entity, identity))))
+        return iter(sorted((entity for entity in read if entity is not None), key=name_of))
 
     @override
     def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
@@ -196,11 +201,16 @@ class DataHubHandler(MetadataPlatformInterface):
 
     @override
     def emit_extension(self, name: str, value: JsonValue) -> None:
-        self._carriers.put_extension(name, value)
+        if name == FOREIGN and is_foreign(value):
+            retried(lambda: self._foreign.write(value))
+        else:
+            self._carriers.put_extension(name, value)
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
-        return self._carriers.extensions()
+        kept = self._carriers.extensions()
+        foreign = self._foreign.read()
+        return kept if foreign is None else dict(sorted({**kept, FOREIGN: foreign}.items()))
 
     @override
     def search(
@@ -248,9 +258,13 @@ class DataHubHandler(MetadataPlatformInterface):
         held = {each.urn: each for each in self._client.get(_DATASET, [*documents])}
         writes: list[Write] = []
         for there, document in documents.items():
-            aspects = self._conversion.aspects(document)
+            aspects = self._conversion.aspects(
+                document, knows=partial(self._client.knows, _DATASET)
+            )
             self._companions.prepare(there, document)
             before = held.get(there) or Held(there, {}, {})
+            if CONTAINER in before.aspects and not _is_from_here(document):
+                aspects.pop(CONTAINER, None)  # who put it elsewhere knows better
             changed = {
                 name: value for name, value in aspects.items() if before.aspects.get(name) != value
             }
@@ -258,7 +272,7 @@ class DataHubHandler(MetadataPlatformInterface):
                 writes.append(Write(_DATASET, there, changed, versions=before.versions))
             seen = {
                 name: value
-                for name, value in observations(document).items()
+                for name, value in self._conversion.series(document).items()
                 if before.aspects.get(name) != value
             }
             writes.append(Write(_DATASET, there, seen, headers={}))
@@ -338,20 +352,6 @@ class DataHubHandler(MetadataPlatformInterface):
             aspects = found[0].aspects if found else {}
         return self._conversion.name_in(there, aspects)
 
-    def _define_stash(self, kind: str) -> None:
-        if self._has_stash_property:
-            return
-        if not self._client.knows(kind, "structuredProperties"):
-            raise PlatformError(
-                f"datahub: this server has no structured properties on {kind}, which keep what it "
-                "has no other place for",
-                hint="DataHub 0.14 and newer have them",
-            )
-        definition = Write("structuredProperty", STASH_PROPERTY, stash_definition())
-        if not self._client.get("structuredProperty", [STASH_PROPERTY]):
-            self._client.write([definition])
-        self._has_stash_property = True
-
     def _revived(self, kind: str) -> dict[str, JsonValue]:
         return {"status": {"removed": False}} if self._client.knows(kind, "status") else {}
 
@@ -372,3 +372,8 @@ def _is_dataset(held: Held) -> bool:
     if isinstance(status, dict) and status.get("removed"):
         return False
     return bool(held.aspects.keys() - _NOT_A_DATASET)
+
+
+def _is_from_here(document: Mapping[str, JsonValue]) -> bool:
+    """Tell whether a dataset was once read from a DataHub, and says how it stood there."""
+    return EXTENSION in cast("Mapping[str, JsonValue]", document.get("extensions") or {})

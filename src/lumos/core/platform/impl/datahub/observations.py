@@ -8,33 +8,80 @@ from typing import TYPE_CHECKING, Final, cast
 
 import orjson
 
+from lumos.core.models.base import LARGEST_INTEGER
+
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
 Json = dict[str, "JsonValue"]
-TIMESERIES: Final = frozenset({
-    "datasetProfile", "operation", "datasetUsageStatistics", "usageFeatures", "storageFeatures",
-    "testResults",
-})  # fmt: skip
-"""Aspects that are measured and not stated."""
+MEASURED: Final = frozenset({"datasetProfile", "operation", "datasetUsageStatistics"})
+"""Time series: what was measured of a dataset at some time, by whomever."""
+TIMESERIES: Final = MEASURED | {"usageFeatures", "storageFeatures", "testResults"}
+"""Aspects that are measured and not stated; the server makes some of them by itself."""
+_OWN: Final = "lumos"
+"""The message of what Lumos measured, by which it is told from what others did."""
+
+_LARGEST_INT: Final = 2**31 - 1
+_COUNTS: Final = (
+    ("datasetProfile", "rowCount", "row_count"),
+    ("datasetProfile", "sizeInBytes", "total_size_bytes"),
+    ("datasetUsageStatistics", "totalSqlQueries", "query_count"),
+)
+_TIMES: Final = (
+    ("operation", "lastUpdatedTimestamp", "last_modified"),
+    ("datasetUsageStatistics", "timestampMillis", "last_queried"),
+)
+
+
+def of_others(aspects: Mapping[str, JsonValue]) -> Json:
+    """Return what others measured, as an extension keeps it."""
+    found: Json = {}
+    for name in sorted(MEASURED & aspects.keys()):
+        value = aspects[name]
+        if isinstance(value, dict) and value.get("messageId") != _OWN:
+            found[name] = ["+", value]
+    return found
 
 
 def add_observations(document: Json, aspects: Mapping[str, JsonValue]) -> None:
-    """Take over rows and size of the latest profile where the dataset tells of none itself."""
-    profile = aspects.get("datasetProfile")
-    if not isinstance(profile, dict) or "statistics" in document:
+    """Take over what others measured last, where the dataset tells of nothing itself."""
+    if "statistics" in document:
         return
     told: Json = {}
-    for name, theirs in (("row_count", "rowCount"), ("total_size_bytes", "sizeInBytes")):
-        value = profile.get(theirs)
-        if isinstance(value, int) and value >= 0:
-            told[name] = value
-    operation = aspects.get("operation")
-    if isinstance(operation, dict) and isinstance(operation.get("lastUpdatedTimestamp"), int):
-        moment = cast("int", operation["lastUpdatedTimestamp"]) / 1000
-        told["last_modified"] = datetime.fromtimestamp(moment, tz=UTC).isoformat()
+    for name in MEASURED & aspects.keys():
+        told.update(_told_by(name, aspects[name]))
     if told:
         document["statistics"] = told
+
+
+def still_says(
+    dataset: Mapping[str, JsonValue], name: str, measured: Mapping[str, JsonValue]
+) -> bool:
+    """Tell whether a dataset says nothing else than what others measured of it."""
+    statistics = cast("Json", dataset.get("statistics") or {})
+    told = _told_by(name, dict(measured))
+    if name == "datasetProfile" and dataset.get("profile"):
+        return False
+    return all(_same(statistics.get(key), value) for key, value in told.items())
+
+
+def _told_by(name: str, measured: JsonValue) -> Json:
+    values = measured if isinstance(measured, dict) else {}
+    told: Json = {}
+    for aspect, theirs, ours in _COUNTS:
+        value = values.get(theirs) if aspect == name else None
+        if isinstance(value, int) and 0 <= value <= LARGEST_INTEGER:
+            told[ours] = value
+    for aspect, theirs, ours in _TIMES:
+        if aspect == name and (moment := _moment(values.get(theirs))):
+            told[ours] = moment
+    return told
+
+
+def _same(ours: JsonValue, theirs: JsonValue) -> bool:
+    if isinstance(ours, str) and isinstance(theirs, str):
+        return datetime.fromisoformat(ours) == datetime.fromisoformat(theirs)
+    return ours == theirs
 
 
 def observations(dataset: Mapping[str, JsonValue]) -> Json:
@@ -49,12 +96,21 @@ def observations(dataset: Mapping[str, JsonValue]) -> Json:
             "timestampMillis": at,
             "operationType": "UPDATE",
             "lastUpdatedTimestamp": at,
+            "messageId": _OWN,
         }
     moment = profile.get("profiled_at") or modified
     if moment:
         told = _profile(statistics, profile)
         if told:
-            aspects["datasetProfile"] = {"timestampMillis": _milliseconds(moment), **told}
+            at = _milliseconds(moment)
+            aspects["datasetProfile"] = {"timestampMillis": at, **told, "messageId": _OWN}
+    queried, queries = statistics.get("last_queried"), statistics.get("query_count")
+    if queried and isinstance(queries, int) and queries <= _LARGEST_INT:
+        aspects["datasetUsageStatistics"] = {
+            "timestampMillis": _milliseconds(queried),
+            "totalSqlQueries": queries,
+            "messageId": _OWN,
+        }
     return aspects
 
 
@@ -95,3 +151,12 @@ def _text(value: JsonValue) -> str:
 
 def _milliseconds(moment: JsonValue) -> int:
     return int(datetime.fromisoformat(str(moment)).timestamp() * 1000)
+
+
+def _moment(milliseconds: JsonValue) -> str | None:
+    if not isinstance(milliseconds, int):
+        return None
+    try:
+        return datetime.fromtimestamp(milliseconds / 1000, tz=UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return None

@@ -18,7 +18,7 @@ _ADDED: Final = "+"
 _REMOVED: Final = "-"
 _REPLACED: Final = "="
 _MEMBERS: Final = "*"
-_IDENTITIES: Final = ("name", "fieldPath")
+_IDENTITIES: Final = ("name", "fieldPath", "dataset")
 _ABSENT: Final = object()
 
 

@@ -57,11 +57,7 @@ def lumos_dataset_urn(urn: str, *, environment: str = DEFAULT_ENVIRONMENT) -> Ur
     Raises:
         InvalidUrnError: the text names no dataset.
     """
-    match = _DATASET.match(urn)
-    if match is None:
-        raise InvalidUrnError("DataHub gave a name of a dataset that is none")
-    platform, path, given = match.groups()
-    parts = [unescaped(part) for part in path.split(_separator(platform))]
+    platform, parts, given = parts_of(urn)
     if given != environment:
         parts.insert(0, f"env={given}")
     try:
@@ -70,6 +66,20 @@ def lumos_dataset_urn(urn: str, *, environment: str = DEFAULT_ENVIRONMENT) -> Ur
         return Urn.of(PLATFORM, urn)
     same = dataset_urn(plain, environment=environment) == urn
     return plain if same else Urn.of(PLATFORM, urn)
+
+
+def parts_of(urn: str) -> tuple[str, list[str], str]:
+    """Return the platform, the parts of the name and the environment of a dataset of DataHub.
+
+    Raises:
+        InvalidUrnError: the text names no dataset.
+    """
+    match = _DATASET.match(urn)
+    if match is None:
+        raise InvalidUrnError("DataHub gave a name of a dataset that is none")
+    platform, path, environment = match.groups()
+    parts = [unescaped(part) for part in path.split(_separator(platform))]
+    return platform, parts, environment
 
 
 def job_urn(urn: str, *, environment: str = DEFAULT_ENVIRONMENT) -> str:
