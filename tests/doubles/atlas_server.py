@@ -154,13 +154,16 @@ def _type_headers(
     server: AtlasServer, _: tuple[str, ...], params: Params, body: JsonValue
 ) -> Answer:
     types = server.store.types.values()
-    return 200, [{"name": each["name"], "category": each["category"]} for each in types]
+    listed = [each for each in types if each["category"] != "BUSINESS_METADATA"]
+    return 200, [{"name": each["name"], "category": each["category"]} for each in listed]
 
 
 @route("GET", "v2/types/typedefs")
 def _typedefs(server: AtlasServer, _: tuple[str, ...], params: Params, body: JsonValue) -> Answer:
-    found = [each for each in server.store.types.values() if each["category"] == "CLASSIFICATION"]
-    return 200, {"classificationDefs": [*found]}
+    kind = params["type"][0].upper()
+    part = {"CLASSIFICATION": "classificationDefs", "BUSINESS_METADATA": "businessMetadataDefs"}
+    found = [each for each in server.store.types.values() if each["category"] == kind]
+    return 200, {part[kind]: [*found]}
 
 
 @route("GET", "v2/types/entitydef/name/{}")
@@ -269,6 +272,8 @@ def _labels(server: AtlasServer, path: tuple[str, ...], params: Params, body: Js
 def _business(
     server: AtlasServer, path: tuple[str, ...], params: Params, body: JsonValue
 ) -> Answer:
+    if not body:
+        raise AtlasRefusalError(400, "ATLAS-400-00-029")
     server.store.set_business(path[0], obj(body))
     return 204, None
 

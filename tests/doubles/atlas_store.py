@@ -252,7 +252,8 @@ class AtlasStore:
         for name in values:
             if self.types.get(name, {}).get("category") != "BUSINESS_METADATA":
                 raise AtlasRefusalError(400, "ATLAS-400-00-0B0")
-        self.get(guid)["businessAttributes"] = values
+        kept: Json = {name: each for name, each in values.items() if each}
+        self.get(guid)["businessAttributes"] = kept
 
     def search(self, asked: Json, *, markers: bool) -> Json:
         limit, offset = asked.get("limit", 100), asked.get("offset", 0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import quote
 
 import httpx2
@@ -10,10 +12,13 @@ import pytest
 from typing_extensions import override
 
 from atlas_server import RealAtlas
+from lumos.core.errors import PlatformAuthError, PlatformError
+from lumos.core.models import DatasetKind, LumosDataset, Urn
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
+from lumos.core.platform.impl.atlas.typedefs import DATASET
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.testing.platform_contract import PlatformContract
-from lumos.testing.platform_samples import dataset
+from lumos.testing.platform_samples import dataset, edge, rich_dataset
 from ports import closed_port
 
 _MANY = 10_000
@@ -69,6 +74,188 @@ class TestAtlas(PlatformContract):
     def broken_platform(self, platform: MetadataPlatformInterface) -> MetadataPlatformInterface:
         platform.emit_dataset(dataset())
         return AtlasHandler.from_config({"url": f"http://127.0.0.1:{closed_port()}", "attempts": 1})
+
+
+def test_labels_custom_and_business_attributes_are_kept_verbatim(
+    atlas: AtlasHandler, http: httpx2.Client
+) -> None:
+    _define_audit(http)
+    own = {
+        "labels": ["checked"],
+        "customAttributes": {"room": "7"},
+        "businessAttributes": {"Audit": {"year": 2024}},
+        "unknown": [1, None],
+    }
+    one, created = dataset(extensions={"atlas": own}), dataset("new", extensions={"atlas": own})
+    atlas.emit_dataset(dataset())
+    atlas.emit_dataset(one)
+    atlas.emit_dataset(created)
+
+    for each in (one, created):
+        held = _held(http, each)
+        assert (held["labels"], held["customAttributes"]) == (["checked"], {"room": "7"})
+        assert held["businessAttributes"] == {"Audit": {"year": 2024}}
+        assert atlas.get_dataset(each.urn) == each
+    atlas.emit_dataset(dataset())
+    assert not _held(http, one).get("labels")
+    assert atlas.get_dataset(one.urn) == dataset()
+
+
+def test_what_people_edited_in_atlas_wins_over_the_stash(
+    atlas: AtlasHandler, http: httpx2.Client
+) -> None:
+    atlas.emit_dataset(rich_dataset())
+    edited = {"description": "By hand", "owner": "grace"}
+    key = {"attr:qualifiedName": str(rich_dataset().urn)}
+    body = {"entity": {"typeName": DATASET, "attributes": edited}}
+    changed = http.put(f"v2/entity/uniqueAttribute/type/{DATASET}", params=key, json=body)
+    changed.raise_for_status()
+
+    found = atlas.get_dataset(rich_dataset().urn)
+    assert found.documentation.description == "By hand"
+    assert found.documentation.business_context == "Billing"
+    assert {owner.name for owner in found.ownership.owners} == {"grace", "ada"}
+    assert found.statistics == rich_dataset().statistics
+
+
+def test_a_classification_that_came_down_the_lineage_is_no_tag(
+    atlas: AtlasHandler, http: httpx2.Client
+) -> None:
+    source, target = dataset("source"), dataset("target", tags=["own"])
+    atlas.emit_dataset(source)
+    atlas.emit_dataset(target)
+    atlas.emit_edge(edge(source, target))
+    types = {"classificationDefs": [{"name": "Theirs", "superTypes": [], "attributeDefs": []}]}
+    http.post("v2/types/typedefs", json=types).raise_for_status()
+    guid = _held(http, source)["guid"]
+    http.post(
+        f"v2/entity/guid/{guid}/classifications", json=[{"typeName": "Theirs", "propagate": True}]
+    ).raise_for_status()
+
+    carried = {each["typeName"] for each in _held(http, target)["classifications"]}
+    assert carried == {"own", "Theirs"}
+    assert atlas.get_dataset(source.urn).tags == ("Theirs",)
+    assert atlas.get_dataset(target.urn).tags == ("own",)
+
+
+def test_tables_and_lineage_of_a_hook_are_read_and_left_alone(
+    atlas: AtlasHandler, http: httpx2.Client
+) -> None:
+    atlas.emit_dataset(dataset("report"))
+    _put_hive_table(http, to=_held(http, dataset("report"))["guid"])
+    table = Urn.of("hive", "sales.orders@prod")
+
+    found = atlas.get_dataset(table)
+    assert (found.name, found.kind) == ("orders", DatasetKind.VIEW)
+    assert [each.signature() for each in found.schema.fields] == ["DECIMAL(10,2)", "STRING"]
+    assert found.schema.fields[0].description == "what it cost"
+    assert found.documentation.description == "All orders"
+    assert found.lineage.downstream == (dataset("report").urn,)
+    assert [each.urn for each in atlas.list()] == [table, dataset("report").urn]
+    (line,) = atlas.list_edges()
+    assert (line.upstream_urn, line.downstream_urn) == (table, dataset("report").urn)
+    with pytest.raises(PlatformError, match="not written by Lumos"):
+        atlas.delete(table)
+
+
+def test_what_is_deleted_can_be_purged(emptied: RealAtlas, http: httpx2.Client) -> None:
+    one, two = rich_dataset("one"), rich_dataset("two")
+    with AtlasHandler.from_config({**emptied.config(), "purge": True}) as atlas:
+        atlas.emit_dataset(one)
+        atlas.emit_dataset(two)
+        guid = _held(http, one)["guid"]
+        atlas.emit_edge(edge(one, two))
+        atlas.delete(one.urn)
+
+        assert http.get(f"v2/entity/guid/{guid}").status_code == httpx2.codes.NOT_FOUND
+        assert [*atlas.list()] == [two]
+
+
+def test_a_wrong_password_is_one_clear_line(real_atlas: RealAtlas) -> None:
+    config = {**real_atlas.config(), "password": "secret-word"}
+    with AtlasHandler.from_config(config) as atlas, pytest.raises(PlatformAuthError) as caught:
+        atlas.reached()
+
+    assert "secret-word" not in f"{caught.value} {caught.value.hint}"
+
+
+def test_many_datasets_go_in_at_once_and_none_is_written_twice(
+    atlas: AtlasHandler, http: httpx2.Client
+) -> None:
+    many = [rich_dataset(f"table {number:02}") for number in range(40)]
+    atlas.emit_datasets(many)
+    times = {each.urn: _held(http, each)["updateTime"] for each in many[::8]}
+    atlas.emit_datasets(many)
+
+    assert [*atlas.list()] == many
+    assert {each.urn: _held(http, each)["updateTime"] for each in many[::8]} == times
+
+
+def _held(http: httpx2.Client, one: LumosDataset) -> dict[str, Any]:
+    key = {"attr:qualifiedName": str(one.urn)}
+    found = http.get(f"v2/entity/uniqueAttribute/type/{DATASET}", params=key).raise_for_status()
+    entity: dict[str, Any] = found.json()["entity"]
+    return entity
+
+
+def _define_audit(http: httpx2.Client) -> None:
+    """Define a kind of business metadata; what is there already stays."""
+    types = json.dumps([DATASET])
+    year = {
+        "name": "year",
+        "typeName": "int",
+        "isOptional": True,
+        "cardinality": "SINGLE",
+        "options": {"applicableEntityTypes": types},
+    }
+    body = {"businessMetadataDefs": [{"name": "Audit", "attributeDefs": [year]}]}
+    answer = http.post("v2/types/typedefs", json=body)
+    assert answer.status_code in {httpx2.codes.OK, httpx2.codes.CONFLICT}
+
+
+def _put_hive_table(http: httpx2.Client, *, to: str) -> None:
+    """Write a table with columns as the hook of Hive does, and a process from it to a dataset."""
+    columns = [
+        {
+            "typeName": "hive_column",
+            "guid": f"-{number}",
+            "attributes": {
+                "qualifiedName": f"sales.orders.{name}@prod",
+                "name": name,
+                "type": kind,
+                "comment": comment,
+                "position": number,
+            },
+            "relationshipAttributes": {"table": {"guid": "-1", "typeName": "hive_table"}},
+        }
+        for number, (name, kind, comment) in enumerate(
+            [("total", "decimal(10,2)", "what it cost"), ("email", "string", None)], start=2
+        )
+    ]
+    table = {
+        "typeName": "hive_table",
+        "guid": "-1",
+        "attributes": {
+            "qualifiedName": "sales.orders@prod",
+            "name": "orders",
+            "owner": "etl",
+            "comment": "All orders",
+            "tableType": "VIRTUAL_VIEW",
+            "createTime": 1_700_000_000_000,
+        },
+    }
+    process = {
+        "typeName": "hive_process",
+        "guid": "-9",
+        "attributes": {
+            "qualifiedName": "sales.orders@prod:1",
+            "name": "load",
+            "inputs": [{"guid": "-1", "typeName": "hive_table"}],
+            "outputs": [{"guid": to, "typeName": DATASET}],
+        },
+    }
+    body = {"entities": [table, *columns, process], "referredEntities": {}}
+    http.post("v2/entity/bulk", json=body).raise_for_status()
 
 
 def _empty(http: httpx2.Client) -> None:

@@ -62,9 +62,12 @@ class AtlasClient:
                 f"{NAME}: GET /v2/types/typedefs/headers: the answer is no list of types",
                 hint="check that the URL is that of an Atlas server",
             )
+        # The list of types leaves business metadata out.
+        asked = {"type": "business_metadata"}
+        more = mapping(self._http.json("GET", "v2/types/typedefs", params=asked))
         return {
             name: str(header.get("category"))
-            for header in objects(headers)
+            for header in (*objects(headers), *objects(more.get("businessMetadataDefs")))
             if (name := text(header.get("name"))) is not None
         }
 

@@ -78,9 +78,10 @@ class DatasetWriter:
         has = own_values(before)
         if texts(wanted["labels"]) != texts(has.get("labels")):
             self._client.set_labels(guid, texts(wanted["labels"]))
-        business = mapping(wanted.get("businessAttributes"))
-        if business != mapping(has.get("businessAttributes")):
-            self._client.set_business_metadata(guid, business)
+        business, held = (mapping(each.get("businessAttributes")) for each in (wanted, has))
+        if business != held:  # a kind that is to go must be named, as it is without values
+            gone: Json = {name: {} for name in held}
+            self._client.set_business_metadata(guid, {**gone, **business})
 
 
 class _Words(NamedTuple):
