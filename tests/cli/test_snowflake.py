@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,34 @@ def test_everything_moves_into_snowflake_and_out_again(
     compared = lumos("diff", "--source", "before.json", "--target", "after.json")
     assert compared.exit_code == 0
     assert compared.stdout.startswith("0 changes")
+
+
+def test_what_a_replaced_table_lost_is_shown_again_by_a_full_sync(
+    lumos: Lumos, account: SnowflakeAccount
+) -> None:
+    columns = '"ID" NUMBER'
+    account.run(f'CREATE TABLE "SHOP"."PUBLIC"."ORDERS" ({columns})')
+    document = json.loads(Path(JANUARY).read_text("utf-8"))
+    for section in ("lineage_edges", "glossary", "tags", "users", "groups", "statistics"):
+        document.pop(section, None)
+    document["datasets"] = [
+        {
+            "urn": f"lumos://snowflake/{DATABASE}/PUBLIC/ORDERS",
+            "name": "ORDERS",
+            "platform": "snowflake",
+            "documentation": {"description": "All orders"},
+        }
+    ]
+    Path("one.json").write_text(json.dumps(document), "utf-8")
+    assert lumos("import", "one.json").exit_code == 0
+    shown = 'COMMENT ON TABLE "SHOP"."PUBLIC"."ORDERS" IS \'All orders\''
+    lumos("sync", "--all", "--output", "snowflake")
+    assert account.statements.count(shown) == 1
+    account.replace_table("ORDERS", columns)
+
+    assert lumos("sync", "--all", "--output", "snowflake", "--full").exit_code == 0
+
+    assert account.statements.count(shown) == 2
 
 
 def test_an_account_that_refuses_is_told_in_one_line(

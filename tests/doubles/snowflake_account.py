@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import duckdb
@@ -60,6 +61,7 @@ class SnowflakeAccount:
         self.uses: dict[tuple[Key, str | None], dict[Key, str]] = {}
         self.comments: dict[Key, str] = {}
         self.owners: dict[Key, str] = {}
+        self.created: dict[Key, datetime] = {}
 
     def _connected(self) -> Any:
         connection = self._emulator.connect(database=DATABASE, schema="PUBLIC")
@@ -83,6 +85,15 @@ class SnowflakeAccount:
         table = qualified(DATABASE, "PUBLIC", name)
         self._emulator.duck_conn.execute(f"CREATE TABLE {table} ({identifier(column)} BIGINT)")
 
+    def replace_table(self, name: str, columns: str) -> None:
+        """Replace a table, by which it loses comments and tags."""
+        key = (DATABASE, "PUBLIC", name)
+        self.run(f"CREATE OR REPLACE TABLE {qualified(*key)} ({columns})")
+        self.created[key] = datetime(2026, 1, 1, tzinfo=UTC)
+        self.run(f"COMMENT ON TABLE {qualified(*key)} IS ''")
+        for place in [place for place in self.uses if place[0] == key]:
+            del self.uses[place]
+
     def reset(self) -> None:
         """Make the account as empty as a new one."""
         connection = self._connection
@@ -94,7 +105,8 @@ class SnowflakeAccount:
                 quoted = name.replace('"', '""')
                 cursor.execute(f'DROP SCHEMA "{DATABASE}"."{quoted}" CASCADE')
             cursor.execute(f'CREATE SCHEMA "{DATABASE}"."PUBLIC"')
-        for kept in (self.statements, self.tags, self.uses, self.comments, self.owners):
+        self.statements.clear()
+        for kept in (self.tags, self.uses, self.comments, self.owners, self.created):
             kept.clear()
 
     def answer(self, statement: str, connection: Any) -> Result:
@@ -179,6 +191,7 @@ class SnowflakeAccount:
             key = (DATABASE, str(found["TABLE_SCHEMA"]), str(found["TABLE_NAME"]))
             found["COMMENT"] = self.comments.get(key, found["COMMENT"])
             found["TABLE_OWNER"] = self.owners.get(key, found["TABLE_OWNER"])
+            found["CREATED"] = self.created.get(key, found["CREATED"])
             shown.append(tuple(found.values()))
         return Result(shown, tables.names)
 

@@ -358,6 +358,21 @@ class TestWhatPeopleChange:
         with pytest.raises(DatasetNotFoundError):
             platform.delete(ORDERS)
 
+    def test_what_a_table_loses_by_being_replaced_is_not_lost(
+        self, platform: SnowflakeHandler, account: SnowflakeAccount, one: LumosDataset
+    ) -> None:
+        account.replace_table("ORDERS", '"ID" NUMBER')
+
+        found = platform.get_dataset(ORDERS)
+
+        assert found.documentation == one.documentation
+        assert found.tags == one.tags
+        assert found.schema.fields[0] == one.schema.fields[0]
+        platform.emit_dataset(found)
+        assert {tag[2] for tag in account.uses[(DATABASE, "PUBLIC", "ORDERS"), None]} == {*one.tags}
+        account.run(f"COMMENT ON TABLE {TABLE} IS ''")
+        assert platform.get_dataset(ORDERS).documentation.description is None
+
     def test_a_comment_on_a_tag_counts(
         self, platform: SnowflakeHandler, account: SnowflakeAccount
     ) -> None:
@@ -366,6 +381,20 @@ class TestWhatPeopleChange:
 
         found = {tag.name: tag for tag in platform.list_entities("tag") if isinstance(tag, Tag)}
         assert found["silver"] == Tag(name="silver", description="theirs", sensitive=True)
+
+
+def test_many_are_found_by_as_many_statements_as_one(
+    platform: SnowflakeHandler, account: SnowflakeAccount
+) -> None:
+    emitted = [on_the_table(rich_dataset()), *(dataset(f"d{number}") for number in range(30))]
+    platform.emit_datasets(emitted)
+    account.statements.clear()
+
+    found = platform.find_datasets([one.urn for one in emitted] + [RECENT, dataset("no").urn])
+
+    assert [found[one.urn] for one in emitted] == emitted
+    assert {*found} == {RECENT, *(one.urn for one in emitted)}
+    assert len(account.statements) == 4  # tables, their tags and columns, the stash
 
 
 class TestWhatIsNoTable:

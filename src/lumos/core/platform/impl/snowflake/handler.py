@@ -33,6 +33,7 @@ from lumos.core.platform.impl.snowflake.edges import Edges, lineages
 from lumos.core.platform.impl.snowflake.entities import Entities
 from lumos.core.platform.impl.snowflake.fidelity import FIDELITY
 from lumos.core.platform.impl.snowflake.reader import TableReader
+from lumos.core.platform.impl.snowflake.replaced import note_of, with_lost
 from lumos.core.platform.impl.snowflake.session import SnowflakeSession, connector
 from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
 from lumos.core.platform.impl.snowflake.shelf import Shelf, parts_of, unpacked
@@ -66,6 +67,7 @@ class SnowflakeHandler(MetadataPlatformInterface):
     def __init__(self, session: SnowflakeSession, settings: SnowflakeSettings) -> None:
         self._session = session
         self._databases = settings.databases
+        self._place = settings.stash_place
         self._conversion = Conversion(settings)
         self._reader = TableReader(session, settings)
         self._writer = TableWriter(session)
@@ -121,6 +123,11 @@ class SnowflakeHandler(MetadataPlatformInterface):
             raise DatasetNotFoundError(name, platform=self.name)
         lineage = lineages(self._edges.of([name])).get(name, DatasetLineage())
         return with_parts(found, lineage=lineage)
+
+    @override
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
+        names = [*map(Urn, urns)]
+        return {one.urn: one for one in self._read(names, self._reader.read(names))}
 
     @override
     def list(
@@ -202,14 +209,13 @@ class SnowflakeHandler(MetadataPlatformInterface):
         bare = with_parts(dataset, lineage=DatasetLineage())
         if table is None:
             native = LumosDataset(urn=dataset.urn, name=dataset.name, platform=dataset.platform)
-        else:
-            wanted = self._conversion.wanted(dataset, table)
-            self._writer.write(table, wanted)
-            native = self._conversion.dataset(wanted)
+            kept = StashedDataset.of(bare, native=native).stash
+            return {"name": dataset.name, "platform": dataset.platform, "stash": kept}
+        wanted = self._conversion.wanted(dataset, table)
+        self._writer.write(table, wanted)
+        native = self._conversion.dataset(wanted)
         kept = StashedDataset.of(bare, native=native).stash
-        if table is not None:
-            return {"table": True, "stash": kept}
-        return {"name": dataset.name, "platform": dataset.platform, "stash": kept}
+        return {"table": note_of(wanted, self._place), "stash": kept}
 
     def _read(
         self, urns: Iterable[Urn], tables: Mapping[Urn, TableRecord]
@@ -227,7 +233,8 @@ class SnowflakeHandler(MetadataPlatformInterface):
     ) -> LumosDataset | None:
         kept = parts_of(unpacked(text)) if text is not None else {}
         if table is not None:
-            native = self._conversion.dataset(table)
+            whole = with_lost(table, kept.get("table"), place=self._place)
+            native = self._conversion.dataset(whole)
         elif text is None or "table" in kept:  # a table that was dropped since is no dataset
             return None
         else:
