@@ -147,6 +147,19 @@ def test_platform_chooses_catalogs(lumos: Lumos, project: Path, servers: Config)
     assert asked("atlas", "embedded", "kafka") == ["customers_2"]
 
 
+def test_a_single_other_catalog_is_searched_without_a_catalog_here(
+    lumos: Lumos, project: Path, servers: Config
+) -> None:
+    document = {"platform": "datahub", "platform_config": servers}
+    (project / "lumos.yaml").write_text(json.dumps(document))
+
+    result = lumos("search", "customers")
+
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Results (2 datasets):")
+    assert not (project / ".lumos").exists()
+
+
 def test_a_catalog_that_is_down_is_one_line_and_the_others_answer(
     lumos: Lumos, project: Path, servers: Config, closed_door: str
 ) -> None:

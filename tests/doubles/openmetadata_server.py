@@ -193,7 +193,8 @@ def _shown(entity: Json, fields: str | None) -> Json:
 
 def _found(store: OpenMetadataStore, query: dict[str, str]) -> Json:
     """Return what the index holds of a type, by a query of clauses that all have to be met."""
-    must = json.loads(query["query_filter"])["query"].get("bool", {}).get("must", [])
+    given = json.loads(query.get("query_filter") or '{"query": {"bool": {"must": []}}}')
+    must = given["query"]["bool"]["must"]
     try:
         terms = [term for each in must for term in terms_of(each["query_string"]["query"])]
     except QuerySyntaxError as error:

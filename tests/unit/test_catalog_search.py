@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from doubles.amundsen_database import amundsen_over, publish_orders, sqlite_engine
 from doubles.atlas_server import AtlasServer, atlas_at
-from doubles.datahub_server import DataHubDouble, datahub_double
+from doubles.datahub_server import DataHubDouble, Fault, datahub_double
 from doubles.openmetadata_server import openmetadata_at, openmetadata_server
 from doubles.openmetadata_store import OpenMetadataStore
 from doubles.text_index import terms_of
+from lumos.core.errors import PlatformUnavailableError
 from lumos.core.models import LumosDataset
+from lumos.core.platform.http import impatient
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
@@ -120,6 +122,17 @@ class TestDataHub:
         platform.emit_lineage(dataset("customers_raw").urn, rich_dataset().urn)
 
         assert [hit.name for hit in platform.search("customers").hits] == ["customers"]
+
+    def test_who_watches_is_not_kept_waiting_by_repeats(
+        self, platform: DataHubHandler, server: tuple[str, DataHubDouble]
+    ) -> None:
+        fault = Fault(503, times=100)
+        server[1].faults.append(fault)
+
+        with impatient(60), pytest.raises(PlatformUnavailableError):
+            platform.search("customers")
+
+        assert fault.times == 98
 
     def test_more_than_a_window_is_said(
         self, platform: DataHubHandler, monkeypatch: pytest.MonkeyPatch

@@ -92,8 +92,11 @@ class OpenMetadataApi:
             if isinstance(data, list):
                 yield from (entity for entity in data if isinstance(entity, dict))
 
-    def search(self, type_: str, query: Json, *, most: int) -> Json:
-        """Return what the server's index finds of a type, named by fully qualified names."""
+    def search(self, type_: str, query: Json | None, *, most: int) -> Json:
+        """Return what the server's index finds of a type, named by fully qualified names.
+
+        Without a query it finds everything.
+        """
         params: dict[str, str | int | bool | list[str]] = {
             "q": "*",
             "index": f"{type_}_search_index",
@@ -101,8 +104,9 @@ class OpenMetadataApi:
             "size": most,
             "track_total_hits": "true",
             "include_source_fields": ["fullyQualifiedName"],
-            "query_filter": orjson.dumps({"query": query}).decode(),
         }
+        if query is not None:
+            params["query_filter"] = orjson.dumps({"query": query}).decode()
         return self._object("GET", "search/query", params=params)
 
     def declare(self, type_: str) -> None:

@@ -41,12 +41,12 @@ def narrowed(
     return Narrowed(candidates, len(candidates) + beyond)
 
 
-def _query(words: tuple[str, ...]) -> Json:
-    """Return a query of the index: each word within a word of any field."""
+def _query(words: tuple[str, ...]) -> Json | None:
+    """Return a query of the index: each word within a word of any field; none for no word."""
     clauses: list[JsonValue] = [
         {"query_string": {"query": f"*{word}*", "fields": ["*"], "lenient": True}} for word in words
     ]
-    return {"bool": {"must": clauses}} if clauses else {"match_all": {}}
+    return {"bool": {"must": clauses}} if clauses else None
 
 
 def _names(answer: Json) -> tuple[list[str], int]:
