@@ -166,7 +166,7 @@ def opened(path: str | bytes) -> tuple[BinaryIO, int]:
     """
     # Without O_NONBLOCK, opening a named pipe waits for somebody to write to it.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-    stream = os.fdopen(os.open(path, flags), "rb")
+    stream = os.fdopen(os.open(path, flags), "rb", buffering=0)  # readers read in large pieces
     status = os.fstat(stream.fileno())
     if not stat.S_ISREG(status.st_mode):
         stream.close()

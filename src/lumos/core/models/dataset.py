@@ -126,6 +126,12 @@ with warnings.catch_warnings():
             """The SHA-256 of the contract: equal for two states that mean the same to users."""
             return sha256_of(self.contract())
 
+        def contract_hash_of(self, document: Json) -> str:
+            """Return `contract_hash`, given what `to_json` returned for this dataset."""
+            if "contract_hash" not in self.__dict__:
+                self.__dict__["contract_hash"] = sha256_of(contract_of(document))
+            return self.contract_hash
+
         def contract(self) -> Json:
             """Return what others rely on, in a form that does not depend on listing order."""
             return contract_of(self.to_json())

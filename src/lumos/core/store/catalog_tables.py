@@ -74,6 +74,8 @@ class CatalogTables:
     def __init__(self, database: StateDatabase) -> None:
         self._database = database
         self._index = SearchIndex.on(database)
+        self._latest: tuple[str, LumosDataset] | None = None
+        """The document that was written last, and the dataset that it is of."""
 
     def put_dataset(self, dataset: LumosDataset, *, at: datetime) -> bool:
         """Store a dataset and tell whether anything changed.
@@ -87,8 +89,10 @@ class CatalogTables:
             row = _dataset_row(whole)
             if self._holds(row):
                 return any(added)
-            self._database.execute(_PUT_DATASET, {**row, "updated_at": as_moment(at)})
-            self._put_search(whole)
+            values = {**row, "updated_at": as_moment(at)}
+            (written,) = self._database.query(f"{_PUT_DATASET} RETURNING id", values)
+            self._put_search(whole, written.integer("id"))
+            self._latest = str(row["document"]), whole
         return True
 
     def found_states(self, sources: Sequence[str]) -> list[tuple[str, str]]:
@@ -275,11 +279,7 @@ class CatalogTables:
         names = ("document", "contract_hash")
         return bool(stored) and all(stored[0][name] == row[name] for name in names)
 
-    def _put_search(self, dataset: LumosDataset) -> None:
-        (row,) = self._database.query(
-            "SELECT id FROM datasets WHERE urn = :urn", {"urn": dataset.urn}
-        )
-        dataset_id = row.integer("id")
+    def _put_search(self, dataset: LumosDataset, dataset_id: int) -> None:
         self._index.put(dataset_id, SearchText.of(dataset))
         self._database.execute(
             "DELETE FROM dataset_labels WHERE dataset_id = :id", {"id": dataset_id}
@@ -315,12 +315,22 @@ class CatalogTables:
         lineage = self._lineage([row.text("urn") for row in rows])
         datasets = []
         for row in rows:
+            neighbours, version = lineage[row.text("urn")], row.optional_text("current_version")
+            known = self._as_written(row.text("document"))
+            if known and (known.lineage, known.version) == (neighbours, version or known.version):
+                datasets.append(known)
+                continue
             document: dict[str, object] = {**as_object(row.text("document"))}
-            document["lineage"] = lineage[row.text("urn")]
-            if version := row.optional_text("current_version"):
+            document["lineage"] = neighbours
+            if version:
                 document["version"] = version
             datasets.append(LumosDataset.from_json(document))
         return datasets
+
+    def _as_written(self, document: str) -> LumosDataset | None:
+        """Return the dataset of a document that was just written, which need not be built anew."""
+        text, dataset = self._latest or ("", None)
+        return dataset if text == document else None
 
     def _lineage(self, urns: Sequence[str]) -> Mapping[str, DatasetLineage]:
         """Return the neighbours of datasets that are given in ascending order."""
@@ -351,6 +361,7 @@ class CatalogTables:
 
 def _dataset_row(dataset: LumosDataset) -> dict[str, SqlValue]:
     document = dataset.to_json()
+    contract_hash = dataset.contract_hash_of(document)
     document.pop("lineage", None)
     return {
         "urn": dataset.urn,
@@ -358,7 +369,7 @@ def _dataset_row(dataset: LumosDataset) -> dict[str, SqlValue]:
         "name_key": name_key(dataset.name),
         "platform": label(dataset.platform),
         "format": storable(dataset.format) if dataset.format else None,
-        "contract_hash": dataset.contract_hash,
+        "contract_hash": contract_hash,
         "version": storable(dataset.version) if dataset.version else None,
         "quality_score": dataset.quality.score if dataset.quality else None,
         "document": as_text(document),

@@ -123,8 +123,13 @@ class StateDatabase:
 
     def execute_many(self, sql: str, rows: Iterable[Parameters]) -> None:
         """Carry out one statement for each set of parameters, as one transaction."""
+        every = list(rows)
+        if len(every) <= 1:  # one statement is a transaction of its own
+            for params in every:
+                self.execute(sql, params)
+            return
         with self.transaction():
-            for params in rows:
+            for params in every:
                 self._run(sql, params)
 
     def query(self, sql: str, params: Parameters = _NO_PARAMETERS) -> list[Row]:
