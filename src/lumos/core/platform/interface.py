@@ -196,7 +196,8 @@ class MetadataPlatformInterface(ABC):
     def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
         """Return those of some datasets that the catalog holds, by URN.
 
-        A catalog that gives out many at once should be asked so; their neighbours may be left out.
+        A catalog that gives out many at once should be asked so. Their neighbours, and what others
+        attached to them, may be left out.
         """
         found = ((urn, self.find_dataset(urn)) for urn in urns)
         return {urn: dataset for urn, dataset in found if dataset is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import JsonValue
 
@@ -93,12 +93,10 @@ def _policy(name: str, truth: TruthSettings) -> Truth:
 
 def _leaves(dataset: LumosDataset) -> Leaves:
     """Return what people may change, each by a name that begins with the part it belongs to."""
-    document = dataset.to_json()
-    documentation = cast("Leaves", document.get("documentation") or {})
+    documentation = dataset.documentation.to_json()
     leaves: Leaves = {f"documentation:{name}": documentation.get(name) for name in _DOCUMENTATION}
     leaves["tags"] = list(dataset.tags)
-    owners = cast("Leaves", document.get("ownership") or {})
-    leaves["owners"] = owners.get("owners") or []
+    leaves["owners"] = dataset.ownership.to_json().get("owners") or []
     for field in dataset.schema.fields:
         leaves[f"field:{field.name}"] = field.description
         leaves[f"tags:{field.name}"] = list(field.tags)

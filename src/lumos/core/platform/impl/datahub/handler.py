@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from typing_extensions import override
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _DATASET = "dataset"
 _NOT_A_DATASET = DERIVED | TIMESERIES | {ASPECT, "status"}
-_CONFLICTS = 5
+_CONFLICTS = 20
 _LARGEST_PAGE = 200
 
 _LEAST_VERSION = (0, 14)
@@ -78,6 +79,8 @@ class DataHubHandler(MetadataPlatformInterface):
     capabilities = frozenset(Capability)
 
     FIDELITY = FIDELITY
+    CONCURRENCY = 8
+    BATCH = 30  # of some six aspects each; a request takes 200
 
     def __init__(
         self, settings: DataHubSettings, *, retries: RetryPolicy = DEFAULT_RETRIES
@@ -102,6 +105,7 @@ class DataHubHandler(MetadataPlatformInterface):
         self._carriers = Carriers(self._client)
         self._foreign = ForeignEntities(self._client, settings.environment)
         self._companions = Companions(self._client)
+        self._beside = Lock()  # what a dataset needs is there before it, whichever thread sends it
 
     @classmethod
     @override
@@ -132,6 +136,16 @@ class DataHubHandler(MetadataPlatformInterface):
         downstream = [self._lumos_name(other) for kind, other in related if kind == "DownstreamOf"]
         assertions = [other for kind, other in related if kind == "Asserts"]
         return self._read(held, downstream=downstream, assertions=assertions)
+
+    @override
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
+        names = {self._conversion.datahub_urn(Urn(urn)): urn for urn in urns}
+        return {
+            names[held.urn]: self._read(held, downstream=(), assertions=())
+            for part in pages_of([*names], _LARGEST_PAGE)
+            for held in self._client.get(_DATASET, part)
+            if _is_dataset(held)
+        }
 
     @override
     def list(
@@ -261,7 +275,6 @@ class DataHubHandler(MetadataPlatformInterface):
             aspects = self._conversion.aspects(
                 document, knows=partial(self._client.knows, _DATASET)
             )
-            self._companions.prepare(there, document)
             before = held.get(there) or Held(there, {}, {})
             if CONTAINER in before.aspects and not _is_from_here(document):
                 aspects.pop(CONTAINER, None)  # who put it elsewhere knows better
@@ -278,7 +291,10 @@ class DataHubHandler(MetadataPlatformInterface):
             writes.append(Write(_DATASET, there, seen, headers={}))
             for gone in (MANAGED & before.aspects.keys()) - aspects.keys():
                 self._client.delete_aspect(_DATASET, there, gone)
-        self._companions.flush()
+        with self._beside:
+            for there, document in documents.items():
+                self._companions.prepare(there, document)
+            self._companions.flush()
         self._client.write(writes)
         for there, document in documents.items():
             known = held.get(there)
