@@ -14,6 +14,7 @@ from oracle_environments import oracle_python
 
 ORACLES = ("openmetadata_1", "openmetadata_2")
 _ORACLE = Path(__file__).with_name("openmetadata_oracle.py")
+_OFFICIAL = Path(__file__).with_name("openmetadata_official.py")
 _DATA = ("table", "container", "pipeline", "database", "databaseSchema", "glossary", "glossaryTerm")
 _PLURALS = {"glossary": "glossaries"}
 _FOLDERS = {
@@ -56,6 +57,14 @@ def verdicts(oracle: str, asked: Iterable[Payload]) -> list[str | None]:
     found: list[str | None] = [orjson.loads(line) for line in judged.stdout.splitlines()]
     assert len(found) == len(lines)
     return found
+
+
+def official_entities(oracle: str) -> list[dict[str, Any]]:
+    """Return creating requests that were built with the official models, parents first."""
+    made = subprocess.run(
+        [oracle_python(oracle), str(_OFFICIAL)], capture_output=True, check=True, timeout=300
+    )
+    return [orjson.loads(line) for line in made.stdout.splitlines()]
 
 
 def _collections() -> dict[str, tuple[str, str]]:

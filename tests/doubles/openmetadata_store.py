@@ -24,14 +24,17 @@ _USER = re.compile(r"[\w.-]{1,64}\Z")
 _TAG = re.compile(r"<[^>]*>")
 ON_REQUEST = {"owners", "tags", "domains", "extension", "columns", "tableConstraints",
               "schemaDefinition", "dataModel", "parent", "tasks", "customProperties", "testSuite",
+              "tablePartition", "lifeCycle", "scheduleInterval",
               "testDefinition", "testCaseResult"}  # fmt: skip
 _COMMON = {"name", "displayName", "description", "owners", "tags", "domains", "extension"}
 KNOWN: dict[str, set[str]] = {
     "tables": _COMMON | {"databaseSchema", "columns", "tableType", "tableConstraints", "sourceUrl",
-                         "schemaDefinition", "retentionPeriod", "locationPath"},
+                         "schemaDefinition", "retentionPeriod", "locationPath", "fileFormat",
+                         "tablePartition", "dataModel", "lifeCycle"},
     "containers": _COMMON | {"service", "parent", "dataModel", "prefix", "fileFormats",
-                             "sourceUrl", "fullPath"},
-    "pipelines": _COMMON | {"service", "tasks"},
+                             "sourceUrl", "fullPath", "numberOfObjects", "size", "lifeCycle"},
+    "pipelines": _COMMON | {"service", "tasks", "sourceUrl", "scheduleInterval", "concurrency",
+                            "pipelineLocation", "startDate"},
     "users": {"name", "displayName", "description", "email"},
     "teams": {"name", "displayName", "description", "email", "teamType"},
     "classifications": {"name", "description"},

@@ -155,7 +155,12 @@ def test_a_table_that_another_tool_made_is_read(
     assert found.urn == "lumos://dwh/shop/public/t.x"
     assert (found.kind, found.database, found.namespace) == ("VIEW", "shop", "public")
     assert found.schema.fields[0].signature() == "DECIMAL(10)"
-    assert found.extensions["openmetadata"] == {"sourceUrl": "https://example.org"}
+    assert found.extensions["openmetadata"] == {
+        "sourceUrl": "https://example.org",
+        "tableType": "MaterializedView",
+        "columns": {"id": {"dataType": {"is": "NUMERIC", "as": "DECIMAL"}}},
+        "serviceType": "Postgres",
+    }
 
 
 def test_column_lineage_is_drawn_where_both_columns_are_there(

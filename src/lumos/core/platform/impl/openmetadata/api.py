@@ -40,9 +40,10 @@ COLLECTIONS: Final[Mapping[str, str]] = {
     "testDefinition": "dataQuality/testDefinitions",
 }
 FIELDS: Final[Mapping[str, str]] = {
-    "table": "owners,tags,domains,extension,columns,tableConstraints,schemaDefinition,testSuite",
-    "container": "owners,tags,domains,extension,dataModel,parent",
-    "pipeline": "extension,tasks",
+    "table": "owners,tags,domains,extension,columns,tableConstraints,schemaDefinition,testSuite,"
+    "tablePartition,dataModel,lifeCycle",
+    "container": "owners,tags,domains,extension,dataModel,parent,lifeCycle",
+    "pipeline": "extension,tasks,scheduleInterval",
     "testCase": "testDefinition,testSuite,testCaseResult",
 }
 """What the server leaves out of an answer unless it is asked for."""

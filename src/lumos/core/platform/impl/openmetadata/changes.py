@@ -6,13 +6,16 @@ A `PUT` never removes owners and keeps descriptions, so that only a patch says w
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lumos.core.platform.impl.openmetadata.columns import COLUMN_KEYS
 from lumos.core.platform.stash import STASH_KEY, Json
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
+
+_OF_COLUMNS: Final = {*COLUMN_KEYS, "profile"}
+"""What of a column is written as it is wanted; anything else of it stays."""
 
 
 def changes(
@@ -26,10 +29,35 @@ def changes(
             continue
         if wanted.get(name) or name == "columns":
             verb = "add" if entity.get(name) is None else "replace"
-            found.append({"op": verb, "path": f"/{name}", "value": wanted.get(name) or []})
+            value = _carried(name, entity.get(name), wanted.get(name)) or []
+            found.append({"op": verb, "path": f"/{name}", "value": value})
         elif name in entity:
             found.append({"op": "remove", "path": f"/{name}"})
     return found
+
+
+def _carried(name: str, held: JsonValue, wanted: JsonValue) -> JsonValue:
+    """Return what is wanted, with what the server or people say beyond it of the same things."""
+    if name == "tags":
+        known = {(each.get("tagFQN"), each.get("source")): each for each in _objects(held)}
+        return [
+            known.get((each.get("tagFQN"), each.get("source")), each) for each in _objects(wanted)
+        ]
+    if name in {"columns", "children"} and isinstance(wanted, list):
+        by_name = {each.get("name"): each for each in _objects(held)}
+        return [_carried_column(by_name.get(each.get("name")), each) for each in _objects(wanted)]
+    if name == "dataModel" and isinstance(held, dict) and isinstance(wanted, dict):
+        columns = _carried("columns", held.get("columns"), wanted.get("columns"))
+        return {**held, **wanted, "columns": columns}
+    return wanted
+
+
+def _carried_column(held: Json | None, wanted: Json) -> Json:
+    if held is None:
+        return wanted
+    kept = {name: value for name, value in held.items() if name not in _OF_COLUMNS}
+    carried = {name: _carried(name, held.get(name), value) for name, value in wanted.items()}
+    return {**kept, **carried}
 
 
 def stash_changes(entity: Mapping[str, JsonValue], text: str | None) -> list[JsonValue]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.models import Field, FieldType, TypeName
 from lumos.core.platform.impl.openmetadata.names import (
@@ -96,6 +96,11 @@ _OTHER: Final = "UNKNOWN"
 _LONGEST: Final = 2**31 - 1
 _NEED_PARAMETERS: Final = frozenset({TypeName.MAP, TypeName.UNION, TypeName.ENUM})
 _MOST_DISPLAYED: Final = 1_000
+_UNMODELLED: Final = ("displayName", "jsonSchema")
+_TYPE_KEYS: Final = ("dataType", "arrayDataType")
+_IS: Final = "is"
+_AS: Final = "as"
+_BELOW: Final = "below"
 
 
 def columns_of(fields: Iterable[Field]) -> list[JsonValue]:
@@ -107,6 +112,51 @@ def fields_of(columns: JsonValue) -> list[JsonValue]:
     """Return columns as fields in JSON; what the types cannot say is unknown."""
     given = columns if isinstance(columns, list) else []
     return [_field(each) for each in given if isinstance(each, dict)]
+
+
+def kept_columns(columns: JsonValue) -> Json:
+    """Return by name what fields do not say of columns: other names, types without a twin."""
+    given = columns if isinstance(columns, list) else []
+    kept: Json = {}
+    for column in (each for each in given if isinstance(each, dict)):
+        wire = _column(Field.from_json(_field(column)))
+        parts: Json = {key: column[key] for key in _UNMODELLED if column.get(key)}
+        parts |= {
+            key: {_IS: column.get(key), _AS: wire.get(key)}
+            for key in _TYPE_KEYS
+            if column.get(key) != wire.get(key)
+        }
+        if "children" in wire:
+            parts[_BELOW] = kept_columns(column.get("children"))
+        elif column.get("children"):
+            parts["children"] = column["children"]
+        said: Json = {key: value for key, value in parts.items() if value}
+        if said:
+            kept[str(column["name"])] = said
+    return kept
+
+
+def with_kept(columns: list[JsonValue], kept: JsonValue | None) -> list[JsonValue]:
+    """Return columns with what was kept of them, as far as it still fits."""
+    known = kept if isinstance(kept, dict) else {}
+    return [
+        _with_parts(column, parts) if isinstance(parts := known.get(name), dict) else column
+        for column in cast("list[Json]", columns)
+        for name in [str(column["name"])]
+    ]
+
+
+def _with_parts(column: Json, parts: Json) -> Json:
+    made: Json = {**column, **{key: parts[key] for key in _UNMODELLED if parts.get(key)}}
+    for key in _TYPE_KEYS:
+        type_ = parts.get(key)
+        if isinstance(type_, dict) and type_.get(_IS) and type_.get(_AS) == column.get(key):
+            made[key] = type_[_IS]
+    if parts.get("children") and made["dataType"] != column["dataType"]:
+        made.setdefault("children", parts["children"])
+    if _BELOW in parts and isinstance(column.get("children"), list):
+        made["children"] = with_kept(cast("list[JsonValue]", column["children"]), parts[_BELOW])
+    return made
 
 
 def labels_of(tags: Iterable[str], terms: Iterable[str]) -> list[JsonValue]:

@@ -10,7 +10,10 @@ from lumos.core.models import Job, LumosDataset, Urn
 from lumos.core.platform.impl.openmetadata.changes import changes, stash_changes
 from lumos.core.platform.impl.openmetadata.columns import GLOSSARY
 from lumos.core.platform.impl.openmetadata.entities import (
+    SERVICE_TYPE,
     foreign_key,
+    kept_of,
+    kept_of_job,
     told_dataset,
     told_job,
     wire_dataset,
@@ -22,6 +25,7 @@ from lumos.core.platform.impl.openmetadata.names import (
     OWN,
     Place,
     fqn,
+    nested_place,
     path_of,
     pipeline_path,
     place_of,
@@ -86,8 +90,7 @@ class DatasetWires:
 
     def find(self, urn: Urn) -> Node | None:
         """Return the entity of a URN, also one that is only mentioned."""
-        place = place_of(urn)
-        entity = self._api.find(place.type, place.fqn)
+        place, entity = self._located(urn)
         return None if entity is None else self._node(place.type, entity)
 
     def at(self, type_: str, name: str) -> Node | None:
@@ -114,8 +117,9 @@ class DatasetWires:
 
     def write(self, dataset: LumosDataset) -> None:
         """Bring the entity of a dataset up to date; one that says the same is left alone."""
-        place = place_of(dataset.urn)
-        entity = self._seen(place)
+        place, entity = self._located(dataset.urn)
+        if entity is not None:
+            entity = self._quality.with_tests(place.type, entity)
         node = self._node(place.type, entity) if entity else None
         mentioned = node is not None and bool(node.stash.get(MENTIONED))
         if entity and not mentioned and _read(place.type, entity) == dataset:
@@ -129,7 +133,9 @@ class DatasetWires:
         shown: Json = {**wanted, TESTS: [test.told for test in tests.values()]}
         made = None
         if entity is None:
-            made = self._create(place, wanted, stash=_stash(place, shown, dataset, kept=kept))
+            stash = _stash(place, shown, dataset, kept=kept)
+            hints = (str(kept_of(dataset).get(SERVICE_TYPE)), dataset.platform)
+            made = self._create(place, wanted, stash=stash, hints=hints)
             if made.get("version") != _FIRST_VERSION:  # people had deleted it; it is back as it was
                 entity = self._seen(place)
         if entity is not None:
@@ -140,8 +146,7 @@ class DatasetWires:
 
     def mention(self, urn: Urn) -> Node:
         """Return the entity of a URN; where there is none, an empty one that is not listed."""
-        place = place_of(urn)
-        entity = self._api.find(place.type, place.fqn)
+        place, entity = self._located(urn)
         if entity is None:
             self._create(place, {}, stash=_mention(urn, place))
             entity = self._api.find(place.type, place.fqn)
@@ -191,10 +196,13 @@ class DatasetWires:
         self._api.declare("pipeline")
         foreseen = _job_stash({"name": name, "fullyQualifiedName": full, **wanted}, job)
         if entity is None:
-            self._service("pipelineService", service)
+            hints = (str(kept_of_job(job).get(SERVICE_TYPE)),)
+            self._service("pipelineService", service, hints=hints)
             body: Json = {"name": name, "service": fqn((service,)), **wanted}
             self._api.put("pipeline", _with_extension(body, foreseen))
         else:
+            if entity.get("tasks"):
+                del wanted["tasks"]  # they may be those of a scheduler
             changed = changes(entity, wanted, removable=("displayName", "description"))
             self._api.patch(
                 "pipeline", entity, changes=[*changed, *stash_changes(entity, foreseen)]
@@ -206,6 +214,15 @@ class DatasetWires:
     def jobs(self) -> Iterator[Job]:
         """Yield all jobs in ascending order of URN."""
         yield from sorted(map(_read_job, self._api.list("pipeline")), key=lambda job: job.urn)
+
+    def _located(self, urn: Urn) -> tuple[Place, Json | None]:
+        """Return where a dataset lies or would lie, and what is there; also where others put it."""
+        place, nested = place_of(urn), nested_place(urn)
+        entity = self._api.find(place.type, place.fqn)
+        if entity is None and nested is not None and nested != place:
+            entity = self._api.find(nested.type, nested.fqn)
+            return (place if entity is None else nested), entity
+        return place, entity
 
     def _seen(self, place: Place) -> Json | None:
         """Return what is at a place, with its test cases."""
@@ -233,7 +250,17 @@ class DatasetWires:
         if place.type == "table" and dataset.profile is not None:
             self._api.put_profile(stored, wire_profile(dataset, dataset.profile))
 
-    def _create(self, place: Place, wanted: Json, *, stash: str | None) -> Json:
+    def _create(
+        self, place: Place, wanted: Json, *, stash: str | None, hints: tuple[str, ...] = ()
+    ) -> Json:
+        """Create an entity and what it lies in.
+
+        Args:
+            place: where.
+            wanted: what it is to say.
+            stash: what it is to keep besides.
+            hints: what may tell the type of its service, where its name does not.
+        """
         self._api.declare(place.type)
         body: Json = {"name": place.path[-1], **wanted}
         domains = body.pop("domains", None)
@@ -245,17 +272,17 @@ class DatasetWires:
         service = place.path[0]
         if place.type == "table":
             body.setdefault("columns", [])
-            body["databaseSchema"] = self._schema(place)
+            body["databaseSchema"] = self._schema(place, hints)
         else:
-            self._service("storageService", service)
+            self._service("storageService", service, hints=hints)
             body["service"] = fqn((service,))
             if len(place.path) > _BUCKET:
                 body["parent"] = self._bucket(place)
         return self._api.put(place.type, _with_extension(body, stash))
 
-    def _schema(self, place: Place) -> str:
+    def _schema(self, place: Place, hints: tuple[str, ...]) -> str:
         service, database, schema, _ = place.path
-        self._service("databaseService", service)
+        self._service("databaseService", service, hints=hints)
         self._ensure(
             "database", (service, database), {"name": database, "service": fqn((service,))}
         )
@@ -266,7 +293,7 @@ class DatasetWires:
         return fqn((service, database, schema))
 
     def _bucket(self, place: Place) -> Json:
-        path = place.path[:_BUCKET]
+        path = place.path[:-1]
         bucket = self._api.find("container", fqn(path))
         if bucket is None:
             above = Place("container", path)
@@ -275,8 +302,11 @@ class DatasetWires:
             bucket = cast("Json", self._api.find("container", above.fqn))
         return {"id": bucket["id"], "type": "container"}
 
-    def _service(self, type_: str, name: str) -> None:
-        kind = _SERVICES[type_].get(name, _OTHER_SERVICE[type_])
+    def _service(self, type_: str, name: str, *, hints: tuple[str, ...] = ()) -> None:
+        known = _SERVICES[type_]
+        types = {*known.values()}
+        told = (hint if hint in types else known.get(hint) for hint in (*hints, name))
+        kind = next(filter(None, told), _OTHER_SERVICE[type_])
         self._ensure(type_, (name,), {"name": name, "serviceType": kind})
 
     def _ensure(self, type_: str, path: tuple[str, ...], body: Json) -> None:
@@ -356,9 +386,9 @@ def _labels(value: JsonValue) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def _read(type_: str, entity: Json) -> LumosDataset:
     text = stash_of(entity)
-    native = told_dataset(entity, type_)
     if text is None:
-        return native
+        return told_dataset(entity, type_, foreign=True)
+    native = told_dataset(entity, type_)
     try:
         stash = unpacked(text)
     except InvalidModelError:
@@ -369,8 +399,8 @@ def _read(type_: str, entity: Json) -> LumosDataset:
 
 
 def _read_job(entity: Json) -> Job:
-    told = told_job(entity)
     text = stash_of(entity)
+    told = told_job(entity, foreign=text is None)
     try:
         return Job.from_json(restored(told.to_json(), text)) if text else told
     except InvalidModelError:

@@ -7,7 +7,7 @@ comes back is canonical JSON; what it lacks is the business of the stash.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.models import DatasetKind, Job, LumosDataset, Urn
 from lumos.core.platform.impl.openmetadata.columns import (
@@ -15,14 +15,18 @@ from lumos.core.platform.impl.openmetadata.columns import (
     GLOSSARY,
     columns_of,
     fields_of,
+    kept_columns,
     label_names,
     labels_of,
+    with_kept,
 )
 from lumos.core.platform.impl.openmetadata.names import (
     FILLER,
+    VERBATIM,
     Place,
     entity_name,
     fqn,
+    job_urn,
     path_of,
     urn_of,
 )
@@ -54,38 +58,59 @@ _KIND_OF: Final[Mapping[str, DatasetKind]] = {
     "Local": DatasetKind.TABLE,
     "Iceberg": DatasetKind.TABLE,
 }
-_FORMATS: Final = frozenset({"csv", "json", "tsv", "parquet", "avro", "zip", "gz", "zstd"})
+_FORMATS: Final = frozenset({"csv", "json", "tsv", "parquet", "avro", "zip", "gz", "zstd", "MF4"})
 _VERBATIM: Final = {
-    "table": ("sourceUrl", "schemaDefinition", "retentionPeriod", "locationPath"),
-    "container": ("sourceUrl", "fullPath"),
-}
+    "table": ("sourceUrl", "schemaDefinition", "retentionPeriod", "locationPath", "fileFormat",
+              "tablePartition", "dataModel", "lifeCycle"),
+    "container": ("sourceUrl", "fullPath", "numberOfObjects", "size", "lifeCycle"),
+}  # fmt: skip
 """What Lumos does not model, by type of entity: read, kept and written back as it is."""
+_OF_PIPELINES: Final = (
+    "tasks", "sourceUrl", "scheduleInterval", "concurrency", "pipelineLocation", "startDate",
+)  # fmt: skip
+_COLUMNS: Final = "columns"
+_PARTITIONED: Final = "isPartitioned"
+SERVICE_TYPE: Final = "serviceType"
+_TABLE_TYPE: Final = "tableType"
+_FILE_FORMATS: Final = "fileFormats"
 
 
 def wire_dataset(dataset: LumosDataset, place: Place) -> Json:
     """Return what the entity of a dataset says natively, without references to other entities."""
-    columns = columns_of(dataset.schema.fields)
+    kept = kept_of(dataset)
+    columns = with_kept(columns_of(dataset.schema.fields), kept.get(_COLUMNS))
     wire: Json = {
         "displayName": dataset.name if dataset.name != place.path[-1] else None,
         "description": dataset.documentation.description or None,
         "tags": labels_of(dataset.tags, dataset.governance.glossary_terms),
-        **_verbatim(dataset, place),
+        **{key: kept[key] for key in _VERBATIM[place.type] if kept.get(key)},
     }
     if place.type == "table":
         kind = dataset.kind
-        wire["tableType"] = _KINDS.get(kind) if kind else None
+        wire[_TABLE_TYPE] = _KINDS.get(kind) if kind else None
+        if kept.get(_TABLE_TYPE) and _KIND_OF.get(str(kept[_TABLE_TYPE])) == kind:
+            wire[_TABLE_TYPE] = kept[_TABLE_TYPE]
         wire["columns"] = columns
         wire["tableConstraints"] = _constraints(dataset)
     else:
-        wire["dataModel"] = _data_model(dataset, columns)
+        partitioned = bool(kept.get(_PARTITIONED))
+        wire["dataModel"] = _data_model(dataset, columns, partitioned=partitioned)
         known = dataset.format in _FORMATS
-        wire["fileFormats"] = [dataset.format] if known else []
+        wire[_FILE_FORMATS] = [dataset.format] if known else kept.get(_FILE_FORMATS)
         wire["prefix"] = dataset.location.prefix if dataset.location else None
     return {name: value for name, value in wire.items() if value or name == "columns"}
 
 
-def told_dataset(entity: Mapping[str, JsonValue], type_: str) -> LumosDataset:
-    """Return the dataset as its entity alone tells it, without stash and lineage."""
+def told_dataset(
+    entity: Mapping[str, JsonValue], type_: str, *, foreign: bool = False
+) -> LumosDataset:
+    """Return the dataset as its entity alone tells it, without stash and lineage.
+
+    Args:
+        entity: a table or a container.
+        type_: which of them.
+        foreign: whether others wrote it; what Lumos does not model of columns is kept then.
+    """
     name = str(entity.get("fullyQualifiedName") or entity["name"])
     path = path_of(name)
     urn = urn_of(type_, name) or UNKNOWN_URN
@@ -93,7 +118,7 @@ def told_dataset(entity: Mapping[str, JsonValue], type_: str) -> LumosDataset:
     told: Json = {
         "urn": urn,
         "name": entity.get("displayName") or entity["name"],
-        "platform": path[0],
+        "platform": _platform(urn, entity, service=path[0]),
         "tags": list(label_names(tags, CLASSIFICATION)),
         "governance": {
             "glossary_terms": list(label_names(tags, GLOSSARY)),
@@ -102,7 +127,7 @@ def told_dataset(entity: Mapping[str, JsonValue], type_: str) -> LumosDataset:
         "documentation": {"description": entity.get("description") or None},
         "ownership": _owners(entity.get("owners")),
     }
-    verbatim = {key: entity[key] for key in _VERBATIM[type_] if isinstance(entity.get(key), str)}
+    verbatim = _verbatim(entity, type_, foreign=foreign)
     if verbatim:
         told["extensions"] = {NAME: verbatim}
     told |= told_quality(entity.get(TESTS))
@@ -110,27 +135,74 @@ def told_dataset(entity: Mapping[str, JsonValue], type_: str) -> LumosDataset:
     return LumosDataset.from_json(told)
 
 
+def _platform(urn: Urn, entity: Mapping[str, JsonValue], *, service: str) -> str:
+    if urn.platform == VERBATIM and isinstance(entity.get("serviceType"), str):
+        return str(entity["serviceType"]).lower()
+    return service
+
+
 def wire_job(job: Job) -> Json:
     """Return what the pipeline of a job says natively."""
     task: Json = {"name": entity_name(job.job_id or job.name), "displayName": job.name}
-    wire: Json = {"displayName": job.name, "description": job.description or None}
-    return {**{name: value for name, value in wire.items() if value}, "tasks": [task]}
+    given = kept_of_job(job)
+    wire: Json = {
+        "displayName": job.name,
+        "description": job.description or None,
+        "tasks": [task],
+        **{key: given[key] for key in _OF_PIPELINES if given.get(key)},
+    }
+    return {name: value for name, value in wire.items() if value}
 
 
-def told_job(entity: Mapping[str, JsonValue]) -> Job:
-    """Return the job as its pipeline alone tells it."""
-    service, *path = path_of(str(entity["fullyQualifiedName"]))
+def kept_of_job(job: Job) -> Json:
+    """Return what of OpenMetadata a job carries along, in plain JSON."""
+    kept = cast("Json", job.to_json().get("properties") or {}).get(NAME)
+    return kept if isinstance(kept, dict) else {}
+
+
+def told_job(entity: Mapping[str, JsonValue], *, foreign: bool = False) -> Job:
+    """Return the job as its pipeline alone tells it; what Lumos does not model is a property."""
     name = str(entity.get("displayName") or entity["name"])
-    parts = [part for each in path for part in each.split("/")]
-    urn = Urn.of(service, *parts) if all(parts) else UNKNOWN_URN
-    return Job.from_json({"urn": urn, "name": name, "description": entity.get("description")})
+    urn = job_urn(str(entity["fullyQualifiedName"])) or UNKNOWN_URN
+    told: Json = {"urn": urn, "name": name, "description": entity.get("description")}
+    parts = (*_OF_PIPELINES, SERVICE_TYPE) if foreign else ()
+    kept: Json = {key: entity[key] for key in parts if entity.get(key)}
+    if isinstance(tasks := kept.get("tasks"), list):
+        kept["tasks"] = [_without_name(task) for task in tasks]
+    return Job.from_json({**told, "properties": {NAME: kept}} if kept else told)
 
 
-def _verbatim(dataset: LumosDataset, place: Place) -> Json:
-    kept = dataset.extensions.get(NAME)
-    given = kept if isinstance(kept, Mapping) else {}
-    writable = [key for key in _VERBATIM[place.type] if key != "fullPath"]
-    return {key: value for key in writable if isinstance(value := given.get(key), str)}
+def _without_name(task: JsonValue) -> JsonValue:
+    """Return a task without the name that the server gave it."""
+    given = task if isinstance(task, dict) else {}
+    return {key: value for key, value in given.items() if key != "fullyQualifiedName"}
+
+
+def _verbatim(entity: Mapping[str, JsonValue], type_: str, *, foreign: bool) -> Json:
+    """Return what Lumos does not model of an entity, and types and formats without a twin."""
+    found: Json = {key: entity[key] for key in _VERBATIM[type_] if entity.get(key)}
+    if entity.get(_TABLE_TYPE) not in {None, *_KINDS.values()}:
+        found[_TABLE_TYPE] = entity[_TABLE_TYPE]
+    formats = entity.get(_FILE_FORMATS)
+    if isinstance(formats, list) and len(formats) > 1:
+        found[_FILE_FORMATS] = formats
+    model = entity.get("dataModel") if type_ == "container" else entity
+    if foreign and isinstance(model, Mapping):
+        found |= {
+            _COLUMNS: kept_columns(model.get("columns")),
+            _PARTITIONED: model.get(_PARTITIONED),
+        }
+    if foreign:
+        found[SERVICE_TYPE] = entity.get(SERVICE_TYPE)
+    return {key: value for key, value in found.items() if value}
+
+
+def kept_of(dataset: LumosDataset) -> Json:
+    """Return what of OpenMetadata a dataset carries along, in plain JSON."""
+    if NAME not in dataset.extensions:
+        return {}
+    kept = cast("Json", dataset.to_json()["extensions"])[NAME]
+    return kept if isinstance(kept, dict) else {}
 
 
 def foreign_key(key: ForeignKey, *, table: Mapping[str, JsonValue]) -> Json | None:
@@ -159,21 +231,25 @@ def _constraints(dataset: LumosDataset) -> list[JsonValue]:
     ]
 
 
-def _data_model(dataset: LumosDataset, columns: list[JsonValue]) -> Json | None:
+def _data_model(
+    dataset: LumosDataset, columns: list[JsonValue], *, partitioned: bool
+) -> Json | None:
     keys = dataset.location.partition_keys if dataset.location else ()
-    return {"isPartitioned": bool(keys), "columns": columns} if columns else None
+    return {_PARTITIONED: bool(keys) or partitioned, "columns": columns} if columns else None
 
 
 def _told_table(entity: Mapping[str, JsonValue], path: tuple[str, ...]) -> Json:
     _, database, schema, *_ = (*path, FILLER, FILLER)
     keys = _objects(entity.get("tableConstraints"))
     primary = [each for each in keys if each.get("constraintType") == "PRIMARY_KEY"]
+    columns = _objects(entity.get("columns"))
     told_schema: Json = {
         "fields": fields_of(entity.get("columns")),
         "foreign_keys": [told for each in keys if (told := _told_foreign_key(each)) is not None],
-        "primary_key": primary[0].get("columns") if primary else [],
+        "primary_key": primary[0].get("columns") if primary else _marked(columns, "PRIMARY_KEY"),
         "unique_keys": [
-            each.get("columns") for each in keys if each.get("constraintType") == "UNIQUE"
+            *(each.get("columns") for each in keys if each.get("constraintType") == "UNIQUE"),
+            *([name] for name in _marked(columns, "UNIQUE")),
         ],
     }
     return {
@@ -182,6 +258,11 @@ def _told_table(entity: Mapping[str, JsonValue], path: tuple[str, ...]) -> Json:
         "namespace": None if schema == FILLER else schema,
         "schema": told_schema,
     }
+
+
+def _marked(columns: list[Json], constraint: str) -> list[JsonValue]:
+    """Return the columns that say of themselves what others say as a constraint of the table."""
+    return [column["name"] for column in columns if column.get("constraint") == constraint]
 
 
 def _told_foreign_key(constraint: Json) -> Json | None:

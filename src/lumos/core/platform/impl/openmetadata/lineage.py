@@ -14,6 +14,7 @@ from lumos.core.models.base import sha256_of
 from lumos.core.platform.impl.openmetadata.names import (
     entity_name,
     fqn,
+    job_urn,
     path_of,
     pipeline_path,
 )
@@ -149,9 +150,7 @@ class LineageWires:
         pipeline = details.get("pipeline")
         job = None
         if isinstance(pipeline, dict) and pipeline.get("fullyQualifiedName"):
-            service, *path = path_of(str(pipeline["fullyQualifiedName"]))
-            parts = [part for each in path for part in each.split("/")]
-            job = Urn.of(service, *parts) if all(parts) else None
+            job = job_urn(str(pipeline["fullyQualifiedName"]))
         return LineageEdge.from_json(
             {
                 "upstream_urn": upstream,

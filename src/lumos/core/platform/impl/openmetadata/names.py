@@ -21,6 +21,9 @@ FILLER: Final = "default"
 LONGEST_NAME: Final = 256
 _LONGEST_USER: Final = 64
 _TABLE_LEVELS: Final = 3
+_BELOW_SERVICE: Final = 2
+VERBATIM: Final = "openmetadata"
+"""The platform of URNs that are made of a type and a fully qualified name."""
 _MADE_UP = re.compile(r".*~[0-9a-f]{16}\Z", re.DOTALL)
 _REFUSED = re.compile(r'::|[>"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff]')
 _ODD = re.compile(r"[^0-9A-Za-z_-]+")
@@ -91,6 +94,8 @@ def path_of(name: str) -> tuple[str, ...]:
 def place_of(urn: Urn) -> Place:
     """Return where the dataset of a URN lies: files in containers, all else in tables."""
     parts = urn.parts
+    if urn.platform == VERBATIM and (verbatim := _verbatim_place(urn)):
+        return verbatim
     if urn.platform in _FILE_PLATFORMS:
         first, rest = parts[0], parts[1:]
         names = (entity_name(first), _joined(rest)) if rest else (entity_name(first),)
@@ -104,23 +109,62 @@ def place_of(urn: Urn) -> Place:
 def urn_of(type_: str, name: str) -> Urn | None:
     """Return the URN whose place has this name; None where only the stash can tell."""
     service, *path = path_of(name)
-    if not path or any(map(is_made_up, path)) or not _is_platform(service):
+    if not path or not all(path) or any(map(is_made_up, path)):
         return None
+    if type_ not in {"table", "container"}:
+        return None
+    parts = _parts(type_, path) if _is_platform(service) else []
+    return Urn.of(service, *parts) if all(parts) and parts else verbatim_urn(type_, name)
+
+
+def verbatim_urn(type_: str, name: str) -> Urn:
+    """Return a URN for what only OpenMetadata can place, such as a service named `My Warehouse`."""
+    return Urn.of(VERBATIM, type_, *path_of(name))
+
+
+def nested_place(urn: Urn) -> Place | None:
+    """Return where a container lies that others put into containers within containers."""
+    parts = urn.parts
+    if urn.platform not in _FILE_PLATFORMS or len(parts) <= _BELOW_SERVICE:
+        return None
+    return Place("container", (urn.platform, *parts)) if all(map(accepted, parts)) else None
+
+
+def job_urn(name: str) -> Urn | None:
+    """Return the URN of the job that the pipeline of this name stands for."""
+    service, *path = path_of(name)
+    parts = [part for each in path for part in each.split("/")]
+    if not parts or not all(parts):
+        return None
+    return Urn.of(service, *parts) if _is_platform(service) else verbatim_urn("pipeline", name)
+
+
+def _verbatim_place(urn: Urn) -> Place | None:
+    type_, *path = urn.parts
+    if len(path) < _BELOW_SERVICE or urn_of(type_, fqn(path)) != urn:
+        return None
+    return Place("table" if type_ == "table" else "container", tuple(path))
+
+
+def _parts(type_: str, path: list[str]) -> list[str]:
+    """Return the parts of a URN, none where they do not lead back to the path."""
     if type_ == "container":
         *above, last = path
-        return Urn.of(service, *above, *(last.split("/") if above else (last,)))
+        nested = len(above) > 1 and any("/" in name for name in path)
+        return [] if nested else [*above, *(last.split("/") if above else (last,))]
     if len(path) != _TABLE_LEVELS:
-        return None
+        return []
     database, schema, table = path
     levels = [] if database == FILLER else database.split("/")
     levels += [] if schema == FILLER and not levels else [schema]
-    if not all(levels):
-        return None
-    return Urn.of(service, *levels, table)
+    return [*levels, table]
 
 
 def pipeline_path(urn: Urn) -> tuple[str, str]:
     """Return service and name of the pipeline that stands for a job."""
+    service, *path = urn.parts[1:] or ("",)
+    if path and job_urn(fqn((service, *path))) == urn:
+        return service, _joined(path)
     return urn.platform, _joined(urn.parts)
 
 

@@ -1,0 +1,127 @@
+"""What other tools and people wrote into OpenMetadata is read, found again and left as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from doubles.openmetadata_server import openmetadata_at, openmetadata_server
+from doubles.openmetadata_store import Json, OpenMetadataStore
+from lumos.core.models import LumosDataset, with_parts
+from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
+
+SERVICES = "services/databaseServices"
+STORES = "services/storageServices"
+
+
+@pytest.fixture
+def store() -> Iterator[OpenMetadataStore]:
+    with openmetadata_server() as (url, store):
+        store.url = url
+        yield store
+
+
+@pytest.fixture
+def platform(store: OpenMetadataStore) -> Iterator[OpenMetadataHandler]:
+    with openmetadata_at(store.url) as platform:
+        yield platform
+
+
+def table(store: OpenMetadataStore, **parts: object) -> Json:
+    store.put(SERVICES, {"name": "My Warehouse", "serviceType": "Snowflake"})
+    store.put("databases", {"name": "shop", "service": "My Warehouse"})
+    store.put("databaseSchemas", {"name": "public", "database": "My Warehouse.shop"})
+    body: Json = {"name": "orders", "databaseSchema": "My Warehouse.shop.public", "columns": []}
+    return store.put("tables", {**body, **parts})[0]
+
+
+def test_tables_of_a_service_with_any_name_are_told_apart_and_found(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    table(store)
+    table(store, name="customers")
+
+    found = [*platform.list()]
+
+    assert [dataset.urn for dataset in found] == [
+        "lumos://openmetadata/table/My%20Warehouse/shop/public/customers",
+        "lumos://openmetadata/table/My%20Warehouse/shop/public/orders",
+    ]
+    assert {dataset.platform for dataset in found} == {"snowflake"}
+    assert [platform.get_dataset(dataset.urn) for dataset in found] == found
+
+
+def test_a_container_within_containers_is_found_and_not_made_twice(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    store.put(STORES, {"name": "s3", "serviceType": "S3"})
+    above: Json | None = None
+    for name in ("lake", "raw", "orders"):
+        parent = {"parent": {"id": above["id"], "type": "container"}} if above else {}
+        above, _ = store.put("containers", {"name": name, "service": "s3", **parent})
+
+    found = platform.get_dataset("lumos://s3/lake/raw/orders")
+    platform.emit_dataset(with_parts(found, tags=("gold",)))
+
+    assert sorted(store.entities["containers"])[-3:] == [
+        "s3.lake",
+        "s3.lake.raw",
+        "s3.lake.raw.orders",
+    ]
+    assert platform.get_dataset("lumos://s3/lake/raw/orders").tags == ("gold",)
+
+
+def test_keys_that_columns_say_of_themselves_are_keys(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    columns = [
+        {"name": "id", "dataType": "BIGINT", "constraint": "PRIMARY_KEY"},
+        {"name": "mail", "dataType": "TEXT", "constraint": "UNIQUE"},
+    ]
+    table(store, columns=columns)
+
+    (found,) = platform.list()
+
+    assert (found.schema.primary_key, found.schema.unique_keys) == (("id",), (("mail",),))
+    assert [field.nullable for field in found.schema.fields] == [False, True]
+
+
+def test_what_people_say_of_columns_and_labels_stays_when_columns_change(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    store.put("classifications", {"name": "Tier", "description": "x"})
+    store.put("tags", {"name": "One", "classification": "Tier", "description": "x"})
+    label = {"tagFQN": "Tier.One", "source": "Classification", "labelType": "Propagated"}
+    column = {"name": "id", "dataType": "INT", "displayName": "Its number", "tags": [label]}
+    held = table(store, columns=[column], tags=[label])
+    (found,) = platform.list()
+
+    document = found.to_json()
+    document["schema"]["fields"][0]["description"] = "new"  # type: ignore[index,call-overload]
+    document["tags"] = ["Tier.One", "gold"]
+    document["extensions"] = {}
+    platform.emit_dataset(LumosDataset.from_json(document))
+
+    (after,) = held["columns"]
+    assert (after["description"], after["displayName"]) == ("new", "Its number")
+    assert after["tags"] == [label]
+    assert label in held["tags"]
+
+
+def test_the_tasks_of_a_scheduler_stay_and_come_along(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    store.put("services/pipelineServices", {"name": "Our Airflow", "serviceType": "Airflow"})
+    tasks = [{"name": "read"}, {"name": "write"}]
+    pipeline = {"name": "nightly", "service": "Our Airflow", "tasks": tasks}
+    held, _ = store.put("pipelines", pipeline)
+
+    (job,) = platform.list_entities("job")
+    platform.emit_entity(job.model_copy(update={"description": "Each night"}))
+
+    assert (held["tasks"], held["description"]) == (tasks, "Each night")
+    with openmetadata_server() as (url, other), openmetadata_at(url) as target:
+        target.emit_entity(job)
+        assert other.entities["pipelines"]["Our Airflow.nightly"]["tasks"] == tasks
+        assert [*target.list_entities("job")] == [job]
