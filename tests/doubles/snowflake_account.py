@@ -56,6 +56,7 @@ class SnowflakeAccount:
     def __init__(self) -> None:
         self._emulator = FakeSnow()
         self._connection = self._connected()
+        self._used = False
         self.statements: list[str] = []
         self.tags: dict[Key, str] = {}
         self.uses: dict[tuple[Key, str | None], dict[Key, str]] = {}
@@ -83,6 +84,7 @@ class SnowflakeAccount:
     def make_table(self, name: str, *, column: str) -> None:
         """Make a table of any name; the emulator's own statement fails at a quote in it."""
         table = qualified(DATABASE, "PUBLIC", name)
+        self._used = True
         self._emulator.duck_conn.execute(f"CREATE TABLE {table} ({identifier(column)} BIGINT)")
 
     def replace_table(self, name: str, columns: str) -> None:
@@ -97,6 +99,8 @@ class SnowflakeAccount:
     def reset(self) -> None:
         """Make the account as empty as a new one."""
         connection = self._connection
+        if not self._used:
+            return
         with quiet():
             cursor = connection.cursor()
             cursor.execute(f'SELECT SCHEMA_NAME FROM "{DATABASE}".INFORMATION_SCHEMA.SCHEMATA')  # noqa: S608
@@ -105,12 +109,14 @@ class SnowflakeAccount:
                 quoted = name.replace('"', '""')
                 cursor.execute(f'DROP SCHEMA "{DATABASE}"."{quoted}" CASCADE')
             cursor.execute(f'CREATE SCHEMA "{DATABASE}"."PUBLIC"')
+        self._used = False
         self.statements.clear()
         for kept in (self.tags, self.uses, self.comments, self.owners, self.created):
             kept.clear()
 
     def answer(self, statement: str, connection: Any) -> Result:
         """Run a statement, here or in the emulator."""
+        self._used = True
         words = " ".join(statement.split()[:3]).upper()
         if words.startswith(("CREATE TAG", "ALTER TAG", "SHOW TAGS", "GRANT OWNERSHIP")):
             return self._of_account(Parts(statement))

@@ -26,7 +26,11 @@ from lumos.core.errors import (
 )
 from lumos.core.models import LumosDataset, Tag, Urn, with_parts
 from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
-from lumos.core.platform.impl.snowflake.session import SnowflakeSession, translated
+from lumos.core.platform.impl.snowflake.session import (
+    SnowflakeSession,
+    connect_arguments,
+    translated,
+)
 from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
 from lumos.core.platform.impl.snowflake.sql import identifier, literal, qualified
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
@@ -269,6 +273,24 @@ class TestSettings:
             }
         ]
         assert SECRET not in repr(SnowflakeSettings.from_json(config))
+
+    @pytest.mark.parametrize(
+        ("change", "used"),
+        [
+            ({"token": SECRET}, "PROGRAMMATIC_ACCESS_TOKEN"),
+            ({"token": SECRET, "authenticator": "oauth"}, "oauth"),
+            ({"private_key_file": "key.p8", "private_key_passphrase": SECRET}, None),
+        ],
+    )
+    def test_there_are_ways_in_without_a_password(
+        self, change: dict[str, JsonValue], used: str | None
+    ) -> None:
+        config = {name: value for name, value in SETTINGS.items() if name != "password"}
+        arguments = connect_arguments(SnowflakeSettings.from_json({**config, **change}))
+
+        assert arguments.get("authenticator") == used
+        assert "password" not in arguments
+        assert SECRET in arguments.values()
 
     def test_a_key_that_cannot_be_used_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def connect(**arguments: object) -> object:

@@ -39,6 +39,7 @@ _TAG_COLUMNS: Final = (
     "OBJECT_DATABASE, OBJECT_SCHEMA, OBJECT_NAME, COLUMN_NAME, LEVEL, "
     "TAG_DATABASE, TAG_SCHEMA, TAG_NAME, TAG_VALUE"
 )
+_ABOVE_TABLES: Final = ("ACCOUNT", "DATABASE", "SCHEMA")
 _EXTRAS: Final = ("created", "clustering_key", "is_transient", "retention_time")
 _Tags = Mapping[tuple[TableKey, str | None], tuple[TagUse, ...]]
 
@@ -121,8 +122,8 @@ class TableReader:
             statement = " UNION ALL ".join(map(_tags_of, asked))
             for database, schema, table, column, level, *tag in self._session.rows(statement):
                 name = None if column is None else str(column)
-                # A tag of the schema or the database shows on all that lies in it, too.
-                if level == ("TABLE" if name is None else "COLUMN"):
+                # A tag of a schema shows on all that lies in it, one of a table on its columns.
+                if level not in _ABOVE_TABLES if name is None else level == "COLUMN":
                     key = TableKey(str(database), str(schema), str(table))
                     found[key, name].append(TagUse(*(str(part or "") for part in tag)))
         return {place: tuple(sorted(uses)) for place, uses in found.items()}

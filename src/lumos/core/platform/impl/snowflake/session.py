@@ -26,6 +26,7 @@ _LOGIN = range(390_000, 400_000)
 _REFUSED_LOGIN = 250_001
 _NO_ACCOUNT = (290_404, 290_403)
 _NETWORK = (*range(250_002, 250_011), *range(290_500, 290_600), 251_005, 251_012, 290_429)
+_BY_TOKEN = "PROGRAMMATIC_ACCESS_TOKEN"  # noqa: S105 - the name of a way to log in
 Row = tuple[object, ...]
 T = TypeVar("T")
 
@@ -153,7 +154,7 @@ def connector(settings: SnowflakeSettings) -> Callable[[], Connection]:
         import snowflake.connector
 
         try:
-            connection: Connection = snowflake.connector.connect(**_arguments(settings))
+            connection: Connection = snowflake.connector.connect(**connect_arguments(settings))
         except (ValueError, TypeError):
             raise PlatformAuthError(
                 "the private key or its passphrase cannot be used",
@@ -164,7 +165,8 @@ def connector(settings: SnowflakeSettings) -> Callable[[], Connection]:
     return connect
 
 
-def _arguments(settings: SnowflakeSettings) -> dict[str, object]:
+def connect_arguments(settings: SnowflakeSettings) -> dict[str, object]:
+    """Return what the connector is told; it holds secrets."""
     secrets = {
         "password": settings.password,
         "token": settings.token,
@@ -173,7 +175,7 @@ def _arguments(settings: SnowflakeSettings) -> dict[str, object]:
     given = {
         "account": settings.account,
         "user": settings.user,
-        "authenticator": settings.authenticator,
+        "authenticator": settings.authenticator or (_BY_TOKEN if settings.token else None),
         "private_key_file": settings.private_key_file,
         "role": settings.role,
         "warehouse": settings.warehouse,
