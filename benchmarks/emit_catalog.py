@@ -30,6 +30,7 @@ from typing_extensions import override
 from lumos.core.controllers.sync_controller import SyncController, SyncTarget
 from lumos.core.models import LumosDataset
 from lumos.core.platform.http import CatalogHttp
+from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.core.settings import SyncSettings
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 COLUMNS = 30
 AIM = 0.8
 SERVE = "--serve"
+V3 = "/openapi/v3/entity/"
+NOTHING = b"[]"
+ANSWER = b'{"writes": %d, "versions": {"acryldata/datahub": {"version": "v1.3.0"}}}'
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -79,11 +83,6 @@ class SlowCatalog(MetadataPlatformInterface):
     def list(self, *, platform: str | None = None, page_size: int = 1) -> Iterator[LumosDataset]:
         return iter(())
 
-    def writes(self) -> int:
-        """Return how many requests to write the server got."""
-        answer = cast("dict[str, int]", self._http.json("GET", "count"))
-        return answer["writes"]
-
     @override
     def close(self) -> None:
         self._http.close()
@@ -107,8 +106,11 @@ def main() -> int:
         state = Path(folder) / "lumos.db"
         _fill(state, options.datasets)
         for batch in (int(each) for each in options.batches.split(",")):
-            first, second = _measure(state, url, batch=batch, workers=options.workers)
-            _tell(options, batch, first=first, second=second)
+            kind = type("Slow", (SlowCatalog,), {"BATCH": batch, "CONCURRENCY": options.workers})
+            with kind(url, workers=options.workers) as slow:
+                _tell(options, slow, _measure(state, slow, url=url, workers=options.workers))
+        with DataHubHandler.from_config({"gms_server": url, "workers": options.workers}) as datahub:
+            _tell(options, datahub, _measure(state, datahub, url=url, workers=options.workers))
     return 0
 
 
@@ -121,41 +123,52 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _tell(options: argparse.Namespace, batch: int, *, first: Measured, second: Measured) -> None:
-    allowed = batch * options.workers / options.latency * 1000
+def _tell(
+    options: argparse.Namespace,
+    target: MetadataPlatformInterface,
+    measured: tuple[Measured, Measured],
+) -> None:
+    first, second = measured
+    allowed = target.BATCH * options.workers / options.latency * 1000
     reached = options.datasets / first.wall
-    load = os.getloadavg()[0]
-    print(
-        f"{options.datasets:,} datasets of {COLUMNS} columns, {options.workers} requests at a time"
-    )
-    print(f"  {batch} in a request: {reached:,.0f}/s of {allowed:,.0f}/s (load average {load:.0f})")
+    each = first.cpu / options.datasets
+    print(f"{target.name}: {options.datasets:,} datasets of {COLUMNS} columns, {target.BATCH} in a "
+          f"request, {options.workers} requests at a time")  # fmt: skip
+    print(f"  {reached:,.0f}/s of {allowed:,.0f}/s (load average {os.getloadavg()[0]:.0f})")
     print(f"  reached / allowed: {reached / allowed:.2f} (aim {AIM})")
-    print(f"  CPU: {first.cpu / options.datasets * 1e6:,.0f} us a dataset; at the speed that is "
-          f"allowed {first.cpu / options.datasets * allowed:.1f} cores")  # fmt: skip
+    print(f"  CPU: {each * 1e6:,.0f} us a dataset: {each * allowed:.1f} cores at the speed allowed")
     print(f"  writes: {first.writes:,} first, {second.writes:,} second ({second.wall:.1f} s)")
 
 
-def _measure(state: Path, url: str, *, batch: int, workers: int) -> tuple[Measured, Measured]:
-    kind = type("Slow", (SlowCatalog,), {"BATCH": batch, "CONCURRENCY": workers})
-    with StateDatabase.open(state) as database, kind(url, workers=workers) as target:
+def _measure(
+    state: Path, target: MetadataPlatformInterface, *, url: str, workers: int
+) -> tuple[Measured, Measured]:
+    with StateDatabase.open(state) as database, CatalogHttp(url, name="count") as counter:
         controller = SyncController(
             source=lambda _: (EmbeddedHandler(database), database),
-            target=lambda _name, _writing: SyncTarget(target, f"slow {batch} {workers}"),
+            target=lambda _name, _writing: SyncTarget(target, f"{target.name} {target.BATCH}"),
             settings=lambda: SyncSettings(workers=workers),
             source_names=tuple,
             write_lock=lambda _: nullcontext(),
             keep_report=lambda _: None,
             clock=lambda: AT,
         )
-        return _timed(controller, target), _timed(controller, target)
+        return _timed(controller, counter), _timed(controller, counter)
 
 
-def _timed(controller: SyncController, target: SlowCatalog) -> Measured:
-    before = target.writes()
+def _timed(controller: SyncController, counter: CatalogHttp) -> Measured:
+    before = _writes(counter)
     wall, cpu = time.perf_counter(), time.process_time()
-    controller.sync("slow")
+    result = controller.sync("there")
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    return Measured(wall, cpu, target.writes() - before)
+    if result.report.failed:
+        raise SystemExit(f"not all arrived: {result.report.failed[0].reason}")
+    return Measured(wall, cpu, _writes(counter) - before)
+
+
+def _writes(counter: CatalogHttp) -> int:
+    answer = cast("dict[str, int]", counter.json("GET", "count"))
+    return answer["writes"]
 
 
 def _fill(state: Path, count: int) -> None:
@@ -204,11 +217,11 @@ async def _serve(latency: float) -> None:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
                 length = head.partition("content-length:")[2].partition("\r")[0].strip()
                 await reader.readexactly(int(length or 0))
-                counts = head.startswith("get /count")
-                writes += head.startswith("put ")
-                if not counts:
+                asks = "/batchget" in head or head.startswith("get ")
+                writes += head.startswith("put ") or (V3 in head and not asks)
+                if not head.startswith("get /count"):
                     await asyncio.sleep(latency)
-                body = f'{{"writes": {writes}}}'.encode()
+                body = NOTHING if asks and "get /" not in head[:5] else ANSWER % writes
                 writer.write(
                     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
                     b"Content-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
