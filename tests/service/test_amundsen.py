@@ -64,6 +64,15 @@ class TestAmundsenOnMariaDb(PlatformContract):
         with AmundsenHandler.from_config(config) as platform:
             yield platform
 
+    @pytest.mark.parametrize("query", ["заказы", "注文"])
+    def test_words_that_no_key_can_hold_are_found_in_texts(
+        self, platform: AmundsenHandler, query: str
+    ) -> None:
+        text = "заказы 注文"
+        platform.emit_dataset(dataset("orders", documentation={"description": text}))
+
+        assert platform.search(query).total == 1
+
 
 class Service:
     """The REST interface of the metadata service, which sees what people see."""

@@ -77,7 +77,7 @@ def native_key_of(urn: Urn) -> TableKey | None:
         key = TableKey(urn.platform, *parts)
     else:
         return None
-    return key if key.urn() == urn and _is_latin(key.text) else None
+    return key if key.urn() == urn and is_latin(key.text) else None
 
 
 def column_key(table_key: str, column: str) -> str:
@@ -103,7 +103,8 @@ def _is_plain(part: str) -> bool:
     return len(part) <= _LONGEST_PART and _PLAIN.match(part) is not None
 
 
-def _is_latin(text: str) -> bool:
+def is_latin(text: str) -> bool:
+    """Tell whether a key of Amundsen can hold a text."""
     try:
         text.encode("cp1252")  # what MySQL calls latin1, the character set of keys
     except UnicodeEncodeError:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import and_, func, select, union
 
 from lumos.core.platform.impl.amundsen import tables
+from lumos.core.platform.impl.amundsen.keys import is_latin
 from lumos.core.platform.impl.amundsen.table_reader import CARRIER, listed, read_datasets
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 
@@ -48,11 +49,15 @@ def narrowed(connection: Connection, words: tuple[str, ...]) -> Narrowed:
 
 def _holding(word: str) -> ColumnElement[bool]:
     pattern = f"%{word}%"  # a word of a search holds no sign that LIKE knows
-    parts = [select(key).where(func.lower(text).like(pattern)) for key, text in _TEXTS]
+    texts, column_texts = _TEXTS, _COLUMN_TEXTS
+    if not is_latin(word):  # MySQL refuses to look for it in a key, which cannot hold it
+        texts = tuple(pair for pair in texts if not pair[1].name.endswith("rk"))
+        column_texts = tuple(pair for pair in column_texts if not pair[1].name.endswith("rk"))
+    parts = [select(key).where(func.lower(text).like(pattern)) for key, text in texts]
     parts += [
         select(tables.COLUMN.c.table_rk)
         .join(key.table, key == _OF_COLUMN)
         .where(func.lower(text).like(pattern))
-        for key, text in _COLUMN_TEXTS
+        for key, text in column_texts
     ]
     return tables.TABLE.c.rk.in_(union(*parts))
