@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 os.environ.setdefault("LUMOS_SPARK_ARCHIVE", "existing")
 # The engine of whoever runs the tests is not theirs to use or to stop.
 os.environ["LUMOS_ENGINE_DIR"] = f"{tempfile.gettempdir()}/lumos-test-engine-{os.getpid()}"
+
+# A shell lets what it runs in the background ignore interrupts, and whatever that starts as well.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
 
