@@ -114,18 +114,26 @@ def s3_bucket(s3_server: S3Server) -> Iterator[Bucket]:
 
 @pytest.fixture(scope="session")
 def amundsen_server() -> Iterator[AmundsenServer]:
-    """The real metadata service of Amundsen, on MariaDB."""
-    from amundsen_server import running_amundsen
+    """The real metadata service of Amundsen, on MariaDB; or the one that was named."""
+    from amundsen_server import AmundsenServer, running_amundsen
+    from named_catalogs import named
 
+    if given := named("amundsen"):
+        yield AmundsenServer(given.get("url", ""), given["database_url"])
+        return
     with running_amundsen() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def real_atlas() -> Iterator[RealAtlas]:
-    """Apache Atlas itself, from its war."""
-    from atlas_server import running_atlas
+    """Apache Atlas itself, from its war; or the one that was named."""
+    from atlas_server import RealAtlas, running_atlas
+    from named_catalogs import named
 
+    if given := named("atlas"):
+        yield RealAtlas(**given)
+        return
     with running_atlas() as server:
         yield server
 
