@@ -295,6 +295,13 @@ def _new_glossary(
     return 200, server.store.create_glossary(obj(body))
 
 
+@route("GET", "v2/glossary/{}/categories")
+def _categories(
+    server: AtlasServer, path: tuple[str, ...], params: Params, body: JsonValue
+) -> Answer:
+    return _paged(objs(server.store.glossaries[path[0]].get("categories")), params)
+
+
 @route("GET", "v2/glossary/{}/terms")
 def _terms(server: AtlasServer, path: tuple[str, ...], params: Params, body: JsonValue) -> Answer:
     return _paged(server.store.terms_of(path[0]), params)

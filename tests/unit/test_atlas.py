@@ -30,7 +30,7 @@ from lumos.core.models import (
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity
 from lumos.core.platform.http import mapped
 from lumos.core.platform.impl.atlas import client
-from lumos.core.platform.impl.atlas.columns import field_of
+from lumos.core.platform.impl.atlas.columns import field_of, key_columns
 from lumos.core.platform.impl.atlas.datasets import DatasetParts, dataset_entity, dataset_of
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
 from lumos.core.platform.impl.atlas.names import classification_name, term_name
@@ -67,7 +67,8 @@ def test_entities_give_back_the_dataset_they_were_made_of(one: LumosDataset) -> 
     made = dataset_entity(one)
     fields = [field_of(each.entity, each.tags, terms=each.terms) for each in made.columns]
 
-    parts = DatasetParts(fields, made.head.tags, made.head.terms)
+    keys = key_columns(each.entity for each in made.columns)
+    parts = DatasetParts(fields, made.head.tags, made.head.terms, keys)
     assert dataset_of(made.head.entity, parts) == plain
 
 

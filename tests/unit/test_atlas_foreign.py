@@ -12,7 +12,7 @@ from doubles.atlas_store import Json, obj, objs
 from lumos.core.models import DatasetKind, DatasetLineage, LumosDataset, with_parts
 from lumos.core.platform.impl.atlas.foreign import TABLE_TYPES
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
-from lumos.testing.platform_samples import AT
+from lumos.testing.platform_samples import AT, rich_dataset
 
 ORDERS = "lumos://hive/sales.orders@prod"
 
@@ -117,3 +117,26 @@ def test_everything_moves_to_another_atlas_and_out_of_it_unchanged(
     record_property("share of datasets of others equal after a move", equal / len(held))
     assert equal == len(exported.datasets) == 11
     assert again.lineage_edges == exported.lineage_edges
+
+
+def test_what_people_defined_beyond_names_is_kept_as_it_is() -> None:
+    with AtlasServer() as server, atlas_at(server) as atlas:
+        server.store.define(CLASSIFICATIONS, anew=True)
+        glossary = server.store.create_glossary(
+            {"name": "Business", "categories": [{"categoryGuid": "c", "displayText": "Sales"}]}
+        )
+        anchor: Json = {"glossaryGuid": glossary["guid"]}
+        server.store.put_term({"name": "Plain", "anchor": anchor}, None)
+        elaborate: Json = {"name": "Net", "anchor": anchor, "abbreviation": "N"}
+        elaborate["seeAlso"] = [{"termGuid": "x", "displayText": "Plain"}]
+        server.store.put_term(elaborate, None)
+        atlas.emit_dataset(rich_dataset())
+        kept = atlas.export_all(at=AT).to_json()["extensions"]
+        atlas.emit_extension("atlas", {"from": "elsewhere"})
+
+        assert atlas.extensions() == {"atlas": {"from": "elsewhere"}}
+    own_ = obj(obj(kept)["atlas"])
+    assert [each["name"] for each in objs(own_["classificationDefs"])] == ["PII"]
+    (term,) = objs(own_["terms"])
+    assert (term["name"], term["abbreviation"]) == ("Net", "N")
+    assert [each["displayText"] for each in objs(own_["categories"])] == ["Sales"]

@@ -143,3 +143,16 @@ def test_business_metadata_that_the_server_does_not_know_is_kept_beside(
 
     assert server.store.find(DATASET, str(one.urn)) is not None
     assert atlas.get_dataset(one.urn) == one
+
+
+def test_a_column_that_people_mark_as_a_key_is_one(
+    server: AtlasServer, atlas: AtlasHandler
+) -> None:
+    fields = [{"name": name, "type": "INT64"} for name in ("a", "b", "c")]
+    one = dataset(schema={"fields": fields, "primary_key": ["c", "a"]})
+    atlas.emit_dataset(one)
+    assert atlas.get_dataset(one.urn) == one
+    columns = {obj(each["attributes"])["name"]: each for each in of_type(server, COLUMN)}
+    obj(columns["c"]["attributes"])["isPrimaryKey"] = False
+
+    assert atlas.get_dataset(one.urn).schema.primary_key == ("a",)

@@ -259,6 +259,11 @@ class AtlasClient:
         """Yield all terms of a glossary."""
         yield from self._listed(f"v2/glossary/{glossary}/terms")
 
+    def categories(self, glossaries: Iterable[str]) -> Iterator[Json]:
+        """Yield all categories of glossaries."""
+        for glossary in glossaries:
+            yield from self._listed(f"v2/glossary/{glossary}/categories")
+
     def term(self, guid: str) -> Json | None:
         """Return a term, or nothing where there is none."""
         try:

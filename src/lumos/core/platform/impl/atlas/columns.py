@@ -62,6 +62,12 @@ def field_of(entity: Json, tags: Iterable[str], *, terms: Iterable[str]) -> Fiel
     )
 
 
+def key_columns(columns: Iterable[Json]) -> list[str]:
+    """Return the names of the columns that are marked as the primary key."""
+    found = (mapping(column.get("attributes")) for column in columns)
+    return [_name(each) for each in found if each.get("isPrimaryKey") is True]
+
+
 def shown(value: str | None) -> str | None:
     """Return text as Atlas takes it, and nothing for none."""
     return (shown_text(value) or None) if value is not None else None

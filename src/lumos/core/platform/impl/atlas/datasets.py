@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.models import DatasetLineage, LumosDataset, with_parts
-from lumos.core.platform.impl.atlas.columns import Labelled, column_entity, field_of, shown
+from lumos.core.platform.impl.atlas.columns import (
+    Labelled,
+    column_entity,
+    field_of,
+    key_columns,
+    shown,
+)
 from lumos.core.platform.impl.atlas.names import shown_text
 from lumos.core.platform.impl.atlas.typedefs import DATASET, STASH, attributes_of
 from lumos.core.platform.impl.atlas.wire import Json, mapping, objects, text, texts
@@ -32,6 +38,7 @@ class DatasetParts(NamedTuple):
     fields: Sequence[Field] = ()
     tags: Sequence[str] = ()
     terms: Sequence[str] = ()
+    keys: Sequence[str] = ()
 
 
 class DatasetEntity(NamedTuple):
@@ -57,7 +64,9 @@ def dataset_entity(
         for position, field in enumerate(dataset.schema.fields)
     )
     fields = [field_of(each.entity, each.tags, terms=each.terms) for each in columns]
-    native = _native(head, DatasetParts(fields, dataset.tags, dataset.governance.glossary_terms))
+    terms = dataset.governance.glossary_terms
+    flagged = key_columns(each.entity for each in columns)
+    native = _native(head, DatasetParts(fields, dataset.tags, terms, flagged))
     stash = StashedDataset.of(plain, native=native).stash
     mapping(head["attributes"])[STASH] = None if stash is None else packed(stash)
     return DatasetEntity(Labelled(head, dataset.tags, dataset.governance.glossary_terms), columns)
@@ -140,11 +149,12 @@ def _native(entity: Json, parts: DatasetParts) -> LumosDataset:
     """Return what an entity says of a dataset, the stash apart."""
     attributes = mapping(entity.get("attributes"))
     own = own_values(entity)
+    schema: dict[str, object] = {"fields": tuple(parts.fields), "primary_key": tuple(parts.keys)}
     return LumosDataset.from_json(
         {
             **{name: text(attributes.get(name)) for name in _TEXTS},
             "urn": attributes.get("qualifiedName"),
-            "schema": {"fields": tuple(parts.fields)},
+            "schema": schema,
             "ownership": _owners(attributes),
             "tags": tuple(parts.tags),
             "governance": {

@@ -13,8 +13,8 @@ _NATIVE = (
 )  # fmt: skip
 _TRANSFORMED = (
     "kind", "environment", "format", "field_default", "field_pii", "owner", "domain",
-    "documentation", "property", "column_lineage", "job", "user", "group", "domain_definition",
-    "identity",
+    "documentation", "property", "column_lineage", "primary_key", "job", "user", "group",
+    "domain_definition", "identity",
 )  # fmt: skip
 
 FIDELITY: Final[Mapping[str, Fidelity]] = {

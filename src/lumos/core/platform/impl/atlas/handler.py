@@ -247,7 +247,10 @@ class AtlasHandler(MetadataPlatformInterface):
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
-        return dict(sorted(map(extension_of, self._all(EXTENSION)), key=lambda pair: pair[0]))
+        others = self._vocabulary.others()
+        kept = dict(map(extension_of, self._all(EXTENSION)))
+        found = {**({NAME: others} if others else {}), **kept}
+        return {name: found[name] for name in sorted(found)}
 
     @override
     def search(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, with_parts
-from lumos.core.platform.impl.atlas.columns import field_of
+from lumos.core.platform.impl.atlas.columns import field_of, key_columns
 from lumos.core.platform.impl.atlas.datasets import DatasetParts, dataset_of
 from lumos.core.platform.impl.atlas.foreign import (
     Column,
@@ -72,7 +72,10 @@ class DatasetReader:
         fields = [
             field_of(column, self._tags(column), terms=self._terms(column)) for column in columns
         ]
-        return dataset_of(entity, DatasetParts(fields, self._tags(entity), self._terms(entity)))
+        keys = key_columns(columns)
+        return dataset_of(
+            entity, DatasetParts(fields, self._tags(entity), self._terms(entity), keys)
+        )
 
     def edges(self, entities: Iterable[Json]) -> list[LineageEdge]:
         """Return the edges that lead to and from datasets."""

@@ -16,7 +16,7 @@ from lumos.core.platform.impl.atlas.names import (
     shown_text,
     term_name,
 )
-from lumos.core.platform.impl.atlas.wire import Json, mapping, text
+from lumos.core.platform.impl.atlas.wire import Json, mapping, objects, text
 from lumos.core.platform.stash import packed, residue, restored
 
 if TYPE_CHECKING:
@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 _KEY = "lumos"
 _NAME = "lumosName"
 _IMPLIED = "lumosImplied"
+_OF_SERVERS = frozenset(
+    {"guid", "category", "createdBy", "updatedBy", "createTime", "updateTime", "version"}
+)
+"""What a server says of its own accord, and another server would say otherwise."""
+_OF_TERMS = frozenset({"assignedEntities"})
+_MORE_OF_TERMS = (
+    "examples", "abbreviation", "usage", "categories", "seeAlso", "synonyms", "antonyms",
+    "preferredTerms", "preferredToTerms", "replacementTerms", "replacedBy", "translationTerms",
+    "translatedTerms", "isA", "classifies", "validValues", "validValuesFor", "classifications",
+)  # fmt: skip
 
 
 class Vocabulary:
@@ -39,6 +49,7 @@ class Vocabulary:
         self._types: dict[str, str] | None = None
         self._classifications: dict[str, Json] | None = None
         self._glossary: str | None = None
+        self._glossaries: list[str] = []
         self._terms: dict[str, Json] | None = None
 
     def type_names(self) -> dict[str, str]:
@@ -150,6 +161,24 @@ class Vocabulary:
             kept = text(more.get(_KEY))
             yield GlossaryTerm.from_json(shown if kept is None else restored(shown, kept))
 
+    def others(self) -> Json:
+        """Return what people defined beyond names and descriptions, as it is.
+
+        That is classifications with attributes or parents, terms with relations, examples and the
+        like, and the categories of glossaries.
+        """
+        with self._lock:
+            definitions = [*self._definitions().values()]
+            terms = [*self._known_terms().values()]
+        found: Json = {}
+        if kept := [_without(each, _OF_SERVERS) for each in definitions if _says_more(each)]:
+            found["classificationDefs"] = [*kept]
+        if told := [_without(each, _OF_TERMS) for each in terms if _is_elaborate(each)]:
+            found["terms"] = [*told]
+        if categories := [*self._client.categories(self._glossaries)]:
+            found["categories"] = [*categories]
+        return found
+
     def _definitions(self) -> dict[str, Json]:
         if self._classifications is None:
             found = self._client.classifications()
@@ -169,8 +198,11 @@ class Vocabulary:
     def _known_terms(self) -> dict[str, Json]:
         if self._terms is None:
             self._terms = {}
+            self._glossaries = []
             for glossary in self._client.glossaries():
                 guid = str(glossary.get("guid"))
+                if [*objects(glossary.get("categories"))]:
+                    self._glossaries.append(guid)
                 if glossary.get("name") == self._glossary_name:
                     self._glossary = guid
                 for term in self._client.terms(guid):
@@ -193,6 +225,24 @@ class Vocabulary:
             self._client.update_term(guid, document)
         self._known_terms()[guid] = {**document, "guid": guid}
         return guid
+
+
+def _says_more(definition: Json) -> bool:
+    """Tell whether people gave a classification more than a name and a description."""
+    return bool(definition.get("attributeDefs") or definition.get("superTypes"))
+
+
+def _is_elaborate(term: Json) -> bool:
+    """Tell whether people gave a term more than a name and a description."""
+    return any(term.get(name) for name in _MORE_OF_TERMS)
+
+
+def _without(values: Json, names: frozenset[str]) -> Json:
+    return {
+        name: value
+        for name, value in sorted(values.items())
+        if name not in names and value not in (None, "", [], {})
+    }
 
 
 def _definition(name: str, tag: Tag, *, implied: bool) -> Json:
