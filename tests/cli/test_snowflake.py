@@ -6,6 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from snowflake.connector.errors import (
+    DatabaseError,
+    HttpError,
+    OperationalError,
+    ProgrammingError,
+)
 
 from command_line import JANUARY, Lumos, Result, checked
 from doubles.snowflake_account import DATABASE, SnowflakeAccount
@@ -102,18 +108,34 @@ def test_what_a_replaced_table_lost_is_shown_again_by_a_full_sync(
     assert account.statements.count(shown) == 2
 
 
-def test_an_account_that_refuses_is_told_in_one_line(
-    lumos: Lumos, account: SnowflakeAccount, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (DatabaseError(msg=f"Incorrect password {SECRET}", errno=250001), "refuses the login"),
+        (ProgrammingError(msg=SECRET, errno=390114), "refuses the login"),
+        (OperationalError(msg=SECRET, errno=250003), "does not answer"),
+        (HttpError(msg=SECRET, errno=290404), "no such account"),
+        (ProgrammingError(msg=SECRET, errno=2003), "no such object"),
+    ],
+    ids=["password", "expired", "down", "account", "database"],
+)
+def test_an_account_that_is_wrong_is_told_in_one_line_and_found_by_doctor(
+    lumos: Lumos,
+    account: SnowflakeAccount,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    said: str,
 ) -> None:
-    from snowflake.connector.errors import DatabaseError
-
     def refuse(**_: object) -> object:
-        raise DatabaseError(msg=f"Incorrect password {SECRET}", errno=250001)
+        raise error
 
     monkeypatch.setattr("snowflake.connector.connect", refuse)
 
-    result = lumos("export", "--platform", "snowflake", "--output", "all.json")
+    exported = lumos("export", "--platform", "snowflake", "--output", "all.json")
+    found = lumos("doctor")
 
-    assert result.exit_code == 3
-    assert "Snowflake refuses the login" in result.error_line
-    assert SECRET not in result.error_line
+    assert exported.exit_code == 3
+    assert said in exported.error_line
+    (line,) = (one for one in found.stdout.splitlines() if "[fail] catalog snowflake" in one)
+    assert said in line
+    assert SECRET not in exported.error_line + found.stdout
