@@ -32,6 +32,7 @@ _WAR_DIGEST = "c8045c5185dd9b6fe270d48f488764271ae72ce2e35fbbbb1addc6d4a211e8e1"
 _CACHE = Path.home() / ".cache" / "lumos-tests"
 _USER, _PASSWORD = "lumos", "x"
 _START_SECONDS = 600
+_ATTEMPTS = 2
 _SOLR_JAR = f"atlas-testtools-{_VERSION}.jar"
 
 _SETTINGS = """\
@@ -95,24 +96,33 @@ def running_atlas() -> Iterator[RealAtlas]:
     """Run an empty Atlas on a free port of 127.0.0.1, and remove it afterwards."""
     war, java = _installed_war(), _java()
     with tempfile.TemporaryDirectory(prefix="lumos-atlas-") as folder:
-        home, port = Path(folder), free_port()
-        _write_home(home, war, port=port)
-        log = home / "log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                _command(java, war, home=home, port=port),
-                cwd=home,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-            )
-        server = RealAtlas(f"http://127.0.0.1:{port}")
-        try:
-            _wait(server, process, log=log)
-            yield server
-        finally:
-            process.kill()
-            process.wait()
+        said = ""
+        for attempt in range(_ATTEMPTS):  # on a busy machine, its parts may miss each other
+            home = Path(folder, str(attempt))
+            server, process = _started(java, war, home=home)
+            try:
+                if _is_up(server, process):
+                    yield server
+                    return
+                said = (home / "log").read_text(errors="replace")
+            finally:
+                process.kill()
+                process.wait()
+        raise RuntimeError(f"Atlas did not start:\n{said[-5_000:]}")
+
+
+def _started(java: str, war: Path, *, home: Path) -> tuple[RealAtlas, subprocess.Popen[bytes]]:
+    port = free_port()
+    _write_home(home, war, port=port)
+    with (home / "log").open("wb") as output:
+        process = subprocess.Popen(
+            _command(java, war, home=home, port=port),
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+    return RealAtlas(f"http://127.0.0.1:{port}"), process
 
 
 def _command(java: str, war: Path, *, home: Path, port: int) -> list[str]:
@@ -123,6 +133,7 @@ def _command(java: str, war: Path, *, home: Path, port: int) -> list[str]:
         "atlas.log.dir": home / "logs",
         "embedded.solr.directory": home,
         "solr.log.dir": home / "logs",
+        "zkClientTimeout": 90_000,
         "log4j.configuration": (home / "conf" / "log4j.properties").as_uri(),
         "java.net.preferIPv4Stack": "true",
         "java.io.tmpdir": home / "tmp",
@@ -135,7 +146,7 @@ def _command(java: str, war: Path, *, home: Path, port: int) -> list[str]:
 
 def _write_home(home: Path, war: Path, *, port: int) -> None:
     for name in ("conf", "data", "logs", "tmp", "models"):
-        (home / name).mkdir()
+        (home / name).mkdir(parents=True)
     password = hashlib.sha256(_PASSWORD.encode()).hexdigest()
     (home / "conf" / "users.properties").write_text(f"{_USER}=ADMIN::{password}\n")
     settings = _SETTINGS.format(home=home, port=port)
@@ -191,8 +202,8 @@ def _fetched_war() -> Path:
     return folder / f"atlas-webapp-{_VERSION}.war"
 
 
-def _wait(server: RealAtlas, process: subprocess.Popen[bytes], *, log: Path) -> None:
-    """Wait until the server says that it is active."""
+def _is_up(server: RealAtlas, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until the server says that it is active; tell whether it did."""
     import httpx2
 
     deadline = time.monotonic() + _START_SECONDS
@@ -204,6 +215,8 @@ def _wait(server: RealAtlas, process: subprocess.Popen[bytes], *, log: Path) -> 
             time.sleep(0.5)
             continue
         if answer.status_code == httpx2.codes.OK and answer.json().get("Status") == "ACTIVE":
-            return
+            return True
+        if answer.status_code == httpx2.codes.SERVICE_UNAVAILABLE:
+            return False  # it listens, but what it should serve did not start
         time.sleep(0.5)
-    raise RuntimeError(f"Atlas did not start:\n{log.read_text(errors='replace')[-5_000:]}")
+    return False
