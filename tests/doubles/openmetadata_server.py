@@ -116,11 +116,7 @@ class _Handler(BaseHTTPRequestHandler):
                     raise RefusedError(404)
                 return store.types[name]
             case ["PUT", "metadata", "types", identity]:
-                for kind in store.types.values():
-                    if kind["id"] == identity:
-                        kind["customProperties"].append(body)
-                        return kind
-                raise RefusedError(404)
+                return store.declare(identity, body)
             case ["GET", "lineage", type_, "name", name]:
                 return store.lineage(f"{type_}s", unquote(name))
             case ["PUT", "lineage"]:

@@ -93,7 +93,7 @@ class OpenMetadataStore:
                 "description": f"What a {name} is.",
                 "customProperties": [],
             }
-            for name in ("table", "container", "pipeline", "string")
+            for name in ("table", "container", "pipeline", "string", "integer", "enum")
         }
         self.requests: list[tuple[str, str]] = []
         self.recorded: list[Message] | None = None
@@ -224,6 +224,16 @@ class OpenMetadataStore:
             "lineageDetails": details,
         }
 
+    def declare(self, identity: str, body: Json) -> Json:
+        """Add a custom property to a type of entity; its own type is known by its name, too."""
+        kinds = {kind["id"]: kind for kind in self.types.values()}
+        kind, value = kinds.get(identity), kinds.get(body["propertyType"]["id"])
+        if kind is None or value is None:
+            raise RefusedError(404)
+        reference = {"id": value["id"], "type": "type", "name": value["name"]}
+        kind["customProperties"].append({**body, "propertyType": reference})
+        return kind
+
     def put_profile(self, identity: str, body: Json) -> Json:
         """Keep figures of one time; a second time at the same time they replace the first."""
         table = self.by_id(identity)[1]
@@ -298,6 +308,10 @@ class OpenMetadataStore:
         declared = {each["name"] for each in kind["customProperties"]}
         if (body.get("extension") or {}).keys() - declared:
             raise RefusedError(400, "Unknown custom field")
+        kinds = {each["name"]: each["propertyType"]["name"] for each in kind["customProperties"]}
+        for name, value in (body.get("extension") or {}).items():
+            if not isinstance(value, {"string": str, "integer": int}.get(kinds[name], list)):
+                raise RefusedError(400, "Custom field has invalid JSON")
         if parents and collection in _PARENTS:
             key, above = _PARENTS[collection]
             if body[key] not in self.entities[above]:

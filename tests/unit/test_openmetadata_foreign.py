@@ -125,3 +125,27 @@ def test_the_tasks_of_a_scheduler_stay_and_come_along(
         target.emit_entity(job)
         assert other.entities["pipelines"]["Our Airflow.nightly"]["tasks"] == tasks
         assert [*target.list_entities("job")] == [job]
+
+
+def test_custom_properties_are_properties_where_somebody_declared_them(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    for name, kind in (("costCenter", "string"), ("level", "integer"), ("mood", "enum")):
+        reference = {"id": store.types[kind]["id"], "type": "type"}
+        declared = {"name": name, "description": "x", "propertyType": reference}
+        store.declare(store.types["table"]["id"], declared)
+    given = {"costCenter": "42", "level": 3, "mood": "odd", "other": {"a": 1}}
+    held = table(store, extension={"costCenter": "1", "mood": ["good"]})
+    (found,) = platform.list()
+    assert dict(found.properties) == {"costCenter": "1", "mood": ["good"]}
+
+    changed = LumosDataset.from_json({**found.to_json(), "properties": given})
+    platform.emit_dataset(changed)
+    shown = {name: value for name, value in held["extension"].items() if name != "lumos"}
+    assert shown == {"costCenter": "42", "level": 3, "mood": ["good"]}
+    assert platform.get_dataset(found.urn) == changed
+
+    fewer = LumosDataset.from_json({**found.to_json(), "properties": {"other": 1}})
+    platform.emit_dataset(fewer)
+    assert set(held["extension"]) == {"lumos", "mood"}
+    assert platform.get_dataset(found.urn) == fewer

@@ -55,7 +55,8 @@ class OpenMetadataApi:
     def __init__(self, http: CatalogHttp, *, page_size: int) -> None:
         self._http = http
         self._page_size = page_size
-        self._declared: set[str] = set()
+        self._types: dict[str, Json] = {}
+        self._declared: dict[str, Mapping[str, str]] = {}
         self._closed = False
 
     def find(self, type_: str, name: str) -> Json | None:
@@ -112,21 +113,30 @@ class OpenMetadataApi:
 
     def declare(self, type_: str) -> None:
         """Make the custom property known that holds the stash; without it a write is refused."""
-        if type_ in self._declared:
-            return
-        known = self._object("GET", f"metadata/types/name/{type_}", fields="customProperties")
-        properties = known.get("customProperties")
-        given = properties if isinstance(properties, list) else []
-        names = [each.get("name") for each in given if isinstance(each, dict)]
-        if STASH_KEY not in names:
+        declared = self.properties(type_)
+        if STASH_KEY not in declared:
             text = self._object("GET", "metadata/types/name/string")
             body: Json = {
                 "name": STASH_KEY,
                 "description": "What OpenMetadata cannot hold of this. Written by Lumos.",
                 "propertyType": {"id": text["id"], "type": "type"},
             }
-            self._send("PUT", f"metadata/types/{known['id']}", body=body)
-        self._declared.add(type_)
+            self._send("PUT", f"metadata/types/{self._types[type_]['id']}", body=body)
+            self._declared[type_] = {**declared, STASH_KEY: "string"}
+
+    def properties(self, type_: str) -> Mapping[str, str]:
+        """Return the custom properties that a type of entity has, each with its own type."""
+        if type_ not in self._declared:
+            known = self._object("GET", f"metadata/types/name/{type_}", fields="customProperties")
+            properties = known.get("customProperties")
+            given = properties if isinstance(properties, list) else []
+            self._types[type_] = known
+            self._declared[type_] = {
+                str(each.get("name")): str(kind.get("name"))
+                for each in given
+                if isinstance(each, dict) and isinstance(kind := each.get("propertyType"), dict)
+            }
+        return self._declared[type_]
 
     def lineage(self, type_: str, entity: Json) -> Json:
         """Return the direct neighbours of an entity, from the database and not from the index."""

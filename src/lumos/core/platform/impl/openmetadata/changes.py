@@ -62,16 +62,27 @@ def _carried_column(held: Json | None, wanted: Json) -> Json:
 
 def stash_changes(entity: Mapping[str, JsonValue], text: str | None) -> list[JsonValue]:
     """Return the operations that make a text the stash of an entity, or take its stash away."""
-    extension = entity.get("extension")
-    held = extension.get(STASH_KEY) if isinstance(extension, dict) else None
-    if held == text:
-        return []
-    path = f"/extension/{STASH_KEY}"
-    if text is None:
-        return [{"op": "remove", "path": path}]
-    if not extension:
-        return [{"op": "add", "path": "/extension", "value": {STASH_KEY: text}}]
-    return [{"op": "add" if held is None else "replace", "path": path, "value": text}]
+    return extension_changes(entity, {STASH_KEY: text})
+
+
+def extension_changes(
+    entity: Mapping[str, JsonValue], wanted: Mapping[str, JsonValue]
+) -> list[JsonValue]:
+    """Return the operations that give custom properties their values; None takes one away."""
+    held = entity.get("extension")
+    known = held if isinstance(held, dict) else {}
+    if not known:
+        given: Json = {name: value for name, value in wanted.items() if value is not None}
+        return [{"op": "add", "path": "/extension", "value": given}] if given else []
+    found: list[JsonValue] = []
+    for name, value in wanted.items():
+        path = f"/extension/{name.replace('~', '~0').replace('/', '~1')}"
+        if value is None and name in known:
+            found.append({"op": "remove", "path": path})
+        elif value is not None and known.get(name) != value:
+            verb = "replace" if name in known else "add"
+            found.append({"op": verb, "path": path, "value": value})
+    return found
 
 
 def _plain(name: str, value: JsonValue) -> object:

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.errors import InvalidModelError, InvalidUrnError, PlatformError
 from lumos.core.models import Job, LumosDataset, Urn
-from lumos.core.platform.impl.openmetadata.changes import changes, stash_changes
+from lumos.core.platform.impl.openmetadata.changes import (
+    changes,
+    extension_changes,
+    stash_changes,
+)
 from lumos.core.platform.impl.openmetadata.columns import GLOSSARY
 from lumos.core.platform.impl.openmetadata.entities import (
     SERVICE_TYPE,
+    custom_properties,
     foreign_key,
     kept_of,
     kept_of_job,
+    other_properties,
     told_dataset,
     told_job,
     wire_dataset,
@@ -47,6 +53,8 @@ if TYPE_CHECKING:
     from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary
 
 MENTIONED: Final = "mentioned"
+OWN_PROPERTIES: Final = "properties"
+"""Where the stash names the custom properties that Lumos set; it takes away no others."""
 _TYPES: Final = ("table", "container")
 _REMOVABLE: Final = {
     "table": ("displayName", "description", "owners", "tags", "domains", "columns", "tableType",
@@ -130,18 +138,26 @@ class DatasetWires:
             kept[EDGES] = node.stash[EDGES]
         wire = wire_dataset(dataset, place)
         wanted = {**wire, **self._references(dataset, wire)}
-        shown: Json = {**wanted, TESTS: [test.told for test in tests.values()]}
+        properties = self._custom_properties(place, dataset)
+        if properties:
+            kept[OWN_PROPERTIES] = [*properties]
+        extension: Json = {**(other_properties(entity) if entity else {}), **properties}
+        tests_told: list[JsonValue] = [test.told for test in tests.values()]
+        shown: Json = {**wanted, TESTS: tests_told, "extension": extension}
         made = None
         if entity is None:
             stash = _stash(place, shown, dataset, kept=kept)
             hints = (str(kept_of(dataset).get(SERVICE_TYPE)), dataset.platform)
-            made = self._create(place, wanted, stash=stash, hints=hints)
+            body = {**wanted, "extension": {**properties}} if properties else wanted
+            made = self._create(place, body, stash=stash, hints=hints)
             if made.get("version") != _FIRST_VERSION:  # people had deleted it; it is back as it was
                 entity = self._seen(place)
         if entity is not None:
             foreseen = _stash(place, {**_kept_anyway(entity, place), **shown}, dataset, kept=kept)
-            self._change(place, entity, wanted=wanted, stash=foreseen)
-        self._quality.write(cast("Json", entity or made), tests, ours=_own_tests(node))
+            gone = dict.fromkeys(_own(node, OWN_PROPERTIES) - properties.keys())
+            parts: Json = {**gone, **properties, STASH_KEY: foreseen}
+            self._change(place, entity, wanted=wanted, extension=parts)
+        self._quality.write(cast("Json", entity or made), tests, ours=_own(node, OWN_TESTS))
         self._settle(place, dataset, kept=kept)
 
     def mention(self, urn: Urn) -> Node:
@@ -229,9 +245,14 @@ class DatasetWires:
         entity = self._api.find(place.type, place.fqn)
         return None if entity is None else self._quality.with_tests(place.type, entity)
 
-    def _change(self, place: Place, entity: Json, *, wanted: Json, stash: str | None) -> None:
+    def _custom_properties(self, place: Place, dataset: LumosDataset) -> Json:
+        if not dataset.properties:
+            return {}
+        return custom_properties(dataset, self._api.properties(place.type))
+
+    def _change(self, place: Place, entity: Json, *, wanted: Json, extension: Json) -> None:
         changed = changes(entity, wanted, removable=_REMOVABLE[place.type])
-        changed += stash_changes(entity, stash)
+        changed += extension_changes(entity, extension)
         if changed:
             self._api.declare(place.type)
             self._api.patch(place.type, entity, changes=changed)
@@ -365,8 +386,9 @@ class DatasetWires:
         return Node(_read(type_, entity).urn, type_, entity, known)
 
 
-def _own_tests(node: Node | None) -> set[str]:
-    known = node.stash.get(OWN_TESTS) if node else None
+def _own(node: Node | None, what: str) -> set[str]:
+    """Return the names of what Lumos made of an entity, as its stash tells."""
+    known = node.stash.get(what) if node else None
     return {str(name) for name in known} if isinstance(known, list) else set()
 
 
@@ -427,7 +449,10 @@ def _mention(urn: Urn, place: Place) -> str:
 
 
 def _with_extension(body: Json, stash: str | None) -> Json:
-    return body if stash is None else {**body, "extension": {STASH_KEY: stash}}
+    if stash is None:
+        return body
+    given = body.get("extension")
+    return {**body, "extension": {**(given if isinstance(given, dict) else {}), STASH_KEY: stash}}
 
 
 def _kept_anyway(entity: Json, place: Place) -> Json:

@@ -31,6 +31,7 @@ from lumos.core.platform.impl.openmetadata.names import (
     urn_of,
 )
 from lumos.core.platform.impl.openmetadata.quality import TESTS, told_quality
+from lumos.core.platform.stash import STASH_KEY
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -127,12 +128,40 @@ def told_dataset(
         "documentation": {"description": entity.get("description") or None},
         "ownership": _owners(entity.get("owners")),
     }
+    if properties := other_properties(entity):
+        told["properties"] = properties
     verbatim = _verbatim(entity, type_, foreign=foreign)
     if verbatim:
         told["extensions"] = {NAME: verbatim}
     told |= told_quality(entity.get(TESTS))
     told |= _told_table(entity, path) if type_ == "table" else _told_container(entity)
     return LumosDataset.from_json(told)
+
+
+def other_properties(entity: Mapping[str, JsonValue]) -> Json:
+    """Return the custom properties of an entity, without the one that is the stash."""
+    given = entity.get("extension")
+    known = given if isinstance(given, dict) else {}
+    return {name: value for name, value in known.items() if name != STASH_KEY}
+
+
+def custom_properties(dataset: LumosDataset, declared: Mapping[str, str]) -> Json:
+    """Return the properties of a dataset that fit custom properties which somebody declared."""
+    given = cast("Json", dataset.to_json().get("properties") or {})
+    return {
+        name: value
+        for name, value in given.items()
+        if name != STASH_KEY and _fits(value, declared.get(name))
+    }
+
+
+def _fits(value: JsonValue, kind: str | None) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, str):
+        return bool(value) and kind in {"string", "markdown", "sqlQuery"}
+    numbers = {"number", "integer", "timestamp"} if isinstance(value, int) else {"number"}
+    return isinstance(value, int | float) and kind in numbers
 
 
 def _platform(urn: Urn, entity: Mapping[str, JsonValue], *, service: str) -> str:

@@ -16,6 +16,7 @@ _NATIVE: Final = (
 _TRANSFORMED: Final = (
     "format", "field_pii", "owner", "user", "group",
     "identity", "catalog_extension", "profile", "assertion", "quality",
+    "property",
 )  # fmt: skip
 
 FIDELITY: Final[Mapping[str, Fidelity]] = {
