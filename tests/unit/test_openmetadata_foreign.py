@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from doubles.openmetadata_server import openmetadata_at, openmetadata_server
 from doubles.openmetadata_store import Json, OpenMetadataStore
-from lumos.core.models import LumosDataset, with_parts
+from lumos.core.models import DatasetLineage, LumosDataset, with_parts
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
+from lumos.testing.platform_samples import consumed, dataset, edge
 
 SERVICES = "services/databaseServices"
 STORES = "services/storageServices"
@@ -125,6 +127,31 @@ def test_the_tasks_of_a_scheduler_stay_and_come_along(
         target.emit_entity(job)
         assert other.entities["pipelines"]["Our Airflow.nightly"]["tasks"] == tasks
         assert [*target.list_entities("job")] == [job]
+
+
+def test_many_threads_at_once_lose_nothing(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    shared: dict[str, object] = {
+        "tags": ["gold", "Tier.One"],
+        "ownership": [{"user": "ada"}, {"group": "sales"}],
+        "governance": {"domains": ["sales.orders"], "glossary_terms": ["Order"]},
+        "assertions": [{"name": "tidy", "kind": "custom"}],
+    }
+    both = [
+        dataset(f"{platform_} {number}", platform=platform_, **shared)
+        for number in range(6)
+        for platform_ in ("s3", "snowflake")
+    ]
+    edges = [edge(each, both[0]) for each in both[1:]]
+    with ThreadPoolExecutor(platform.CONCURRENCY) as pool:
+        consumed(pool.map(platform.emit_dataset, both))
+        consumed(pool.map(platform.emit_edge, edges))
+
+    alone = [with_parts(each, lineage=DatasetLineage()) for each in platform.list()]
+    assert alone == sorted(both, key=lambda each: each.urn)
+    assert [*platform.list_edges()] == sorted(edges, key=lambda each: each.key)
+    assert len(store.entities["users"]) == len({"ingestion-bot", "ada"})
 
 
 def test_custom_properties_are_properties_where_somebody_declared_them(

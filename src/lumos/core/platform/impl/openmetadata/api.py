@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
+from threading import RLock
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -55,6 +56,7 @@ class OpenMetadataApi:
     def __init__(self, http: CatalogHttp, *, page_size: int) -> None:
         self._http = http
         self._page_size = page_size
+        self._declaring = RLock()
         self._types: dict[str, Json] = {}
         self._declared: dict[str, Mapping[str, str]] = {}
         self._closed = False
@@ -113,6 +115,10 @@ class OpenMetadataApi:
 
     def declare(self, type_: str) -> None:
         """Make the custom property known that holds the stash; without it a write is refused."""
+        with self._declaring:
+            self._declare(type_)
+
+    def _declare(self, type_: str) -> None:
         declared = self.properties(type_)
         if STASH_KEY not in declared:
             text = self._object("GET", "metadata/types/name/string")
@@ -126,7 +132,9 @@ class OpenMetadataApi:
 
     def properties(self, type_: str) -> Mapping[str, str]:
         """Return the custom properties that a type of entity has, each with its own type."""
-        if type_ not in self._declared:
+        if type_ in self._declared:
+            return self._declared[type_]
+        with self._declaring:
             known = self._object("GET", f"metadata/types/name/{type_}", fields="customProperties")
             properties = known.get("customProperties")
             given = properties if isinstance(properties, list) else []

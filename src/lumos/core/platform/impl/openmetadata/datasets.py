@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from threading import RLock
 from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.errors import InvalidModelError, InvalidUrnError, PlatformError
@@ -95,6 +96,7 @@ class DatasetWires:
         self._words = words
         self._quality = QualityWires(api)
         self._there: set[tuple[str, str]] = set()
+        self._making = RLock()
 
     def find(self, urn: Urn) -> Node | None:
         """Return the entity of a URN, also one that is only mentioned."""
@@ -164,7 +166,9 @@ class DatasetWires:
         """Return the entity of a URN; where there is none, an empty one that is not listed."""
         place, entity = self._located(urn)
         if entity is None:
-            self._create(place, {}, stash=_mention(urn, place))
+            with self._making:
+                if self._api.find(place.type, place.fqn) is None:
+                    self._create(place, {}, stash=_mention(urn, place))
             entity = self._api.find(place.type, place.fqn)
         return self._node(place.type, cast("Json", entity))
 
@@ -317,11 +321,14 @@ class DatasetWires:
         path = place.path[:-1]
         bucket = self._api.find("container", fqn(path))
         if bucket is None:
-            above = Place("container", path)
-            urn = urn_of("container", above.fqn) or Urn.of("openmetadata", path[-1])
-            self._create(above, {}, stash=_mention(urn, above))
-            bucket = cast("Json", self._api.find("container", above.fqn))
+            with self._making:
+                bucket = self._api.find("container", fqn(path)) or self._made_bucket(path)
         return {"id": bucket["id"], "type": "container"}
+
+    def _made_bucket(self, path: tuple[str, ...]) -> Json:
+        above = Place("container", path)
+        urn = urn_of("container", above.fqn) or Urn.of("openmetadata", path[-1])
+        return self._create(above, {}, stash=_mention(urn, above))
 
     def _service(self, type_: str, name: str, *, hints: tuple[str, ...] = ()) -> None:
         known = _SERVICES[type_]
@@ -333,9 +340,10 @@ class DatasetWires:
     def _ensure(self, type_: str, path: tuple[str, ...], body: Json) -> None:
         key = (type_, fqn(path))
         if key not in self._there:
-            if self._api.find(*key) is None:
-                self._api.put(type_, body)
-            self._there.add(key)
+            with self._making:
+                if self._api.find(*key) is None:
+                    self._api.put(type_, body)
+                self._there.add(key)
 
     def _references(self, dataset: LumosDataset, wire: Json) -> Json:
         """Make sure that all exists to which a dataset refers, and return the references."""

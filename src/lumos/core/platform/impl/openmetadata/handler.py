@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from threading import RLock
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from typing_extensions import override
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from lumos.core.platform.search_page import SearchFilters, SearchPage
 
 _ATTEMPTS: Final = 4
+_LOCKS: Final = 64
 _IDENTITY: Final = "identity"
 _EXTENSION: Final = "extension"
 _LEAST_VERSION = (1, 11)
@@ -67,10 +69,12 @@ class OpenMetadataHandler(MetadataPlatformInterface):
     name = NAME
     capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
+    CONCURRENCY = 8
 
     def __init__(self, api: OpenMetadataApi, *, workers: int = 8) -> None:
         self._api = api
         self._workers = workers
+        self._locks = [RLock() for _ in range(_LOCKS)]
         self._ledger = Ledger(api)
         self._words = Vocabulary(api, self._ledger)
         self._datasets = DatasetWires(api, self._words)
@@ -109,7 +113,8 @@ class OpenMetadataHandler(MetadataPlatformInterface):
     @override
     def emit_dataset(self, dataset: LumosDataset) -> None:
         alone = with_parts(dataset, lineage=DatasetLineage())
-        _unless_changed_meanwhile(lambda: self._datasets.write(alone))
+        with self._alone_with(dataset.urn):
+            _unless_changed_meanwhile(lambda: self._datasets.write(alone))
         if dataset.lineage != DatasetLineage():
             self._connect(dataset)
 
@@ -123,6 +128,16 @@ class OpenMetadataHandler(MetadataPlatformInterface):
         return with_parts(dataset, lineage=self._lineage.of(node.type, node.entity))
 
     @override
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
+        found: dict[str, LumosDataset] = {}
+        for urn in urns:
+            node = self._datasets.find(Urn(urn))
+            dataset = self._datasets.read(node) if node else None
+            if dataset is not None:
+                found[urn] = dataset
+        return found
+
+    @override
     def list(
         self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
     ) -> Iterator[LumosDataset]:
@@ -132,14 +147,18 @@ class OpenMetadataHandler(MetadataPlatformInterface):
 
     @override
     def emit_edge(self, edge: LineageEdge) -> None:
+        with self._alone_with(edge.upstream_urn):
+            upstream = self._datasets.mention(edge.upstream_urn)
+
         def add() -> None:
-            upstream, downstream = self._ends(edge)
+            downstream = self._datasets.mention(edge.downstream_urn)
             held = self._lineage.into(downstream).get(upstream.urn, ())
             if edge not in held:
                 others = (each for each in held if each.key != edge.key)
                 self._put_edges(upstream, downstream, (*others, edge))
 
-        _unless_changed_meanwhile(add)
+        with self._alone_with(edge.downstream_urn):
+            _unless_changed_meanwhile(add)
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
@@ -159,7 +178,8 @@ class OpenMetadataHandler(MetadataPlatformInterface):
             if rest != held:
                 self._put_edges(upstream, downstream, rest)
 
-        _unless_changed_meanwhile(remove)
+        with self._alone_with(edge.downstream_urn):
+            _unless_changed_meanwhile(remove)
 
     @override
     def emit_ownership(
@@ -238,8 +258,13 @@ class OpenMetadataHandler(MetadataPlatformInterface):
                 self._datasets.urn_of_reference(around.references[identity])
             )
             if downstream is not None:
-                self._put_edges(node, downstream, ())
+                with self._alone_with(downstream.urn):
+                    self._put_edges(node, downstream, ())
         self._datasets.remove(node)
+
+    def _alone_with(self, urn: str) -> RLock:
+        """Return a lock for one dataset, which is read before it is told anything."""
+        return self._locks[hash(urn) % _LOCKS]
 
     @override
     def close(self) -> None:
@@ -273,11 +298,6 @@ class OpenMetadataHandler(MetadataPlatformInterface):
         for downstream in dataset.lineage.downstream:
             if downstream not in {*known.downstream, dataset.urn}:
                 self.emit_edge(LineageEdge(upstream_urn=dataset.urn, downstream_urn=downstream))
-
-    def _ends(self, edge: LineageEdge) -> tuple[Node, Node]:
-        return self._datasets.mention(edge.upstream_urn), self._datasets.mention(
-            edge.downstream_urn
-        )
 
     def _put_edges(self, upstream: Node, downstream: Node, edges: tuple[LineageEdge, ...]) -> None:
         stash = self._lineage.write(upstream, downstream, edges=edges)

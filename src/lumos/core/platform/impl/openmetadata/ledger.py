@@ -7,6 +7,7 @@ kept of them stands beside them: each in a container of the storage service `lum
 from __future__ import annotations
 
 import hashlib
+from threading import RLock
 from typing import TYPE_CHECKING, Final
 
 from lumos.core.platform.impl.openmetadata.changes import stash_changes
@@ -45,6 +46,7 @@ class Ledger:
     def __init__(self, api: OpenMetadataApi) -> None:
         self._api = api
         self._ready = False
+        self._making = RLock()
 
     def get(self, kind: str, key: str) -> JsonValue | None:
         """Return what is kept under a key."""
@@ -79,11 +81,12 @@ class Ledger:
                     yield str(entry["key"]), entry["value"]
 
     def _prepare(self) -> None:
-        if not self._ready:
-            self._api.declare("container")
-            if self._api.find("storageService", OWN) is None:
-                self._api.put("storageService", {"name": OWN, "serviceType": "CustomStorage"})
-            self._ready = True
+        with self._making:
+            if not self._ready:
+                self._api.declare("container")
+                if self._api.find("storageService", OWN) is None:
+                    self._api.put("storageService", {"name": OWN, "serviceType": "CustomStorage"})
+                self._ready = True
 
 
 def _name(kind: str, key: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from threading import RLock
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import orjson
@@ -120,6 +121,7 @@ class QualityWires:
     def __init__(self, api: OpenMetadataApi) -> None:
         self._api = api
         self._defined: set[str] = set()
+        self._making = RLock()
 
     def with_tests(self, type_: str, entity: Json) -> Json:
         """Return an entity with its test cases beside it, if it has any."""
@@ -156,7 +158,8 @@ class QualityWires:
             self._api.delete("testCase", held)
             held = None
         if held is None:
-            self._define(definition)
+            with self._making:
+                self._define(definition)
             body = {**test.case, "testDefinition": definition}
             return self._api.put("testCase", body)
         wanted: Json = {key: test.case[key] for key in _CHANGEABLE if key in test.case}

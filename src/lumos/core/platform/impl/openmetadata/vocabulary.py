@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from threading import RLock
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from lumos.core.errors import InvalidModelError, PlatformConflictError
@@ -168,6 +169,7 @@ class Vocabulary:
         self._api = api
         self._ledger = ledger
         self._known: dict[tuple[str, str], Json] = {}
+        self._making = RLock()
 
     def emit(self, kind: str, word: Word) -> None:
         """Bring a word up to date."""
@@ -205,13 +207,18 @@ class Vocabulary:
         sort = _SORTS[kind]
         name = fqn(path)
         if (kind, name) not in self._known:
-            entity = self._api.find(sort.entity, name)
-            if entity is None:
-                entity = self._created(sort, path, wire=sort.wire({sort.key: path[-1]}))
-                self._ledger.put(sort.entity, name, value=MENTIONED)
-            known = {part: entity[part] for part in ("id", "name", "fullyQualifiedName")}
-            self._known[kind, name] = {**known, "type": sort.entity}
+            with self._making:
+                self._known[kind, name] = self._mentioned(sort, path)
         return self._known[kind, name]
+
+    def _mentioned(self, sort: _Sort, path: tuple[str, ...]) -> Json:
+        name = fqn(path)
+        entity = self._api.find(sort.entity, name)
+        if entity is None:
+            entity = self._created(sort, path, wire=sort.wire({sort.key: path[-1]}))
+            self._ledger.put(sort.entity, name, value=MENTIONED)
+        known = {part: entity[part] for part in ("id", "name", "fullyQualifiedName")}
+        return {**known, "type": sort.entity}
 
     def _written(self, sort: _Sort, meant: Json, *, entity: Json | None) -> Json:
         path = sort.path(str(meant[sort.key]))
@@ -242,9 +249,10 @@ class Vocabulary:
             return self._api.put(sort.entity, {**body, "email": f"{name}{_NO_MAIL}"})
 
     def _root(self, type_: str, name: str) -> str:
-        if self._api.find(type_, fqn((name,))) is None:
-            description = "Made by Lumos for what has no other place."
-            self._api.put(type_, {"name": name, "description": description})
+        with self._making:
+            if self._api.find(type_, fqn((name,))) is None:
+                description = "Made by Lumos for what has no other place."
+                self._api.put(type_, {"name": name, "description": description})
         return fqn((name,))
 
     def _parent(self, sort: _Sort, path: tuple[str, ...]) -> str:
