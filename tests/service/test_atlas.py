@@ -14,6 +14,7 @@ from typing_extensions import override
 from atlas_server import RealAtlas
 from lumos.core.errors import PlatformAuthError, PlatformError
 from lumos.core.models import DatasetKind, LumosDataset, Urn
+from lumos.core.platform.http import mapped
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
 from lumos.core.platform.impl.atlas.typedefs import DATASET
 from lumos.core.platform.interface import MetadataPlatformInterface
@@ -23,14 +24,13 @@ from ports import closed_port
 
 _MANY = 10_000
 _SOME = 100
-_OF_ONE_DATASET = frozenset(
-    {
-        "test_a_dataset_is_found_by_what_it_says",
-        "test_what_it_does_not_say_does_not_find_it",
-        "test_no_query_is_an_error_or_harms",
-    }
-)
-"""Tests that write the same dataset and nothing else, so that nothing is removed between them."""
+_WRITES = {
+    "test_a_dataset_is_found_by_what_it_says": "one dataset",
+    "test_what_it_does_not_say_does_not_find_it": "one dataset",
+    "test_no_query_is_an_error_or_harms": "one dataset",
+    "test_a_listing_is_complete_and_in_order": "seven datasets",
+}
+"""Tests that write the same and nothing else: between two of them, nothing need be removed."""
 _before: dict[str, str] = {}
 
 
@@ -50,10 +50,10 @@ def emptied(
     real_atlas: RealAtlas, http: httpx2.Client, request: pytest.FixtureRequest
 ) -> RealAtlas:
     """The server without entities, and without tags and terms that somebody defined."""
-    alike = request.function.__name__ if request.function.__name__ in _OF_ONE_DATASET else None
-    if alike is None or _before.get("test") not in _OF_ONE_DATASET:
+    writes = _WRITES.get(request.function.__name__, "")
+    if not writes or writes != _before.get("writes"):
         _empty(http)
-    _before["test"] = alike or ""
+    _before["writes"] = writes
     return real_atlas
 
 
@@ -182,13 +182,27 @@ def test_a_wrong_password_is_one_clear_line(real_atlas: RealAtlas) -> None:
 def test_many_datasets_go_in_at_once_and_none_is_written_twice(
     atlas: AtlasHandler, http: httpx2.Client
 ) -> None:
-    many = [rich_dataset(f"table {number:02}") for number in range(40)]
+    many = [rich_dataset(f"table {number:02}") for number in range(16)]
     atlas.emit_datasets(many)
-    times = {each.urn: _held(http, each)["updateTime"] for each in many[::8]}
+    times = {each.urn: _held(http, each)["updateTime"] for each in many[::4]}
     atlas.emit_datasets(many)
 
     assert [*atlas.list()] == many
-    assert {each.urn: _held(http, each)["updateTime"] for each in many[::8]} == times
+    assert {each.urn: _held(http, each)["updateTime"] for each in many[::4]} == times
+
+
+def test_datasets_that_name_each_other_may_be_written_at_once(atlas: AtlasHandler) -> None:
+    names = [f"t{number:02}" for number in range(12)]
+    circle = [
+        dataset(name, tags=[name, "x-y"], lineage={"upstream": [dataset(before).urn]})
+        for before, name in zip((names[-1], *names), names, strict=False)
+    ]
+    assert [*mapped(atlas.emit_dataset, circle, workers=atlas.CONCURRENCY)] == [None] * len(names)
+
+    found = {one.name: one for one in atlas.list()}
+    assert sorted(found) == names
+    assert all(found[one.name].lineage.upstream == one.lineage.upstream for one in circle)
+    assert all(found[one.name].tags == one.tags for one in circle)
 
 
 def _held(http: httpx2.Client, one: LumosDataset) -> dict[str, Any]:
