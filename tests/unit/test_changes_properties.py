@@ -63,6 +63,10 @@ def test_the_way_back_goes_in_the_mirrored_direction(
     assert there == back
 
 
+ONE_PLACE = frozenset({"database", "namespace", "location"})
+"""Parts of which one change tells, whichever of them changed."""
+
+
 @given(datasets(), st.data(), profiles)
 def test_a_change_of_another_part_never_lowers_the_level(
     old: LumosDataset, data: st.DataObject, profile: str
@@ -76,7 +80,8 @@ def test_a_change_of_another_part_never_lowers_the_level(
     assert _worst(together) == max(
         _worst(alone), _worst(diff_datasets(first, both, profile=profile))
     )
-    assert Counter(c.fingerprint for c in alone) <= Counter(c.fingerprint for c in together)
+    if not ONE_PLACE.issuperset(parts):
+        assert Counter(c.fingerprint for c in alone) <= Counter(c.fingerprint for c in together)
 
 
 @given(fields(min_size=2), fields(max_size=2), profiles)
