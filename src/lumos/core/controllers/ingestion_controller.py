@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import orjson
 
 from lumos.core.controllers.found_datasets import FoundDatasets, Scope
+from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.lazy_session import LazySession, OpenSession
 from lumos.core.controllers.results import FileTotals, IngestResult, NewVersion, ReportedChange
 from lumos.core.controllers.scan_sources import Folders, ScanSources, scan_sources
@@ -145,7 +146,7 @@ class IngestionController:
         )
         if dry_run:
             return self._look(run, self._look_at_catalog())
-        with self._write_lock("ingest"):
+        with self._write_lock("ingest"), only_new_garbage():
             result = self._ingested(run)
             self._keep_report(result.as_run_report())
         return result
