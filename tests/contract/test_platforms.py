@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -30,7 +31,9 @@ from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_contract import PlatformContract
-from lumos.testing.platform_samples import dataset
+from lumos.testing.platform_samples import HOSTILE_QUERIES, dataset
+
+FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
 
 
 class EmbeddedContract(PlatformContract):
@@ -192,6 +195,13 @@ class TestSnowflake(PlatformContract):
         snowflake_account.reset()
         with snowflake_over(snowflake_account) as platform:
             yield platform
+
+    @pytest.mark.parametrize("query", HOSTILE_QUERIES if FULL_SIZE else HOSTILE_QUERIES[::4])
+    @override
+    def test_no_query_is_an_error_or_harms(
+        self, platform: MetadataPlatformInterface, query: str
+    ) -> None:
+        super().test_no_query_is_an_error_or_harms(platform, query)
 
 
 CASES = {

@@ -56,7 +56,7 @@ class SnowflakeAccount:
     def __init__(self) -> None:
         self._emulator = FakeSnow()
         self._connection = self._connected()
-        self._used = False
+        self._used = self._has_views = False
         self.statements: list[str] = []
         self.tags: dict[Key, str] = {}
         self.uses: dict[tuple[Key, str | None], dict[Key, str]] = {}
@@ -109,7 +109,7 @@ class SnowflakeAccount:
                 quoted = name.replace('"', '""')
                 cursor.execute(f'DROP SCHEMA "{DATABASE}"."{quoted}" CASCADE')
             cursor.execute(f'CREATE SCHEMA "{DATABASE}"."PUBLIC"')
-        self._used = False
+        self._used = self._has_views = False
         self.statements.clear()
         for kept in (self.tags, self.uses, self.comments, self.owners, self.created):
             kept.clear()
@@ -117,6 +117,7 @@ class SnowflakeAccount:
     def answer(self, statement: str, connection: Any) -> Result:
         """Run a statement, here or in the emulator."""
         self._used = True
+        self._has_views |= statement.startswith("CREATE VIEW")
         words = " ".join(statement.split()[:3]).upper()
         if words.startswith(("CREATE TAG", "ALTER TAG", "SHOW TAGS", "GRANT OWNERSHIP")):
             return self._of_account(Parts(statement))
@@ -189,8 +190,9 @@ class SnowflakeAccount:
         assert match is not None
         tables = executed(connection, statement)
         of_views = statement.replace(match[0], _VIEWS.format(database=match[1]))
-        rows = [*tables.rows, *executed(connection, of_views).rows]
-        names = [name.upper() for name in tables.names]
+        views = executed(connection, of_views).rows if self._has_views else []
+        rows = [*tables.rows, *views]
+        names = statement.partition(" FROM ")[0].removeprefix("SELECT ").split(", ")
         shown = []
         for row in rows:
             found = dict(zip(names, row, strict=True))
@@ -199,7 +201,7 @@ class SnowflakeAccount:
             found["TABLE_OWNER"] = self.owners.get(key, found["TABLE_OWNER"])
             found["CREATED"] = self.created.get(key, found["CREATED"])
             shown.append(tuple(found.values()))
-        return Result(shown, tables.names)
+        return Result(shown, names)
 
     def _require(self, tag: Key) -> None:
         if tag not in self.tags:
@@ -288,8 +290,7 @@ def executed(connection: Any, statement: str) -> Result:
             cursor = connection.cursor()
             cursor.execute(statement)
             rows = [tuple(row) for row in cursor.fetchall()]
-            asked = statement.startswith("SELECT")  # others have none in the emulator
-            return Result(rows, [str(each[0]) for each in cursor.description] if asked else [])
+            return Result(rows, [])
         except duckdb.Error as error:
             raise ProgrammingError(msg=str(error), errno=1003) from error
 

@@ -25,6 +25,7 @@ from lumos.core.models.dataset import DatasetKind
 from lumos.core.platform.fidelity import CONCEPTS
 from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
 from lumos.core.platform.impl.snowflake.sql import literal, qualified
+from lumos.core.platform.interface import SearchFilters
 from lumos.testing.platform_concepts import concept_dataset
 from lumos.testing.platform_samples import HOSTILE_NAMES, dataset, rich_dataset
 
@@ -395,6 +396,25 @@ def test_many_are_found_by_as_many_statements_as_one(
     assert [found[one.urn] for one in emitted] == emitted
     assert {*found} == {RECENT, *(one.urn for one in emitted)}
     assert len(account.statements) == 4  # tables, their tags and columns, the stash
+
+
+@pytest.mark.parametrize("query", ["all orders", "euro", "total", "snowflake shop", "sysadmin"])
+def test_a_table_is_found_by_what_snowflake_says_of_it(
+    platform: SnowflakeHandler, query: str
+) -> None:
+    (hit,) = platform.search(query, SearchFilters(platform="snowflake"), limit=1).hits
+
+    assert hit.urn == ORDERS
+    assert hit.external_id == f"{DATABASE}.PUBLIC.ORDERS"
+
+
+def test_a_table_is_found_by_what_lumos_wrote_of_it(platform: SnowflakeHandler) -> None:
+    platform.emit_dataset(on_the_table(rich_dataset()))
+
+    for query in ("ever bought", "gold", "billing orders", "finance-team"):
+        assert [hit.urn for hit in platform.search(query).hits] == [ORDERS], query
+    assert [hit.urn for hit in platform.search("", SearchFilters(tag="gold")).hits] == [ORDERS]
+    assert platform.search("").total == 2
 
 
 class TestWhatIsNoTable:

@@ -34,6 +34,7 @@ from lumos.core.platform.impl.snowflake.entities import Entities
 from lumos.core.platform.impl.snowflake.fidelity import FIDELITY
 from lumos.core.platform.impl.snowflake.reader import TableReader
 from lumos.core.platform.impl.snowflake.replaced import note_of, with_lost
+from lumos.core.platform.impl.snowflake.search import holding
 from lumos.core.platform.impl.snowflake.session import SnowflakeSession, connector
 from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
 from lumos.core.platform.impl.snowflake.shelf import Shelf, parts_of, unpacked
@@ -45,7 +46,10 @@ from lumos.core.platform.interface import (
     Entity,
     EntityKind,
     MetadataPlatformInterface,
+    SearchFilters,
+    SearchPage,
 )
+from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed, searched
 from lumos.core.platform.stash import StashedDataset
 
 if TYPE_CHECKING:
@@ -60,7 +64,7 @@ class SnowflakeHandler(MetadataPlatformInterface):
     """Databases of one account of Snowflake."""
 
     name = "snowflake"
-    capabilities = frozenset(Capability) - {Capability.SEARCH}
+    capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
     BATCH = 100
 
@@ -188,6 +192,17 @@ class SnowflakeHandler(MetadataPlatformInterface):
         return self._entities.extensions()
 
     @override
+    def search(
+        self,
+        query: str,
+        filters: SearchFilters | None = None,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> SearchPage:
+        return searched(query, filters, narrow=self._narrowed, limit=limit, offset=offset)
+
+    @override
     def delete(self, urn: str) -> None:
         name = Urn(urn)
         if self._reader.read([name]):
@@ -203,6 +218,17 @@ class SnowflakeHandler(MetadataPlatformInterface):
     @override
     def close(self) -> None:
         self._session.close()
+
+    def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
+        heads = self._reader.heads()
+        found = holding(words, heads, reader=self._reader, shelf=self._shelf, section=_SECTION)
+        page = found[:WINDOW]
+        tables = self._reader.filled([heads[urn] for urn in page if urn in heads])
+        candidates = [
+            Candidate(one, external_id=".".join(heads[one.urn].key) if one.urn in heads else None)
+            for one in self._read(page, tables)
+        ]
+        return Narrowed(candidates, len(candidates) + len(found) - len(page))
 
     def _written(self, dataset: LumosDataset, table: TableRecord | None) -> JsonValue:
         """Bring a table to what its dataset says, and return what else has to be kept."""

@@ -16,7 +16,7 @@ from lumos.core.platform.impl.snowflake.records import (
     TableRecord,
     TagUse,
 )
-from lumos.core.platform.impl.snowflake.sql import identifier, literal, qualified
+from lumos.core.platform.impl.snowflake.sql import holds_one, identifier, literal, qualified
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -79,6 +79,17 @@ class TableReader:
             )
             for head in heads
         }
+
+    def columns_with(self, words: Sequence[str]) -> Iterator[tuple[TableKey, str, str]]:
+        """Yield table, name and comment of the columns that hold one of the words."""
+        for database in self._settings.databases:
+            statement = (
+                "SELECT TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, COMMENT "
+                f"FROM {identifier(database)}.INFORMATION_SCHEMA.COLUMNS "
+                f"WHERE {holds_one(('COLUMN_NAME', 'COMMENT'), words)}"
+            )
+            for schema, table, column, comment in self._session.rows(statement):
+                yield TableKey(database, str(schema), str(table)), str(column), str(comment or "")
 
     def _chunks(self, keys: Iterable[TableKey]) -> Iterator[tuple[str, list[TableKey]]]:
         by_database: dict[str, list[TableKey]] = defaultdict(list)

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.errors import InvalidModelError, PlatformAnswerError, PlatformError
 from lumos.core.platform import stash
-from lumos.core.platform.impl.snowflake.sql import identifier, literal, literals, qualified
+from lumos.core.platform.impl.snowflake.sql import (
+    holds_one,
+    identifier,
+    literal,
+    literals,
+    qualified,
+)
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -70,6 +76,16 @@ class Shelf:
             )
             found |= {str(name): str(text) for name, text in self._session.rows(statement)}
         return found
+
+    def texts_with(self, section: str, words: Iterable[str]) -> dict[str, str]:
+        """Return documents that hold one of the words, and all that are packed."""
+        if not self._found():
+            return {}
+        statement = (
+            f"SELECT NAME, DOCUMENT FROM {self._table} WHERE SECTION = {literal(section)} "
+            f"AND ({holds_one(('NAME', 'DOCUMENT'), words)} OR DOCUMENT NOT LIKE '{{%')"
+        )
+        return {str(name): str(text) for name, text in self._session.rows(statement)}
 
     def documents(
         self, section: str, names: Iterable[str] | None = None, *, patterns: Iterable[str] = ()

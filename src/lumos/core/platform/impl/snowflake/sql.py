@@ -27,6 +27,12 @@ def literals(texts: Iterable[str]) -> str:
     return ", ".join(map(literal, texts))
 
 
+def holds_one(columns: Iterable[str], words: Iterable[str]) -> str:
+    """Return the condition that a column holds one of the words, in any case."""
+    patterns = [literal(f"%{word}%") for word in words]
+    return " OR ".join(f"{column} ILIKE {each}" for column in columns for each in patterns)
+
+
 def shown_text(text: str | None, *, longest: int) -> str:
     """Return what a comment or the name of a tag may be; what cannot be shown becomes `?`."""
     if not text:

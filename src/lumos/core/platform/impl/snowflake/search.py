@@ -1,0 +1,47 @@
+"""Datasets found by words in names, comments, columns and the stash.
+
+Snowflake has no index of these: one statement reads the tables, one the columns that hold a word,
+and one the documents that do.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lumos.core.models import Urn
+from lumos.core.models.base import canonical_json
+from lumos.core.platform.impl.snowflake.records import PLATFORM, TableRecord
+from lumos.core.platform.impl.snowflake.shelf import unpacked
+from lumos.core.store.search_words import distinct_words
+
+if TYPE_CHECKING:
+    from lumos.core.platform.impl.snowflake.reader import TableReader
+    from lumos.core.platform.impl.snowflake.shelf import Shelf
+
+
+def holding(
+    words: tuple[str, ...],
+    heads: Mapping[Urn, TableRecord],
+    *,
+    reader: TableReader,
+    shelf: Shelf,
+    section: str,
+) -> list[Urn]:
+    """Return the datasets that hold all of the words, in ascending order; all, for no word."""
+    if not words:
+        return sorted({*heads, *map(Urn, shelf.names(section))})
+    texts: dict[Urn, list[str | None]] = defaultdict(list)
+    for urn, head in heads.items():
+        texts[urn] += [PLATFORM, *head.key, head.comment, head.owner]
+    for key, *column in reader.columns_with(words):
+        texts[key.urn] += column
+    for name, text in shelf.texts_with(section, words).items():
+        texts[Urn(name)] += [name, canonical_json(unpacked(text)).decode()]
+    return sorted(urn for urn, said in texts.items() if _hold(said, words))
+
+
+def _hold(texts: list[str | None], words: tuple[str, ...]) -> bool:
+    known = " ".join(distinct_words(texts))
+    return all(word in known for word in words)
