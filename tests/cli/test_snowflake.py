@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from snowflake.connector.errors import (
     DatabaseError,
+    Error,
     HttpError,
     OperationalError,
     ProgrammingError,
@@ -108,26 +109,26 @@ def test_what_a_replaced_table_lost_is_shown_again_by_a_full_sync(
     assert account.statements.count(shown) == 2
 
 
+@pytest.mark.usefixtures("account")
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("kind", "number", "said"),
     [
-        (DatabaseError(msg=f"Incorrect password {SECRET}", errno=250001), "refuses the login"),
-        (ProgrammingError(msg=SECRET, errno=390114), "refuses the login"),
-        (OperationalError(msg=SECRET, errno=250003), "does not answer"),
-        (HttpError(msg=SECRET, errno=290404), "no such account"),
-        (ProgrammingError(msg=SECRET, errno=2003), "no such object"),
+        pytest.param(DatabaseError, 250001, "refuses the login", id="password"),
+        pytest.param(ProgrammingError, 390114, "refuses the login", id="expired"),
+        pytest.param(OperationalError, 250003, "does not answer", id="down"),
+        pytest.param(HttpError, 290404, "no such account", id="account"),
+        pytest.param(ProgrammingError, 2003, "no such object", id="database"),
     ],
-    ids=["password", "expired", "down", "account", "database"],
 )
 def test_an_account_that_is_wrong_is_told_in_one_line_and_found_by_doctor(
     lumos: Lumos,
-    account: SnowflakeAccount,
     monkeypatch: pytest.MonkeyPatch,
-    error: Exception,
+    kind: type[Error],
+    number: int,
     said: str,
 ) -> None:
     def refuse(**_: object) -> object:
-        raise error
+        raise kind(msg=f"refused with {SECRET}", errno=number)
 
     monkeypatch.setattr("snowflake.connector.connect", refuse)
 
