@@ -197,8 +197,8 @@ class DataHubDouble:
         edges |= {("DownstreamOf", each["dataset"]) for each in lineage.get("upstreams", ())}
         info = held.get("assertionInfo", ({}, 0))[0]
         for value in info.values():
-            if isinstance(value, dict) and "entity" in value:
-                edges.add(("Asserts", value["entity"]))
+            if isinstance(value, dict) and {"entity", "dataset"} & value.keys():
+                edges.add(("Asserts", value.get("entity") or value["dataset"]))
         self.graph[urn] = edges
 
     def _related(self, query: dict[str, list[str]]) -> Json:

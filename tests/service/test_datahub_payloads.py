@@ -77,7 +77,11 @@ def measured_dataset() -> LumosDataset:
             "file_count": 1,
             "columns": [{**column, **figures, **quantiles}],
         },
-        assertions=[{"name": "id is set", "kind": "not_null", "column": "customer_id"}],
+        assertions=[
+            {"name": "id is set", "kind": "not_null", "column": "customer_id"},
+            {"name": "ids differ", "kind": "unique", "column": "customer_id"},
+            {"name": "adds up", "kind": "sql", "expression": "sum(a) = sum(b)"},
+        ],
         quality={"checks": [check]},
     )
 

@@ -278,6 +278,29 @@ def test_profiles_and_runs_are_shown_at_their_time(
     assert platform.get_dataset(emitted.urn) == emitted
 
 
+def test_checks_of_columns_are_shown_in_the_words_of_datahub(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    checks = [
+        {"name": "id is set", "kind": "not_null", "column": "id"},
+        {"name": "ids differ", "kind": "unique", "column": "id"},
+        {"name": "adds up", "kind": "sql", "expression": "sum(a) = sum(b)"},
+    ]
+    emitted = dataset(assertions=checks)
+    platform.emit_dataset(emitted)
+
+    shown = {
+        aspects["assertionInfo"][0]["description"]: aspects["assertionInfo"][0]
+        for aspects in server.stored.values()
+        if "assertionInfo" in aspects
+    }
+    assert shown["id is set"]["datasetAssertion"]["operator"] == "NOT_NULL"
+    assert shown["ids differ"]["datasetAssertion"]["fields"] == [f"urn:li:schemaField:({HERE},id)"]
+    assert shown["adds up"]["customAssertion"]["logic"] == "sum(a) = sum(b)"
+    assert platform.get_dataset(emitted.urn) == emitted
+    assert [*platform.list()] == [emitted]
+
+
 def test_what_others_measured_is_read(platform: DataHubHandler, server: DataHubDouble) -> None:
     server.put(
         HERE,

@@ -32,6 +32,15 @@ _RESULTS: Final[Mapping[str, str]] = {
     "ERROR": "ERROR",
     "SKIPPED": "INIT",
 }
+_OF_COLUMNS: Final[Mapping[str, Json]] = {
+    "not_null": {"operator": "NOT_NULL", "aggregation": "IDENTITY"},
+    "unique": {
+        "operator": "EQUAL_TO",
+        "aggregation": "UNIQUE_PROPOTION",  # as DataHub spells it
+        "parameters": {"value": {"value": "1.0", "type": "NUMBER"}},
+    },
+}
+"""Checks of columns that DataHub has words of its own for."""
 _STAMP: Final[Json] = {"time": 0, "actor": "urn:li:corpuser:lumos"}
 _FOREIGN: Final = "assertionInfo"
 
@@ -139,19 +148,29 @@ def _info(there: str, assertion: Mapping[str, JsonValue]) -> Json:
     verbatim = parameters.get(_FOREIGN)
     if str(assertion["name"]).startswith(_ASSERTION_URN) and isinstance(verbatim, dict):
         return verbatim
-    custom: Json = {"type": str(assertion.get("kind") or "custom"), "entity": there}
-    if assertion.get("column"):
-        custom["field"] = field_urn(there, escaped(str(assertion["column"])))
-    if assertion.get("expression") is not None:
-        custom["logic"] = assertion["expression"]
     info: Json = {
         "customProperties": {},
-        "type": "CUSTOM",
-        "customAssertion": custom,
         "source": {"type": "EXTERNAL"},
         "description": str(assertion.get("description") or assertion["name"]),
     }
-    return info
+    kind = str(assertion.get("kind") or "custom")
+    field = assertion.get("column")
+    about = field_urn(there, escaped(str(field))) if field else None
+    logic: Json = {} if assertion.get("expression") is None else {"logic": assertion["expression"]}
+    if about and kind in _OF_COLUMNS:
+        told: Json = {
+            "dataset": there,
+            "scope": "DATASET_COLUMN",
+            "fields": [about],
+            "nativeType": kind,
+        }
+        return {
+            **info,
+            "type": "DATASET",
+            "datasetAssertion": {**told, **_OF_COLUMNS[kind], **logic},
+        }
+    custom: Json = {"type": kind, "entity": there, **({"field": about} if about else {}), **logic}
+    return {**info, "type": "CUSTOM", "customAssertion": custom}
 
 
 def _read(held: Held) -> Json | None:
