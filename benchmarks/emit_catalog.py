@@ -53,6 +53,7 @@ class SlowCatalog(MetadataPlatformInterface):
 
     name = "slow"
     capabilities: ClassVar[frozenset[Capability]] = frozenset()
+    LOOK_UP = 100
 
     def __init__(self, url: str, *, workers: int) -> None:
         self._http = CatalogHttp(url, name=self.name, connections=workers)

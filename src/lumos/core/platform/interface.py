@@ -129,6 +129,8 @@ class MetadataPlatformInterface(ABC):
     """How many threads may call it at once."""
     BATCH: ClassVar[int] = 1
     """How many datasets it likes to be told of in one call of `emit_datasets`."""
+    LOOK_UP: ClassVar[int] = 1
+    """How many datasets `find_datasets` finds by one request."""
 
     @override
     def __init_subclass__(cls, **kwargs: object) -> None:

@@ -219,7 +219,7 @@ class SyncRun:
         if not self._asks:
             yield from todo
             return
-        size = -(-len(todo) // self._workers) or 1
+        size = max(-(-len(todo) // self._workers), self._target.LOOK_UP)
         names = [item.name for item in todo]
         found: dict[str, LumosDataset | LumosError] = {}
         with closing(mapped(self._found, batches(names, size), workers=self._workers)) as parts:

@@ -81,6 +81,7 @@ class DataHubHandler(MetadataPlatformInterface):
     FIDELITY = FIDELITY
     CONCURRENCY = 8
     BATCH = 30  # of some six aspects each; a request takes 200
+    LOOK_UP = _LARGEST_PAGE
 
     def __init__(
         self, settings: DataHubSettings, *, retries: RetryPolicy = DEFAULT_RETRIES
