@@ -29,7 +29,7 @@ from typing_extensions import override
 
 from lumos.core.controllers.sync_controller import SyncController, SyncTarget
 from lumos.core.models import LumosDataset
-from lumos.core.platform.http import CatalogHttp
+from lumos.core.platform.http import CatalogHttp, mapped
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 COLUMNS = 30
+BARE = 1_500
 AIM = 0.8
 SERVE = "--serve"
 V3 = "/openapi/v3/entity/"
@@ -106,6 +107,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, _server(options.latency) as url:
         state = Path(folder) / "lumos.db"
         _fill(state, options.datasets)
+        bare = _bare(url, workers=options.workers)
+        print(f"the same client with nothing to prepare: {bare:,.0f} requests a second of "
+              f"{options.workers / options.latency * 1000:,.0f}")  # fmt: skip
         for batch in (int(each) for each in options.batches.split(",")):
             kind = type("Slow", (SlowCatalog,), {"BATCH": batch, "CONCURRENCY": options.workers})
             with kind(url, workers=options.workers) as slow:
@@ -113,6 +117,18 @@ def main() -> int:
         with DataHubHandler.from_config({"gms_server": url, "workers": options.workers}) as datahub:
             _tell(options, datahub, _measure(state, datahub, url=url, workers=options.workers))
     return 0
+
+
+def _bare(url: str, *, workers: int) -> float:
+    """Return how many requests a second the client sends that have nothing but a body."""
+    body = ["x" * 2_000]
+    with CatalogHttp(url, name="bare", connections=workers) as http:
+        began = time.perf_counter()
+        sent = mapped(
+            lambda _: http.json("PUT", "datasets", body=body), range(BARE), workers=workers
+        )
+        count = sum(1 for _ in sent)
+        return count / (time.perf_counter() - began)
 
 
 def _options() -> argparse.Namespace:
