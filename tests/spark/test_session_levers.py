@@ -93,6 +93,7 @@ def test_damage_that_nobody_noticed_does_no_harm(spark_archive: Path, tmp_path: 
     assert answer["count"] == 10
 
 
+@pytest.mark.spark
 def test_a_jvm_that_an_archive_keeps_from_starting_is_killed_and_started_without(
     tmp_path: Path,
 ) -> None:
