@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from lumos.core.controllers.cut_short import report_if_cut_short
+from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.import_checkpoint import Done, ImportCheckpoint
 from lumos.core.controllers.results import ImportResult
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
@@ -156,7 +157,7 @@ class ImportController:
                 self._rehearse(source, mode, tally=tally, engine=worker)
                 report = tally.recorder.finish(at=self._clock())
             else:
-                with self._write_lock("import"):
+                with self._write_lock("import"), only_new_garbage():
                     target = self._target()
                     target.platform.reached()  # a wrong address is told once
                     checkpoint = self._checkpoint(

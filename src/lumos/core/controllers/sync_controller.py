@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.controllers.cut_short import report_if_cut_short
+from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.sync_results import SyncedKind, SyncResult
 from lumos.core.errors import UsageError
 from lumos.core.models.origin import origin_of
@@ -94,7 +95,7 @@ class SyncController:
         tally = SyncTally(RunRecorder("sync", started_at=self._clock()))
         if dry_run:
             return self._synced(output, settings, tally=tally, sources=sources, full=full)
-        with self._write_lock("sync"):
+        with self._write_lock("sync"), only_new_garbage():
             return self._synced(
                 output, settings, tally=tally, sources=sources, full=full, writing=True
             )
