@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from doubles.atlas_server import AtlasServer, atlas_at
-from doubles.atlas_store import Json, obj, objs
-from lumos.core.models import with_parts
+from doubles.atlas_store import AtlasRefusalError, Json, obj, objs
+from lumos.core.errors import PlatformConflictError
+from lumos.core.models import Tag, with_parts
 from lumos.core.platform.impl.atlas import writing
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
 from lumos.core.platform.impl.atlas.typedefs import COLUMN, COLUMN_EDGE, DATASET, TYPE_VERSION
@@ -156,3 +157,16 @@ def test_a_column_that_people_mark_as_a_key_is_one(
     obj(columns["c"]["attributes"])["isPrimaryKey"] = False
 
     assert atlas.get_dataset(one.urn).schema.primary_key == ("a",)
+
+
+def test_a_conflict_over_a_tag_that_is_not_there_is_told_as_a_conflict(
+    server: AtlasServer, atlas: AtlasHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_bundle: Json, *, anew: bool) -> None:
+        raise AtlasRefusalError(409, "ATLAS-409-00-001")
+
+    atlas.emit_dataset(dataset("t"))  # its types are there
+    monkeypatch.setattr(server.store, "define", refuse)
+
+    with pytest.raises(PlatformConflictError):
+        atlas.emit_entity(Tag(name="gold"))

@@ -186,11 +186,17 @@ class Vocabulary:
         return self._classifications
 
     def _create(self, definition: Json) -> bool:
-        """Create a classification; tell whether nobody else had done so meanwhile."""
+        """Create a classification; tell whether nobody else had done so meanwhile.
+
+        Raises:
+            PlatformConflictError: the server refuses it, although nobody had.
+        """
         try:
             self._client.define(_bundle(definition), anew=True)
         except PlatformConflictError:
             self._classifications = None
+            if str(definition["name"]) not in self._definitions():
+                raise
             return False
         self._definitions()[str(definition["name"])] = definition
         return True
