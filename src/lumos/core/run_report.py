@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Literal
 
@@ -185,6 +185,11 @@ class RunRecorder:
     def warning(self, text: str) -> None:
         """Record what people should know; the same text counts once."""
         self._warnings[self._secrets.redact(text)] = None
+
+    def warnings(self, texts: Iterable[str]) -> None:
+        """Record several of them."""
+        for text in texts:
+            self.warning(text)
 
     def finish(self, *, at: datetime) -> RunReport:
         """Return the report of everything recorded so far."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.spark.parquet_rows import scan_rows
-from lumos.spark.stages.rows import DATASETS, FILE_PART, ITEMS, SCHEMAS
+from lumos.spark.stages.rows import CARRIED_PART, DATASETS, FILE_PART, ITEMS, SCHEMAS
 
 if TYPE_CHECKING:
     import pyarrow.dataset as pads
@@ -106,6 +106,10 @@ class IndexTables:
         found = is_seen if where is None else is_seen & where
         return scan_rows(self.folder / table, columns, found)
 
+    def knows(self, source: str) -> bool:
+        """Tell whether earlier runs found anything in a source."""
+        return next(self.rows("items", ("part",), sources=[source]), None) is not None
+
     def units_in_items(self, sources: Sequence[str]) -> dict[tuple[str, bytes], tuple[int, bool]]:
         """Count the files of datasets in each unit, and tell where some are to be tried again."""
         import pyarrow.dataset as pads
@@ -146,6 +150,26 @@ class FileIndex:
             if origin.sources.get(name, place) != place
         ]
         return IndexTables(session, current, without=moved, units=_units_of(current))
+
+    def unread(self) -> set[tuple[str, bytes]]:
+        """Return source and path of files of which the last run knew only that it failed to read.
+
+        Other readers may have made the index: they failed all the same.
+        """
+        import pyarrow as pa
+        import pyarrow.dataset as pads
+
+        current = self._current()
+        if current is None:
+            return set()
+        is_told = pads.field("reason").is_valid() | (pads.field("part") == CARRIED_PART)
+        try:
+            rows = list(scan_rows(current / "items", ("source", "path", "part"), is_told))
+        except (OSError, pa.ArrowInvalid):  # of a version with other columns
+            return set()
+        files = {(str(source), bytes(path)) for source, path, _ in rows}  # type: ignore[call-overload]
+        carried = {row[:2] for row in rows if row[2] == CARRIED_PART}
+        return files - carried
 
     def replace(
         self, tables: Path, origin: Origin, *, run: str, units: KnownUnits | None = None

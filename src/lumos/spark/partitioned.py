@@ -49,13 +49,6 @@ def folders_above(tables: IndexTables, source: str, *, pattern: str) -> list[byt
     return sorted(row["folder"].encode("utf-8", "surrogateescape") for row in rows)
 
 
-def knows(tables: IndexTables, source: str) -> bool:
-    """Tell whether earlier runs found anything in a source."""
-    from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
-
-    return bool(tables.items.where(F.col("source") == source).head(1))
-
-
 def partition_files(
     tables: IndexTables, source: str, *, pattern: str, partition: str
 ) -> list[PartitionFiles]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,6 +14,7 @@ from lumos.core.controllers.results import DatasetCounts
 from lumos.core.controllers.storage_functions import OWN_EXTENSIONS
 from lumos.core.models import Change, LumosDataset, Urn, with_parts
 from lumos.core.models.origin import origin_of
+from lumos.feature.discovery.unseen import is_in_doubt, unseen_columns, with_unseen_parts
 from lumos.feature.snapshot.import_plan import ImportMode, plan_dataset
 
 if TYPE_CHECKING:
@@ -36,8 +38,10 @@ class Scope:
     """Sources without a single file: their disks may be missing."""
     closed: dict[str, list[str]] = field(default_factory=dict)
     """The folders that could not be listed, by source, as paths below its root."""
-    unreadable: set[tuple[str, str]] = field(default_factory=set)
-    """The datasets, as source and key, that have files nobody could read."""
+    unreadable: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many files nobody could read, by dataset, as source and key."""
+    forgotten: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many of them may have been read by runs of which nothing is known any more."""
 
     def shown(self, source: str, path: bytes) -> str:
         """Return where a file lies, as reports show it."""
@@ -53,8 +57,17 @@ class Scope:
 
     def has_unreadable(self, origin: Origin) -> bool:
         """Tell whether files of a dataset, or a workbook that it is a sheet of, cannot be read."""
-        book = f"{origin.dataset.rpartition(',')[0]}]"  # one part less of what is a JSON array
-        return not self.unreadable.isdisjoint({origin, (origin.source, book)})
+        return any(self.unreadable[each] for each in _holders(origin))
+
+    def files_in_doubt(self, origin: Origin, *, as_before: bool) -> int:
+        """Return how many unreadable files of a dataset may hold what no other file shows.
+
+        Args:
+            origin: where the dataset was found.
+            as_before: whether its unreadable files were in doubt before.
+        """
+        counts = self.unreadable if as_before else self.forgotten
+        return sum(counts[each] for each in _holders(origin))
 
     def hides_part_of(self, dataset: LumosDataset, source: str) -> bool:
         """Tell whether files of a dataset may lie where nobody could look."""
@@ -64,6 +77,12 @@ class Scope:
         return any(each.startswith(prefix) or prefix.startswith(each) for each in closed)
 
 
+def _holders(origin: Origin) -> tuple[tuple[str, str], ...]:
+    """Return the dataset and the workbook that it may be a sheet of."""
+    book = f"{origin.dataset.rpartition(',')[0]}]"  # one part less of what is a JSON array
+    return tuple({origin, (origin.source, book)})
+
+
 class _Step(NamedTuple):
     """What is to be done with one dataset."""
 
@@ -71,6 +90,8 @@ class _Step(NamedTuple):
     """None where it is gone."""
     dataset: LumosDataset
     is_news: bool
+    is_sure: bool = True
+    """Whether the next run may pass over it, if it finds the same."""
 
 
 @dataclass
@@ -89,6 +110,7 @@ class FoundDatasets:
     updated: int = 0
     removed: int = 0
     changes: list[Change] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     touched: set[Urn] = field(default_factory=set)
 
     def plan(self, pipeline: Pipeline) -> None:
@@ -105,7 +127,7 @@ class FoundDatasets:
                 continue
             if step.is_news:
                 publisher.publish(step.dataset)
-            seen.append((step.found.urn, step.found.hash))
+            seen.append((step.found.urn, step.found.hash if step.is_sure else ""))
         if self.platform is not None:
             self.platform.keep_found_states(seen)
 
@@ -128,10 +150,27 @@ class FoundDatasets:
             present = self.platform.find_dataset(found.urn) if self.platform else None
             if present is not None and self.scope.hides_part_of(found, built.source):
                 continue  # half a look is no reason to change anything
+            as_seen, found = found, self._with_unseen_parts(present, found)
             wanted = _wanted(present, found)
             if wanted != present:
                 self._count(present, wanted)
-            yield _Step(built, wanted, is_news=wanted != present)
+            yield _Step(built, wanted, is_news=wanted != present, is_sure=found is as_seen)
+
+    def _with_unseen_parts(self, present: LumosDataset | None, found: LumosDataset) -> LumosDataset:
+        """Return a dataset with what files that cannot be read may hold of it."""
+        origin = origin_of(found)
+        if present is None or origin is None:
+            return found
+        files = self.scope.files_in_doubt(origin, as_before=is_in_doubt(present))
+        if not files:
+            return found
+        whole = with_unseen_parts(present, found, unreadable=files)
+        if names := unseen_columns(whole):
+            self.warnings.append(
+                f"{found.urn}: the columns {', '.join(names)} are kept: "
+                "files that may have them cannot be read"
+            )
+        return whole
 
     def _states(self) -> list[tuple[str, str]]:
         if self.platform is None:

@@ -25,7 +25,6 @@ from lumos.core.store.snapshot_files import storing
 from lumos.feature.discovery.written_config import sources_document
 from lumos.spark.failures import spark_failures
 from lumos.spark.file_index import FileIndex, Origin
-from lumos.spark.partitioned import knows
 from lumos.spark.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -208,13 +207,16 @@ class IngestionController:
             tempfile.TemporaryDirectory(prefix="lumos-") as work,
             spark_failures(),
         ):
-            index = FileIndex(self._state_dir() / FILE_INDEX).read(session, run.origin)
-            run = _with_unknown_sources_whole(run, index)
-            found, scanned = self._scanned(session, run, work=Path(work), index=index)
+            index = FileIndex(self._state_dir() / FILE_INDEX)
+            known = index.read(session, run.origin)
+            run = _with_unknown_sources_whole(run, known)
+            found, scanned = self._scanned(session, run, work=Path(work), known=known)
+            _remember_what_is_forgotten(scanned.pipeline, found.scope, index=index, known=known)
             if run.inspect is not None:
                 run.inspect(scanned.pipeline.tables, run.recorder)
             found.platform = catalog
             found.plan(scanned.pipeline)
+            run.recorder.warnings(found.warnings)
             datasets = tuple(
                 LumosDataset.from_json(orjson.loads(built.document))
                 for built in scanned.pipeline.found()
@@ -238,8 +240,9 @@ class IngestionController:
             index = FileIndex(folder)
             known = index.read(session, run.origin)
             run = _with_unknown_sources_whole(run, known)
-            found, scanned = self._scanned(session, run, work=Path(work), index=known)
+            found, scanned = self._scanned(session, run, work=Path(work), known=known)
             pipeline = scanned.pipeline
+            _remember_what_is_forgotten(pipeline, found.scope, index=index, known=known)
             if run.inspect is not None:
                 run.inspect(pipeline.tables, run.recorder)
             if not pipeline.may_need_spark:
@@ -250,6 +253,7 @@ class IngestionController:
             found.platform = target.platform
             with target.database.transaction():
                 found.publish(pipeline, target.publisher)
+            run.recorder.warnings(found.warnings)
             _keep(pipeline, index, origin=run.origin, run=f"{started:%Y%m%dT%H%M%S%f}")
         snapshot = None
         if run.snapshot_always or found.changes:
@@ -260,11 +264,11 @@ class IngestionController:
         )
 
     def _scanned(
-        self, session: Session, run: _Run, *, work: Path, index: IndexTables | None
+        self, session: Session, run: _Run, *, work: Path, known: IndexTables | None
     ) -> tuple[FoundDatasets, _Scanned]:
         functions = StorageFunctions(run.sources.by_name)
         pipeline = Pipeline(session, functions, work=work, progress=run.progress)
-        files = pipeline.run(run.sources.units, index, full=run.full, scope=run.under)
+        files = pipeline.run(run.sources.units, known, full=run.full, scope=run.under)
         found = FoundDatasets(Scope(run.sources.by_name), None, self._judge)
         unreadable = _record_problems(pipeline, found.scope, recorder=run.recorder)
         if not run.full and run.under is None:
@@ -325,7 +329,7 @@ def _with_unknown_sources_whole(run: _Run, known: IndexTables | None) -> _Run:
     """
     if run.under is None or run.whole_sources is None:
         return run
-    if known is not None and all(knows(known, source) for source in run.sources.by_name):
+    if known is not None and all(known.knows(source) for source in run.sources.by_name):
         return run
     return run._replace(sources=run.whole_sources(), under=None)
 
@@ -339,6 +343,23 @@ def _doubt_empty_sources(pipeline: Pipeline, scope: Scope, *, recorder: RunRecor
         )
 
 
+def _remember_what_is_forgotten(
+    pipeline: Pipeline, scope: Scope, *, index: FileIndex, known: IndexTables | None
+) -> None:
+    """Find the unreadable files of which nothing is known, though earlier runs may have read them.
+
+    That an index is lost, or of another version, must not look like columns that are gone.
+    """
+    sources = {source for source, _ in scope.unreadable}
+    unknown = {source for source in sources if known is None or not known.knows(source)}
+    if not unknown:
+        return
+    never_read = index.unread()
+    for file in pipeline.unreadable():
+        if file.source in unknown and file.dataset and (file.source, file.path) not in never_read:
+            scope.forgotten[file.source, file.dataset] += 1
+
+
 def _record_problems(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> int:
     """Put all that could not be listed or read into the report; return how many files."""
     for part in pipeline.unlisted():
@@ -349,7 +370,7 @@ def _record_problems(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder)
     for file in pipeline.unreadable():
         unreadable += 1
         if file.dataset is not None:
-            scope.unreadable.add((file.source, file.dataset))
+            scope.unreadable[file.source, file.dataset] += 1
         path = scope.shown(file.source, file.path)
         recorder.failed(path, UnreadableItemError(file.reason), scope_seen=True)
     for remark in pipeline.remarks():

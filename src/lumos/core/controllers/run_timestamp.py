@@ -35,7 +35,6 @@ from lumos.spark.partitioned import (
     PartitionFiles,
     documents_of,
     folders_above,
-    knows,
     partition_files,
     schemas_of,
 )
@@ -316,7 +315,7 @@ def _under(
     """Return the folders of the partition; None where a source was never looked into."""
     under: dict[str, tuple[bytes, ...]] = {}
     for source in sources:
-        if not knows(before, source.name):
+        if not before.knows(source.name):
             return None
         partition = source.partition(timestamp).encode()
         above = folders_above(before, source.name, pattern=source.pattern)

@@ -24,6 +24,7 @@ from lumos.feature.discovery.assembling import dataset_names
 from lumos.feature.discovery.building import FoundDataset, datasets_of
 from lumos.feature.discovery.fold import DatasetFold
 from lumos.feature.discovery.tables import table_dataset, table_parts
+from lumos.feature.discovery.unseen import UNSEEN
 from lumos.spark.stages.rows import (
     FILE_PART,
     BuiltDataset,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 READERS = f"{lumos.__version__}/5"
 """Changes with everything that places and reads files; the number is for changes in between."""
-OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", "table"})
+OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", "table", UNSEEN})
 """The extensions that every ingestion says anew."""
 _NO_PARTITION = "[]"
 _MOST_SCHEMA_BYTES = 64 * 1024 * 1024
