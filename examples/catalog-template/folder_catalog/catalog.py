@@ -5,48 +5,23 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from pydantic import JsonValue
 from typing_extensions import override
 
 from folder_catalog.json_files import JsonFiles
 from lumos.core.errors import ConfigurationError, DatasetNotFoundError, UsageError
-from lumos.core.models import (
-    DatasetLineage,
-    Domain,
-    GlossaryTerm,
-    Group,
-    Job,
-    LineageEdge,
-    LumosDataset,
-    Owner,
-    Ownership,
-    Tag,
-    Urn,
-    User,
-    with_parts,
-)
+from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
+from lumos.core.platform.entities import ENTITY_MODELS, Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.interface import (
     DEFAULT_PAGE,
     Capability,
-    Entity,
-    EntityKind,
     MetadataPlatformInterface,
     SearchFilters,
     SearchPage,
-    kind_of,
 )
 from lumos.core.platform.search_match import Candidate, Narrowed, searched
-
-MODELS: Mapping[EntityKind, type[Entity]] = {
-    "user": User,
-    "group": Group,
-    "tag": Tag,
-    "glossary_term": GlossaryTerm,
-    "domain": Domain,
-    "job": Job,
-}
 
 
 class FolderCatalog(MetadataPlatformInterface):
@@ -58,7 +33,7 @@ class FolderCatalog(MetadataPlatformInterface):
     def __init__(self, folder: Path) -> None:
         self._datasets = JsonFiles(folder / "datasets")
         self._edges = JsonFiles(folder / "edges")
-        self._entities = {kind: JsonFiles(folder / kind) for kind in MODELS}
+        self._entities = {kind: JsonFiles(folder / kind) for kind in ENTITY_MODELS}
         self._identities = JsonFiles(folder / "identities")
         self._extensions = JsonFiles(folder / "extensions")
 
@@ -118,34 +93,20 @@ class FolderCatalog(MetadataPlatformInterface):
     def remove_edge(self, edge: LineageEdge) -> None:
         self._edges.remove(_key(edge))
 
-    # OWNERSHIP
-
-    @override
-    def emit_ownership(
-        self,
-        dataset_urn: str,
-        owner: str,
-        owner_type: str = "TECHNICAL_OWNER",
-        *,
-        category: str = "user",
-    ) -> None:
-        added = Owner.from_json({category: owner, "type": owner_type})
-        dataset = self.get_dataset(dataset_urn)
-        owners = Ownership(owners=(*dataset.ownership.owners, added))
-        self.emit_dataset(with_parts(dataset, ownership=owners))
-
     # ENTITIES
 
     @override
     def emit_entity(self, entity: Entity) -> None:
-        self._entities[kind_of(entity)].put(_name(entity), entity.to_json())
+        self._entities[kind_of(entity)].put(name_of(entity), entity.to_json())
 
     @override
     def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
-        if kind not in MODELS:
-            raise UsageError(f"there are no entities of that kind; known: {', '.join(MODELS)}")
-        found: list[Any] = [*map(MODELS[kind].from_json, self._entities[kind].all())]
-        return iter(sorted(found, key=_name))
+        if kind not in ENTITY_MODELS:
+            known = ", ".join(ENTITY_MODELS)
+            raise UsageError(f"there are no entities of that kind; known: {known}")
+        model = ENTITY_MODELS[kind]
+        found = [model.from_json(document) for document in self._entities[kind].all()]
+        return iter(sorted(found, key=name_of))
 
     # IDENTITY_MAP
 
@@ -224,9 +185,3 @@ def _with_lineage(dataset: LumosDataset, edges: Iterable[LineageEdge]) -> LumosD
 
 def _key(edge: LineageEdge) -> str:
     return " ".join(edge.key)
-
-
-def _name(entity: Entity) -> str:
-    if isinstance(entity, User):
-        return entity.username
-    return entity.urn if isinstance(entity, Job) else entity.name

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from lumos.core.models import Domain, GlossaryTerm, Group, Job, Tag, User
+from lumos.core.platform.entities import name_of
 from lumos.core.store.part_format import item_of
 from lumos.feature.snapshot.import_plan import ImportMode, combined_entity
 from lumos.feature.snapshot.source import section_lines
@@ -36,20 +37,14 @@ def planned_entities(
     for section, (kind, model) in _KINDS.items():
         if not source.section_count(section):
             continue
-        known = {_key(entity): entity for entity in platform.list_entities(kind)}
+        known = {name_of(entity): entity for entity in platform.list_entities(kind)}
         for line in section_lines(source, section):
             entity = model.from_json(item_of(line))
-            present = known.get(_key(entity))
+            present = known.get(name_of(entity))
             if present is not None and mode is ImportMode.SKIP_EXISTING:
                 continue
             wanted = entity
             if present is not None and mode is not ImportMode.OVERWRITE:
                 wanted = combined_entity(present, entity)
             if wanted != present:
-                yield f"{kind} {_key(entity)}", wanted
-
-
-def _key(entity: Entity) -> str:
-    if isinstance(entity, User):
-        return entity.username
-    return entity.urn if isinstance(entity, Job) else entity.name
+                yield f"{kind} {name_of(entity)}", wanted

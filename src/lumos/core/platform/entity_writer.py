@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from lumos.core.errors import LumosError
 from lumos.core.models import Domain, GlossaryTerm, Group, Tag, User
+from lumos.core.platform.entities import name_of
 from lumos.core.platform.refusals import ends_run
 
 if TYPE_CHECKING:
@@ -40,17 +41,17 @@ class EntityWriter:
             CapabilityError: the catalog keeps no such entities.
             PlatformError: the catalog is out of reach, or no longer accepts the token.
         """
-        held = {_name(entity): entity for entity in self._platform.list_entities(kind)}
+        held = {name_of(entity): entity for entity in self._platform.list_entities(kind)}
         given: dict[str, Entity] = {}
         for item in items:
             label = item.label
             try:
                 entity = item.read(model)
-                label = f"{kind} {_name(entity)}"
-                if given.setdefault(_name(entity), entity) != entity:
+                label = f"{kind} {name_of(entity)}"
+                if given.setdefault(name_of(entity), entity) != entity:
                     message = f"{label} is given twice, and differently"
                     raise item.document.invalid((item.path, message))
-                if held.get(_name(entity)) == entity:
+                if held.get(name_of(entity)) == entity:
                     recorder.skipped(label, reason=UNCHANGED)
                     continue
                 self._platform.emit_entity(entity)
@@ -59,9 +60,5 @@ class EntityWriter:
                     raise
                 recorder.failed(label, error, scope_seen=True)
                 continue
-            held[_name(entity)] = entity
+            held[name_of(entity)] = entity
             recorder.done(label)
-
-
-def _name(entity: Entity) -> str:
-    return str(getattr(entity, "username", None) or getattr(entity, "name", ""))

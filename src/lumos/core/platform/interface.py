@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from enum import StrEnum
 from types import TracebackType
-from typing import TYPE_CHECKING, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, ClassVar, Concatenate, ParamSpec, Self, TypeVar
 
 from typing_extensions import override
 
@@ -23,18 +23,17 @@ from lumos.core.errors import CapabilityError, DatasetNotFoundError
 from lumos.core.models import (
     SNAPSHOT_SCHEMA_VERSION,
     ColumnMapping,
-    Domain,
-    GlossaryTerm,
-    Group,
-    Job,
+    DatasetLineage,
     LineageEdge,
     LumosDataset,
+    Owner,
+    Ownership,
     Snapshot,
-    Tag,
     Urn,
-    User,
+    with_parts,
 )
 from lumos.core.models.origin import origin_of
+from lumos.core.platform.entities import ENTITY_KINDS, Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
 
 if TYPE_CHECKING:
@@ -52,22 +51,12 @@ __all__ = [
     "SearchHit",
     "SearchPage",
     "kind_of",
+    "name_of",
 ]
 
 DEFAULT_PAGE = 500
 P = ParamSpec("P")
 R = TypeVar("R")
-Entity = User | Group | Tag | GlossaryTerm | Domain | Job
-EntityKind = Literal["user", "group", "tag", "glossary_term", "domain", "job"]
-ENTITY_KINDS: tuple[EntityKind, ...] = get_args(EntityKind)
-_KINDS: dict[type[Entity], EntityKind] = {
-    User: "user",
-    Group: "group",
-    Tag: "tag",
-    GlossaryTerm: "glossary_term",
-    Domain: "domain",
-    Job: "job",
-}
 
 
 class Capability(StrEnum):
@@ -263,7 +252,16 @@ class MetadataPlatformInterface(ABC):
             DatasetNotFoundError: the catalog does not hold the dataset.
             InvalidModelError: the arguments do not make an owner.
         """
-        raise self._cannot(Capability.OWNERSHIP)
+        self.require(Capability.OWNERSHIP)
+        added = Owner.from_json({category: owner, "type": owner_type})
+        keeps_edges = Capability.LINEAGE in self.capabilities
+        unsaid = {"lineage": DatasetLineage()} if keeps_edges else {}
+
+        def owned(dataset: LumosDataset) -> LumosDataset:
+            owners = (*dataset.ownership.owners, added)
+            return with_parts(dataset, ownership=Ownership(owners=owners), **unsaid)
+
+        self._change(Urn(dataset_urn), owned)
 
     def emit_entity(self, entity: Entity) -> None:
         """Create a user, group, tag, glossary term, domain or job, or bring it up to date."""
@@ -387,6 +385,10 @@ class MetadataPlatformInterface(ABC):
     ) -> None:
         self.close()
 
+    def _change(self, urn: Urn, change: Callable[[LumosDataset], LumosDataset]) -> None:
+        """Write what becomes of a dataset; a catalog that can lets nobody write in between."""
+        self.emit_dataset(change(self.get_dataset(urn)))
+
     def _cannot(self, capability: Capability) -> CapabilityError:
         can = ", ".join(sorted(self.capabilities)) or "datasets only"
         return CapabilityError(
@@ -402,11 +404,6 @@ _SECTIONS: dict[EntityKind, str] = {
     "domain": "domains",
     "job": "jobs",
 }
-
-
-def kind_of(entity: Entity) -> EntityKind:
-    """Return the kind of an entity."""
-    return _KINDS[type(entity)]
 
 
 def _guarded(

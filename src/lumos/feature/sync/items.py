@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from lumos.core.models import DatasetLineage, Domain, GlossaryTerm, LineageEdge, User, with_parts
+from lumos.core.models import DatasetLineage, Domain, GlossaryTerm, LineageEdge, with_parts
 from lumos.core.models.base import canonical_json, sha256_of
-from lumos.core.models.lineage import Job
+from lumos.core.platform.entities import name_of
 from lumos.core.platform.interface import Capability, EntityKind
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def entity_items(
     """Yield the entities of a kind, parents before their children."""
     for entity in _parents_first(source.list_entities(kind)):
         yield Item(
-            _name(entity), sha256_of(entity.to_json()), _bound(target.emit_entity, entity), entity
+            name_of(entity), sha256_of(entity.to_json()), _bound(target.emit_entity, entity), entity
         )
 
 
@@ -105,15 +105,9 @@ def _bound(act: Callable[[T], None], item: T) -> Callable[[], None]:
     return lambda: act(item)
 
 
-def _name(entity: Entity) -> str:
-    if isinstance(entity, User):
-        return entity.username
-    return entity.urn if isinstance(entity, Job) else entity.name
-
-
 def _parents_first(entities: Iterable[Entity]) -> Iterator[Entity]:
     """Yield entities so that a parent comes before its children; a circle is broken somewhere."""
-    waiting: dict[str, Entity] = {_name(entity): entity for entity in entities}
+    waiting: dict[str, Entity] = {name_of(entity): entity for entity in entities}
     while waiting:
         chain = [next(iter(waiting))]
         while True:

@@ -10,36 +10,12 @@ from typing import TYPE_CHECKING, Self, cast
 from pydantic import Field, SecretStr
 from typing_extensions import override
 
-from lumos.core.errors import (
-    ConfigurationError,
-    DatasetNotFoundError,
-    InvalidModelError,
-    UsageError,
-)
-from lumos.core.models import (
-    Domain,
-    GlossaryTerm,
-    Group,
-    Job,
-    LineageEdge,
-    LumosDataset,
-    Owner,
-    Ownership,
-    Snapshot,
-    Tag,
-    Urn,
-    User,
-    with_parts,
-)
+from lumos.core.errors import DatasetNotFoundError, UsageError
+from lumos.core.models import LineageEdge, LumosDataset, Snapshot, Urn
 from lumos.core.models.base import CanonicalModel
-from lumos.core.platform.interface import (
-    DEFAULT_PAGE,
-    Capability,
-    Entity,
-    EntityKind,
-    MetadataPlatformInterface,
-    kind_of,
-)
+from lumos.core.platform.catalog_handler import CatalogHandler
+from lumos.core.platform.entities import ENTITY_MODELS, kind_of, name_of
+from lumos.core.platform.interface import DEFAULT_PAGE, Capability, Entity, EntityKind
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
 from lumos.core.store.catalog_fingerprint import catalog_fingerprint
 from lumos.core.store.catalog_tables import CatalogTables, EdgePosition
@@ -54,14 +30,6 @@ if TYPE_CHECKING:
 
 MOST_EXCLUDED_NAMED = 10
 _EXTENSION = "extension"
-_MODELS: Mapping[EntityKind, type[Entity]] = {
-    "user": User,
-    "group": Group,
-    "tag": Tag,
-    "glossary_term": GlossaryTerm,
-    "domain": Domain,
-    "job": Job,
-}
 
 
 def _now() -> datetime:
@@ -78,7 +46,7 @@ class EmbeddedSettings(CanonicalModel):
     read_only: bool = Field(default=False, description="Refuse every write.")
 
 
-class EmbeddedHandler(MetadataPlatformInterface):
+class EmbeddedHandler(CatalogHandler):
     """The catalog that needs no server: it lives in the state database."""
 
     name = "embedded"
@@ -93,10 +61,7 @@ class EmbeddedHandler(MetadataPlatformInterface):
     @classmethod
     @override
     def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
-        try:
-            settings = EmbeddedSettings.from_json(dict(config))
-        except InvalidModelError as error:
-            raise ConfigurationError(f"platform_config.embedded is {error.message}") from None
+        settings = cls._checked(EmbeddedSettings, config)
         url = settings.database_url.get_secret_value()
         return cls(StateDatabase.open(url, read_only=settings.read_only))
 
@@ -111,13 +76,6 @@ class EmbeddedHandler(MetadataPlatformInterface):
         if dataset is None:
             raise DatasetNotFoundError(name, platform=self.name)
         return dataset
-
-    @override
-    def list(
-        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
-    ) -> Iterator[LumosDataset]:
-        _at_least("page_size", page_size, least=1)
-        return self._pages(platform, page_size)
 
     @override
     def found_states(self, sources: Sequence[str]) -> Iterable[tuple[str, str]]:
@@ -145,33 +103,10 @@ class EmbeddedHandler(MetadataPlatformInterface):
         self._tables.remove_edge(edge)
 
     @override
-    def emit_ownership(
-        self,
-        dataset_urn: str,
-        owner: str,
-        owner_type: str = "TECHNICAL_OWNER",
-        *,
-        category: str = "user",
-    ) -> None:
-        added = Owner.from_json({category: owner, "type": owner_type})
-        with self._database.transaction():
-            self._tables.hold_dataset(Urn(dataset_urn))
-            dataset = self.get_dataset(dataset_urn)
-            owners = Ownership(owners=(*dataset.ownership.owners, added))
-            self.emit_dataset(with_parts(dataset, ownership=owners))
-
-    @override
     def emit_entity(self, entity: Entity) -> None:
         self._tables.put_entity(
-            kind_of(entity), _key_of(entity), document=entity.to_json(), at=self._clock()
+            kind_of(entity), name_of(entity), document=entity.to_json(), at=self._clock()
         )
-
-    @override
-    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
-        model = _MODELS.get(kind)
-        if model is None:
-            raise UsageError(f"there are no entities of that kind; known: {', '.join(_MODELS)}")
-        return self._entities(kind, model)
 
     @override
     def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
@@ -245,26 +180,28 @@ class EmbeddedHandler(MetadataPlatformInterface):
     def close(self) -> None:
         self._database.close()
 
+    @override
+    def _change(self, urn: Urn, change: Callable[[LumosDataset], LumosDataset]) -> None:
+        with self._database.transaction():
+            self._tables.hold_dataset(urn)
+            super()._change(urn, change)
+
+    @override
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
         after = ""
         while page := self._tables.datasets_after(after, limit=page_size, platform=platform):
             yield from page
             after = page[-1].urn
 
-    def _entities(self, kind: EntityKind, model: type[Entity]) -> Iterator[Entity]:
-        return (as_model(model, document) for _, document in self._rows(kind))
+    @override
+    def _entities(self, kind: EntityKind) -> Iterable[Entity]:
+        return (as_model(ENTITY_MODELS[kind], document) for _, document in self._rows(kind))
 
     def _rows(self, kind: str) -> Iterator[tuple[str, str]]:
         after = ""
         while page := self._tables.entities_after(kind, after, limit=DEFAULT_PAGE):
             yield from page
             after = page[-1][0]
-
-
-def _key_of(entity: Entity) -> str:
-    if isinstance(entity, User):
-        return entity.username
-    return entity.urn if isinstance(entity, Job) else entity.name
 
 
 def _hit(row: Row) -> SearchHit:

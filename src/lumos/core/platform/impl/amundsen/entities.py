@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import MetaData, or_, select
 from sqlalchemy import Table as AnyTable
 from sqlalchemy import inspect as inspection
 
-from lumos.core.errors import UsageError
-from lumos.core.models import Domain, GlossaryTerm, Group, Job, Tag, Urn, User
+from lumos.core.models import Tag, Urn, User
+from lumos.core.platform.entities import ENTITY_MODELS, Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.impl.amundsen import tables
 from lumos.core.platform.impl.amundsen.conversion import EXTENSION, native_text
 from lumos.core.platform.impl.amundsen.database import Row, Value, rows_of
@@ -19,7 +18,6 @@ from lumos.core.platform.impl.amundsen.keys import digest, fits_key
 from lumos.core.platform.impl.amundsen.shelf import Shelf
 from lumos.core.platform.impl.amundsen.table_reader import listed
 from lumos.core.platform.impl.amundsen.table_writer import TableWriter
-from lumos.core.platform.interface import Entity, EntityKind, kind_of
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -27,14 +25,6 @@ if TYPE_CHECKING:
 
     from lumos.core.platform.impl.amundsen.database import AmundsenDatabase
 
-_MODELS: Mapping[EntityKind, type[Entity]] = {
-    "user": User,
-    "group": Group,
-    "tag": Tag,
-    "glossary_term": GlossaryTerm,
-    "domain": Domain,
-    "job": Job,
-}
 _USER_FIELDS = {
     "email": "email",
     "first_name": "first_name",
@@ -70,14 +60,7 @@ class Entities:
         self._shelf.put(_section(kind_of(entity)), digest(name), entity.to_json())
 
     def all(self, kind: EntityKind) -> list[Entity]:
-        """Return the entities of a kind in the order of their names (jobs: URN).
-
-        Raises:
-            UsageError: there is no such kind.
-        """
-        model = _MODELS.get(kind)
-        if model is None:
-            raise UsageError(f"there are no entities of that kind; known: {', '.join(_MODELS)}")
+        """Return the entities of a kind in the order of their names (jobs: URN)."""
         found: dict[str, Entity] = {}
         if kind == "user":
             found = {str(row["rk"]): _user(row) for row in self._of_others(tables.USER)}
@@ -86,7 +69,7 @@ class Entities:
                 str(row["rk"]): Tag(name=str(row["rk"])) for row in self._of_others(tables.TAG)
             }
         for _, document in self._shelf.documents(_section(kind)):
-            entity = model.from_json(document)
+            entity = ENTITY_MODELS[kind].from_json(document)
             found[name_of(entity)] = entity
         return [found[name] for name in sorted(found)]
 
@@ -139,13 +122,6 @@ class Entities:
             if documents := [{str(key): _json(row[key]) for key in row} for row in rows]:
                 found[name] = cast("JsonValue", documents)
         return found
-
-
-def name_of(entity: Entity) -> str:
-    """Return what an entity is found by."""
-    if isinstance(entity, User):
-        return entity.username
-    return entity.urn if isinstance(entity, Job) else entity.name
 
 
 def _section(kind: EntityKind) -> str:

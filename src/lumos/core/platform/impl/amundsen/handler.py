@@ -7,20 +7,16 @@ database behind it, as Amundsen's own publisher does.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self, cast
 
 from sqlalchemy import delete
 from typing_extensions import override
 
-from lumos.core.errors import (
-    ConfigurationError,
-    DatasetNotFoundError,
-    InvalidModelError,
-    UsageError,
-)
-from lumos.core.models import LineageEdge, LumosDataset, Owner, Ownership, Urn, with_parts
+from lumos.core.errors import DatasetNotFoundError
+from lumos.core.models import LineageEdge, LumosDataset, Urn, with_parts
+from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES
 from lumos.core.platform.impl.amundsen import tables
 from lumos.core.platform.impl.amundsen.database import AmundsenDatabase, mysql_engine
@@ -32,14 +28,7 @@ from lumos.core.platform.impl.amundsen.search import narrowed
 from lumos.core.platform.impl.amundsen.settings import AmundsenSettings
 from lumos.core.platform.impl.amundsen.table_reader import listed, located, read_datasets
 from lumos.core.platform.impl.amundsen.table_writer import TableWriter
-from lumos.core.platform.interface import (
-    DEFAULT_PAGE,
-    Capability,
-    Entity,
-    EntityKind,
-    MetadataPlatformInterface,
-)
-from lumos.core.platform.search_match import searched
+from lumos.core.platform.interface import Capability, Entity, EntityKind
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -47,14 +36,13 @@ if TYPE_CHECKING:
 
     from lumos.core.platform.impl.amundsen.table_reader import Listed
     from lumos.core.platform.search_match import Narrowed
-    from lumos.core.platform.search_page import SearchFilters, SearchPage
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class AmundsenHandler(MetadataPlatformInterface):
+class AmundsenHandler(CatalogHandler):
     """Amundsen on MySQL or MariaDB; its search service, another server, is never asked."""
 
     name = "amundsen"
@@ -70,10 +58,7 @@ class AmundsenHandler(MetadataPlatformInterface):
     def from_config(
         cls, config: Mapping[str, JsonValue], *, clock: Callable[[], datetime] = _now
     ) -> Self:
-        try:
-            settings = AmundsenSettings.from_json(dict(config))
-        except InvalidModelError as error:
-            raise ConfigurationError(f"platform_config.amundsen is {error.message}") from None
+        settings = cls._checked(AmundsenSettings, config)
         if settings.database_url is None:
             return cast("Self", _over_neo4j(settings, clock))
         engine = mysql_engine(settings.database_url.get_secret_value(), timeout=settings.timeout)
@@ -103,14 +88,6 @@ class AmundsenHandler(MetadataPlatformInterface):
             return self._dataset(connection, name)
 
     @override
-    def list(
-        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
-    ) -> Iterator[LumosDataset]:
-        if page_size < 1:
-            raise UsageError(f"page_size is {page_size}; the least is 1")
-        return self._pages(platform, page_size)
-
-    @override
     def emit_edge(self, edge: LineageEdge) -> None:
         with self._database.transaction() as connection:
             Edges(self._database, connection).put(edge)
@@ -127,30 +104,9 @@ class AmundsenHandler(MetadataPlatformInterface):
             Edges(self._database, connection).remove(edge)
 
     @override
-    def emit_ownership(
-        self,
-        dataset_urn: str,
-        owner: str,
-        owner_type: str = "TECHNICAL_OWNER",
-        *,
-        category: str = "user",
-    ) -> None:
-        added = Owner.from_json({category: owner, "type": owner_type})
-        with self._database.transaction() as connection:
-            dataset = self._dataset(connection, Urn(dataset_urn), held=True)
-            owners = Ownership(owners=(*dataset.ownership.owners, added))
-            self._put(connection, with_parts(dataset, ownership=owners))
-
-    @override
     def emit_entity(self, entity: Entity) -> None:
         with self._database.transaction() as connection:
             Entities(self._database, connection).put(entity)
-
-    @override
-    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
-        with self._database.transaction() as connection:
-            entities = Entities(self._database, connection).all(kind)
-        return iter(entities)
 
     @override
     def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
@@ -174,17 +130,6 @@ class AmundsenHandler(MetadataPlatformInterface):
             return Entities(self._database, connection).extensions()
 
     @override
-    def search(
-        self,
-        query: str,
-        filters: SearchFilters | None = None,
-        *,
-        limit: int = 20,
-        offset: int = 0,
-    ) -> SearchPage:
-        return searched(query, filters, narrow=self._narrowed, limit=limit, offset=offset)
-
-    @override
     def delete(self, urn: str) -> None:
         name = Urn(urn)
         with self._database.transaction() as connection:
@@ -196,6 +141,17 @@ class AmundsenHandler(MetadataPlatformInterface):
     def close(self) -> None:
         self._database.close()
 
+    @override
+    def _change(self, urn: Urn, change: Callable[[LumosDataset], LumosDataset]) -> None:
+        with self._database.transaction() as connection:
+            self._put(connection, change(self._dataset(connection, urn, held=True)))
+
+    @override
+    def _entities(self, kind: EntityKind) -> Iterable[Entity]:
+        with self._database.transaction() as connection:
+            return Entities(self._database, connection).all(kind)
+
+    @override
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
         with self._database.transaction() as connection:
             return narrowed(connection, words)
@@ -228,6 +184,7 @@ class AmundsenHandler(MetadataPlatformInterface):
             connection.execute(row.with_for_update()).all()
         return place
 
+    @override
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
         with self._database.transaction() as connection:
             places = listed(connection)

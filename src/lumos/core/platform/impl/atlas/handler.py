@@ -9,24 +9,17 @@ from typing import TYPE_CHECKING, Self
 
 from typing_extensions import override
 
-from lumos.core.errors import (
-    ConfigurationError,
-    DatasetNotFoundError,
-    InvalidModelError,
-    PlatformError,
-    UsageError,
-)
+from lumos.core.errors import DatasetNotFoundError, PlatformError
 from lumos.core.models import (
     DatasetLineage,
     GlossaryTerm,
     LineageEdge,
     LumosDataset,
-    Owner,
-    Ownership,
     Tag,
     Urn,
     with_parts,
 )
+from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.impl.atlas.client import NAME, AtlasClient
 from lumos.core.platform.impl.atlas.datasets import dataset_entity, is_placeholder
 from lumos.core.platform.impl.atlas.edge_writing import EdgeWriter, End
@@ -45,31 +38,17 @@ from lumos.core.platform.impl.atlas.things import (
     thing_entity,
     thing_of,
 )
-from lumos.core.platform.impl.atlas.typedefs import (
-    DATASET,
-    EDGE,
-    EXTENSION,
-    IDENTITY,
-    TYPE_NAMES,
-)
+from lumos.core.platform.impl.atlas.typedefs import DATASET, EDGE, EXTENSION, IDENTITY, TYPE_NAMES
 from lumos.core.platform.impl.atlas.vocabulary import Vocabulary
 from lumos.core.platform.impl.atlas.wire import Json, is_live, mapping, objects
 from lumos.core.platform.impl.atlas.writing import DatasetWriter
-from lumos.core.platform.interface import (
-    DEFAULT_PAGE,
-    ENTITY_KINDS,
-    Capability,
-    Entity,
-    EntityKind,
-    MetadataPlatformInterface,
-)
-from lumos.core.platform.search_match import searched
+from lumos.core.platform.interface import Capability, Entity, EntityKind, name_of
 from lumos.core.platform.server_version import usable_version
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.platform.search_page import SearchFilters, SearchPage
+    from lumos.core.platform.search_match import Narrowed
 
 
 _ASKED = {DATASET: ("placeholder",)}
@@ -78,7 +57,7 @@ _LEAST_VERSION = (2, 0)
 """The first one with relationships, glossaries and propagation that can be turned off."""
 
 
-class AtlasHandler(MetadataPlatformInterface):
+class AtlasHandler(CatalogHandler):
     """Apache Atlas, through its REST interface of version 2."""
 
     name = NAME
@@ -108,10 +87,7 @@ class AtlasHandler(MetadataPlatformInterface):
     @classmethod
     @override
     def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
-        try:
-            return cls(AtlasSettings.from_json(dict(config)))
-        except InvalidModelError as error:
-            raise ConfigurationError(f"platform_config.atlas is {error.message}") from None
+        return cls(cls._checked(AtlasSettings, config))
 
     @override
     def reached(self) -> str:
@@ -164,14 +140,6 @@ class AtlasHandler(MetadataPlatformInterface):
         return dataset
 
     @override
-    def list(
-        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
-    ) -> Iterator[LumosDataset]:
-        if page_size < 1:
-            raise UsageError(f"page_size is {page_size}; the least is 1")
-        return self._pages(platform, page_size)
-
-    @override
     def emit_edge(self, edge: LineageEdge) -> None:
         self._types.ensure()
         self._edge_writer.write(edge)
@@ -190,20 +158,6 @@ class AtlasHandler(MetadataPlatformInterface):
         self._remove(self._client.entity(EDGE, edge_key(edge)))
 
     @override
-    def emit_ownership(
-        self,
-        dataset_urn: str,
-        owner: str,
-        owner_type: str = "TECHNICAL_OWNER",
-        *,
-        category: str = "user",
-    ) -> None:
-        added = Owner.from_json({category: owner, "type": owner_type})
-        dataset = self.get_dataset(dataset_urn)
-        owners = Ownership(owners=(*dataset.ownership.owners, added))
-        self.emit_dataset(with_parts(dataset, ownership=owners))
-
-    @override
     def emit_entity(self, entity: Entity) -> None:
         if isinstance(entity, Tag):
             self._vocabulary.put_tag(entity)
@@ -216,14 +170,6 @@ class AtlasHandler(MetadataPlatformInterface):
                 ends = self._edge_writer.ends(entity_ends)
                 written = _with_ends(written, entity, ends)
             self._client.put([{**written, "guid": "-1"}])
-
-    @override
-    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
-        if kind not in ENTITY_KINDS:
-            raise UsageError(
-                f"there are no entities of that kind; known: {', '.join(ENTITY_KINDS)}"
-            )
-        return iter(sorted(self._entities(kind), key=_key_of))
 
     @override
     def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
@@ -251,17 +197,6 @@ class AtlasHandler(MetadataPlatformInterface):
         kept = dict(map(extension_of, self._all(EXTENSION)))
         found = {**({NAME: others} if others else {}), **kept}
         return {name: found[name] for name in sorted(found)}
-
-    @override
-    def search(
-        self,
-        query: str,
-        filters: SearchFilters | None = None,
-        *,
-        limit: int = 20,
-        offset: int = 0,
-    ) -> SearchPage:
-        return searched(query, filters, narrow=self._search.narrowed, limit=limit, offset=offset)
 
     @override
     def delete(self, urn: str) -> None:
@@ -302,6 +237,7 @@ class AtlasHandler(MetadataPlatformInterface):
         ]
         self._client.remove([*guids, str(held[0].get("guid"))], purge=self._settings.purge)
 
+    @override
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
         self._vocabulary.forget()
         guids = {
@@ -333,15 +269,21 @@ class AtlasHandler(MetadataPlatformInterface):
     def _all(self, type_name: str) -> Iterable[Json]:
         return self._client.entities(str(head.get("guid")) for head in self._heads(type_name))[0]
 
-    def _entities(self, kind: EntityKind) -> Iterator[Entity]:
+    @override
+    def _entities(self, kind: EntityKind) -> Iterable[Entity]:
+        found: Iterable[Entity]
         if kind == "tag":
-            yield from self._vocabulary.tags()
+            found = self._vocabulary.tags()
         elif kind == "glossary_term":
-            yield from self._vocabulary.terms()
+            found = self._vocabulary.terms()
         else:
             type_name, model = THINGS[kind]
-            for entity in self._all(type_name):
-                yield thing_of(entity, model)
+            found = (thing_of(entity, model) for entity in self._all(type_name))
+        return sorted(found, key=name_of)
+
+    @override
+    def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
+        return self._search.narrowed(words)
 
     def _lock_of(self, urn: Urn) -> Lock:
         """Return the lock under which one thread at a time creates what a URN names."""
@@ -373,10 +315,3 @@ def _with_ends(written: Json, entity: Entity, ends: Mapping[Urn, End]) -> Json:
     for name in ("inputs", "outputs"):
         attributes[name] = [ends[urn].reference for urn in getattr(entity, name)]
     return {**written, "attributes": attributes}
-
-
-def _key_of(entity: Entity) -> str:
-    for name in ("urn", "username", "name"):
-        if isinstance(value := getattr(entity, name, None), str):
-            return value
-    raise AssertionError("every entity has a name")  # pragma: no cover

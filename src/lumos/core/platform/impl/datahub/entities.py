@@ -17,7 +17,6 @@ from lumos.core.platform.impl.datahub.urns import (
     simple_name,
     simple_urn,
 )
-from lumos.core.platform.interface import kind_of
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -97,11 +96,6 @@ def read_entity(
     left = (beside or {}).get(urn) or kept.get("left")
     document = restored(found, left)
     return form.model.from_json(document)
-
-
-def name_of(entity: Entity) -> str:
-    """Return what tells an entity from others of its kind."""
-    return str(getattr(entity, FORMS[kind_of(entity)].identity))
 
 
 def _taken(form: _Form, aspects: Json) -> Json:

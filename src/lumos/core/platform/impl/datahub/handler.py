@@ -9,21 +9,11 @@ from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from typing_extensions import override
 
-from lumos.core.errors import (
-    ConfigurationError,
-    DatasetNotFoundError,
-    InvalidModelError,
-    PlatformConflictError,
-    UsageError,
-)
-from lumos.core.models import DatasetLineage, LumosDataset, Owner, Ownership, Urn, with_parts
+from lumos.core.errors import DatasetNotFoundError, PlatformConflictError
+from lumos.core.models import LumosDataset, Urn
+from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
-from lumos.core.platform.impl.datahub.aspects import (
-    DERIVED,
-    EXTENSION,
-    MANAGED,
-    DatasetConversion,
-)
+from lumos.core.platform.impl.datahub.aspects import DERIVED, EXTENSION, MANAGED, DatasetConversion
 from lumos.core.platform.impl.datahub.carriers import Carriers
 from lumos.core.platform.impl.datahub.client import DataHubClient, Held, Write, pages_of
 from lumos.core.platform.impl.datahub.companions import Companions
@@ -32,7 +22,6 @@ from lumos.core.platform.impl.datahub.edges import EdgeStore
 from lumos.core.platform.impl.datahub.entities import (
     FORMS,
     WITHOUT_PROPERTIES,
-    name_of,
     read_entity,
     wire_entity,
 )
@@ -44,15 +33,7 @@ from lumos.core.platform.impl.datahub.observations import TIMESERIES
 from lumos.core.platform.impl.datahub.search import narrowed
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
 from lumos.core.platform.impl.datahub.urns import is_shortened
-from lumos.core.platform.interface import (
-    DEFAULT_PAGE,
-    Capability,
-    Entity,
-    EntityKind,
-    MetadataPlatformInterface,
-    kind_of,
-)
-from lumos.core.platform.search_match import searched
+from lumos.core.platform.interface import Capability, Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.server_version import usable_version
 
 if TYPE_CHECKING:
@@ -60,7 +41,6 @@ if TYPE_CHECKING:
 
     from lumos.core.models import LineageEdge
     from lumos.core.platform.search_match import Narrowed
-    from lumos.core.platform.search_page import SearchFilters, SearchPage
 
 T = TypeVar("T")
 _DATASET = "dataset"
@@ -72,7 +52,7 @@ _LEAST_VERSION = (0, 14)
 """The first one whose interface v3 has all that is asked of it."""
 
 
-class DataHubHandler(MetadataPlatformInterface):
+class DataHubHandler(CatalogHandler):
     """A DataHub server, spoken to through its OpenAPI v3; every write waits for its answer."""
 
     name = "datahub"
@@ -111,11 +91,7 @@ class DataHubHandler(MetadataPlatformInterface):
     @classmethod
     @override
     def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
-        try:
-            settings = DataHubSettings.from_json(dict(config))
-        except InvalidModelError as error:
-            raise ConfigurationError(f"platform_config.datahub is {error.message}") from None
-        return cls(settings)
+        return cls(cls._checked(DataHubSettings, config))
 
     @override
     def emit_dataset(self, dataset: LumosDataset) -> None:
@@ -149,14 +125,6 @@ class DataHubHandler(MetadataPlatformInterface):
         }
 
     @override
-    def list(
-        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
-    ) -> Iterator[LumosDataset]:
-        if page_size < 1:
-            raise UsageError(f"page_size is {page_size}; the least is 1")
-        return self._list(platform, min(page_size, _LARGEST_PAGE))
-
-    @override
     def emit_edge(self, edge: LineageEdge) -> None:
         retried(lambda: self._edges.put(edge))
 
@@ -169,20 +137,6 @@ class DataHubHandler(MetadataPlatformInterface):
         retried(lambda: self._edges.remove(edge))
 
     @override
-    def emit_ownership(
-        self,
-        dataset_urn: str,
-        owner: str,
-        owner_type: str = "TECHNICAL_OWNER",
-        *,
-        category: str = "user",
-    ) -> None:
-        added = Owner.from_json({category: owner, "type": owner_type})
-        dataset = self.get_dataset(dataset_urn)
-        owners = Ownership(owners=(*dataset.ownership.owners, added))
-        self.emit_dataset(with_parts(dataset, ownership=owners, lineage=DatasetLineage()))
-
-    @override
     def emit_entity(self, entity: Entity) -> None:
         made = wire_entity(
             kind_of(entity), entity.to_json(), environment=self._settings.environment
@@ -192,19 +146,6 @@ class DataHubHandler(MetadataPlatformInterface):
         self._client.write([Write(made.kind, made.urn, aspects)])
         if made.kind in WITHOUT_PROPERTIES:
             self._carriers.put_residue(made.kind, made.urn, made.beside)
-
-    @override
-    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
-        if kind not in FORMS:
-            raise UsageError(f"there are no entities of that kind; known: {', '.join(FORMS)}")
-        environment = self._settings.environment
-        there = FORMS[kind].kind
-        beside = self._carriers.residues(there) if there in WITHOUT_PROPERTIES else {}
-        read = (
-            read_entity(kind, held.urn, held.aspects, environment=environment, beside=beside)
-            for held in self._client.scroll(there)
-        )
-        return iter(sorted((entity for entity in read if entity is not None), key=name_of))
 
     @override
     def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
@@ -226,17 +167,6 @@ class DataHubHandler(MetadataPlatformInterface):
         kept = self._carriers.extensions()
         foreign = self._foreign.read()
         return kept if foreign is None else dict(sorted({**kept, FOREIGN: foreign}.items()))
-
-    @override
-    def search(
-        self,
-        query: str,
-        filters: SearchFilters | None = None,
-        *,
-        limit: int = 20,
-        offset: int = 0,
-    ) -> SearchPage:
-        return searched(query, filters, narrow=self._narrowed, limit=limit, offset=offset)
 
     @override
     def delete(self, urn: str) -> None:
@@ -263,6 +193,18 @@ class DataHubHandler(MetadataPlatformInterface):
         self._client.get(_DATASET, [self._conversion.datahub_urn(Urn.of("lumos", "doctor"))])
         return f"{self.name} {version}"
 
+    @override
+    def _entities(self, kind: EntityKind) -> Iterable[Entity]:
+        environment = self._settings.environment
+        there = FORMS[kind].kind
+        beside = self._carriers.residues(there) if there in WITHOUT_PROPERTIES else {}
+        read = (
+            read_entity(kind, held.urn, held.aspects, environment=environment, beside=beside)
+            for held in self._client.scroll(there)
+        )
+        return sorted((entity for entity in read if entity is not None), key=name_of)
+
+    @override
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
         return narrowed(self._http, self._conversion, words=words, is_dataset=_is_dataset)
 
@@ -317,7 +259,8 @@ class DataHubHandler(MetadataPlatformInterface):
             raise DatasetNotFoundError(name, platform=self.name)
         return found[0]
 
-    def _list(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
+    @override
+    def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
         names: dict[str, str] = {}
         downstream: dict[str, list[str]] = {}
         for held in self._client.scroll(_DATASET, aspects=("datasetKey", ASPECT)):
@@ -326,13 +269,12 @@ class DataHubHandler(MetadataPlatformInterface):
                 downstream.setdefault(edge.upstream_urn, []).append(edge.downstream_urn)
         names = {there: self._lumos_name(there) for there in names}
         assertions = self._companions.assertions_by_dataset()
-        order = sorted(names, key=names.__getitem__)
+        in_order = sorted(names, key=names.__getitem__)
+        order = [*pages_of(in_order, min(page_size, _LARGEST_PAGE))]
         pages = self._http.map(
-            lambda page: self._client.get(_DATASET, page),
-            pages_of(order, page_size),
-            workers=self._settings.workers,
+            lambda page: self._client.get(_DATASET, page), order, workers=self._settings.workers
         )
-        for page, wanted in zip(pages, pages_of(order, page_size), strict=False):
+        for page, wanted in zip(pages, order, strict=False):
             found = {held.urn: held for held in page}
             for there in wanted:
                 held_now = found.get(there)

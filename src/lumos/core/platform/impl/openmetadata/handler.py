@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from typing_extensions import override
 
-from lumos.core.errors import (
-    ConfigurationError,
-    DatasetNotFoundError,
-    InvalidModelError,
-    PlatformConflictError,
-    UsageError,
-)
-from lumos.core.models import (
-    DatasetLineage,
-    Job,
-    LineageEdge,
-    LumosDataset,
-    Owner,
-    Ownership,
-    Urn,
-    with_parts,
-)
+from lumos.core.errors import DatasetNotFoundError, PlatformConflictError
+from lumos.core.models import DatasetLineage, Job, LineageEdge, LumosDataset, Urn, with_parts
+from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy, mapped
 from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
 from lumos.core.platform.impl.openmetadata.datasets import DatasetWires
@@ -35,16 +21,7 @@ from lumos.core.platform.impl.openmetadata.lineage import LineageWires, Node
 from lumos.core.platform.impl.openmetadata.search import narrowed
 from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
 from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary, Word
-from lumos.core.platform.interface import (
-    DEFAULT_PAGE,
-    ENTITY_KINDS,
-    Capability,
-    Entity,
-    EntityKind,
-    MetadataPlatformInterface,
-    kind_of,
-)
-from lumos.core.platform.search_match import searched
+from lumos.core.platform.interface import Capability, Entity, EntityKind, kind_of
 from lumos.core.platform.server_version import usable_version
 
 if TYPE_CHECKING:
@@ -53,7 +30,6 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.platform.search_match import Narrowed
-    from lumos.core.platform.search_page import SearchFilters, SearchPage
 
 _ATTEMPTS: Final = 4
 _LOCKS: Final = 64
@@ -63,7 +39,7 @@ _LEAST_VERSION = (1, 11)
 """The first one that Lumos is meant for."""
 
 
-class OpenMetadataHandler(MetadataPlatformInterface):
+class OpenMetadataHandler(CatalogHandler):
     """A catalog on an OpenMetadata server, 1.11 or later."""
 
     name = NAME
@@ -83,11 +59,7 @@ class OpenMetadataHandler(MetadataPlatformInterface):
     @classmethod
     @override
     def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
-        try:
-            settings = OpenMetadataSettings.from_json(dict(config))
-        except InvalidModelError as error:
-            raise ConfigurationError(f"platform_config.{NAME} is {error.message}") from None
-        return cls.at(settings)
+        return cls.at(cls._checked(OpenMetadataSettings, config))
 
     @classmethod
     def at(cls, settings: OpenMetadataSettings, *, retries: RetryPolicy = DEFAULT_RETRIES) -> Self:
@@ -138,14 +110,6 @@ class OpenMetadataHandler(MetadataPlatformInterface):
         return found
 
     @override
-    def list(
-        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
-    ) -> Iterator[LumosDataset]:
-        if page_size < 1:
-            raise UsageError(f"page_size is {page_size}; the least is 1")
-        return self._listed(platform)
-
-    @override
     def emit_edge(self, edge: LineageEdge) -> None:
         with self._alone_with(edge.upstream_urn):
             upstream = self._datasets.mention(edge.upstream_urn)
@@ -182,20 +146,6 @@ class OpenMetadataHandler(MetadataPlatformInterface):
             _unless_changed_meanwhile(remove)
 
     @override
-    def emit_ownership(
-        self,
-        dataset_urn: str,
-        owner: str,
-        owner_type: str = "TECHNICAL_OWNER",
-        *,
-        category: str = "user",
-    ) -> None:
-        added = Owner.from_json({category: owner, "type": owner_type})
-        dataset = self.get_dataset(dataset_urn)
-        owners = Ownership(owners=(*dataset.ownership.owners, added))
-        self.emit_dataset(with_parts(dataset, ownership=owners, lineage=DatasetLineage()))
-
-    @override
     def emit_entity(self, entity: Entity) -> None:
         if isinstance(entity, Job):
             job = entity
@@ -203,12 +153,6 @@ class OpenMetadataHandler(MetadataPlatformInterface):
         else:
             word: Word = entity
             _unless_changed_meanwhile(lambda: self._words.emit(kind_of(word), word))
-
-    @override
-    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
-        if kind not in ENTITY_KINDS:
-            raise UsageError(f"there are no entities of that kind; known: {ENTITY_KINDS}")
-        return self._datasets.jobs() if kind == "job" else self._words.all(kind)
 
     @override
     def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
@@ -235,17 +179,6 @@ class OpenMetadataHandler(MetadataPlatformInterface):
         return dict(self._ledger.entries(_EXTENSION))
 
     @override
-    def search(
-        self,
-        query: str,
-        filters: SearchFilters | None = None,
-        *,
-        limit: int = 20,
-        offset: int = 0,
-    ) -> SearchPage:
-        return searched(query, filters, narrow=self._narrowed, limit=limit, offset=offset)
-
-    @override
     def delete(self, urn: str) -> None:
         node = self._datasets.find(Urn(urn))
         if node is None or self._datasets.read(node) is None:
@@ -270,10 +203,16 @@ class OpenMetadataHandler(MetadataPlatformInterface):
     def close(self) -> None:
         self._api.close()
 
+    @override
+    def _entities(self, kind: EntityKind) -> Iterable[Entity]:
+        return self._datasets.jobs() if kind == "job" else self._words.all(kind)
+
+    @override
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
         return narrowed(self._api, self._datasets, words=words, workers=self._workers)
 
-    def _listed(self, platform: str | None) -> Iterator[LumosDataset]:
+    @override
+    def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
         found: list[tuple[LumosDataset, Node]] = []
         for node in self._datasets.nodes():
             dataset = self._datasets.read(node, with_tests=False)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from lumos.core.errors import UsageError
-from lumos.core.models import Domain, GlossaryTerm, Group, Job, Tag, Urn, User
+from lumos.core.models import Tag, Urn
+from lumos.core.platform.entities import ENTITY_MODELS, Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.impl.snowflake.conversion import LONGEST_COMMENT, OWN_VALUE
 from lumos.core.platform.impl.snowflake.records import TagUse
 from lumos.core.platform.impl.snowflake.shelf import digest, parts_of
 from lumos.core.platform.impl.snowflake.sql import identifier, literal, qualified, shown_text
-from lumos.core.platform.interface import Entity, EntityKind, kind_of
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -23,14 +21,6 @@ if TYPE_CHECKING:
     from lumos.core.platform.impl.snowflake.shelf import Shelf
     from lumos.core.platform.impl.snowflake.writer import TableWriter
 
-_MODELS: Final[Mapping[EntityKind, type[Entity]]] = {
-    "user": User,
-    "group": Group,
-    "tag": Tag,
-    "glossary_term": GlossaryTerm,
-    "domain": Domain,
-    "job": Job,
-}
 _IDENTITY, _EXTENSION = "identity", "extension"
 
 
@@ -54,25 +44,18 @@ class Entities:
 
     def put(self, entity: Entity) -> None:
         """Keep an entity, in place of the one of the same name."""
-        kind, name = kind_of(entity), _name_of(entity)
+        kind, name = kind_of(entity), name_of(entity)
         held = self._shelf.texts(kind, [digest(name)])
         if isinstance(entity, Tag) and self._conversion.is_shown(name):
             self._show(entity, is_known=bool(held))
         self._shelf.put(kind, {digest(name): entity.to_json()}, held=held)
 
     def all(self, kind: EntityKind) -> list[Entity]:
-        """Return the entities of a kind in the order of their names (jobs: URN).
-
-        Raises:
-            UsageError: there is no such kind.
-        """
-        model = _MODELS.get(kind)
-        if model is None:
-            raise UsageError(f"there are no entities of that kind; known: {', '.join(_MODELS)}")
+        """Return the entities of a kind in the order of their names (jobs: URN)."""
         found: dict[str, Entity] = {}
         for document in self._shelf.documents(kind).values():
-            entity = model.from_json(document)
-            found[_name_of(entity)] = entity
+            entity = ENTITY_MODELS[kind].from_json(document)
+            found[name_of(entity)] = entity
         if kind == "tag" and self._settings.use_tags:
             self._add_shown(found)
         return [found[name] for name in sorted(found)]
@@ -122,9 +105,3 @@ class Entities:
                     kept.description, longest=LONGEST_COMMENT
                 ):
                     found[name] = kept.model_copy(update={"description": comment or None})
-
-
-def _name_of(entity: Entity) -> str:
-    if isinstance(entity, User):
-        return entity.username
-    return entity.urn if isinstance(entity, Job) else entity.name

@@ -12,22 +12,9 @@ from typing import TYPE_CHECKING, Self
 
 from typing_extensions import override
 
-from lumos.core.errors import (
-    ConfigurationError,
-    DatasetNotFoundError,
-    InvalidModelError,
-    PlatformError,
-    UsageError,
-)
-from lumos.core.models import (
-    DatasetLineage,
-    LineageEdge,
-    LumosDataset,
-    Owner,
-    Ownership,
-    Urn,
-    with_parts,
-)
+from lumos.core.errors import DatasetNotFoundError, PlatformError
+from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
+from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.impl.snowflake.conversion import Conversion
 from lumos.core.platform.impl.snowflake.edges import Edges, lineages
 from lumos.core.platform.impl.snowflake.entities import Entities
@@ -40,16 +27,8 @@ from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
 from lumos.core.platform.impl.snowflake.shelf import Shelf, parts_of, unpacked
 from lumos.core.platform.impl.snowflake.sql import identifier
 from lumos.core.platform.impl.snowflake.writer import TableWriter
-from lumos.core.platform.interface import (
-    DEFAULT_PAGE,
-    Capability,
-    Entity,
-    EntityKind,
-    MetadataPlatformInterface,
-    SearchFilters,
-    SearchPage,
-)
-from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed, searched
+from lumos.core.platform.interface import Capability, Entity, EntityKind
+from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 from lumos.core.platform.stash import StashedDataset
 
 if TYPE_CHECKING:
@@ -60,7 +39,7 @@ if TYPE_CHECKING:
 _SECTION = "dataset"
 
 
-class SnowflakeHandler(MetadataPlatformInterface):
+class SnowflakeHandler(CatalogHandler):
     """Databases of one account of Snowflake."""
 
     name = "snowflake"
@@ -77,7 +56,7 @@ class SnowflakeHandler(MetadataPlatformInterface):
         self._writer = TableWriter(session)
         self._shelf = Shelf(session, settings.stash_place)
         self._edges = Edges(self._shelf)
-        self._entities = Entities(
+        self._shelved = Entities(
             session,
             settings,
             shelf=self._shelf,
@@ -88,10 +67,7 @@ class SnowflakeHandler(MetadataPlatformInterface):
     @classmethod
     @override
     def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
-        try:
-            settings = SnowflakeSettings.from_json(dict(config))
-        except InvalidModelError as error:
-            raise ConfigurationError(f"platform_config.snowflake is {error.message}") from None
+        settings = cls._checked(SnowflakeSettings, config)
         return cls(SnowflakeSession(connector(settings)), settings)
 
     @override
@@ -134,14 +110,6 @@ class SnowflakeHandler(MetadataPlatformInterface):
         return {one.urn: one for one in self._read(names, self._reader.read(names))}
 
     @override
-    def list(
-        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
-    ) -> Iterator[LumosDataset]:
-        if page_size < 1:
-            raise UsageError(f"page_size is {page_size}; the least is 1")
-        return self._pages(platform, page_size)
-
-    @override
     def emit_edge(self, edge: LineageEdge) -> None:
         self._edges.put([edge])
 
@@ -154,53 +122,24 @@ class SnowflakeHandler(MetadataPlatformInterface):
         self._edges.remove(edge)
 
     @override
-    def emit_ownership(
-        self,
-        dataset_urn: str,
-        owner: str,
-        owner_type: str = "TECHNICAL_OWNER",
-        *,
-        category: str = "user",
-    ) -> None:
-        added = Owner.from_json({category: owner, "type": owner_type})
-        dataset = self.get_dataset(dataset_urn)
-        owners = Ownership(owners=(*dataset.ownership.owners, added))
-        self.emit_dataset(with_parts(dataset, ownership=owners))
-
-    @override
     def emit_entity(self, entity: Entity) -> None:
-        self._entities.put(entity)
-
-    @override
-    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
-        return iter(self._entities.all(kind))
+        self._shelved.put(entity)
 
     @override
     def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
-        self._entities.put_identity(Urn(urn), catalog, external_id=external_id)
+        self._shelved.put_identity(Urn(urn), catalog, external_id=external_id)
 
     @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
-        return self._entities.identities()
+        return self._shelved.identities()
 
     @override
     def emit_extension(self, name: str, value: JsonValue) -> None:
-        self._entities.put_extension(name, value)
+        self._shelved.put_extension(name, value)
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
-        return self._entities.extensions()
-
-    @override
-    def search(
-        self,
-        query: str,
-        filters: SearchFilters | None = None,
-        *,
-        limit: int = 20,
-        offset: int = 0,
-    ) -> SearchPage:
-        return searched(query, filters, narrow=self._narrowed, limit=limit, offset=offset)
+        return self._shelved.extensions()
 
     @override
     def delete(self, urn: str) -> None:
@@ -219,6 +158,11 @@ class SnowflakeHandler(MetadataPlatformInterface):
     def close(self) -> None:
         self._session.close()
 
+    @override
+    def _entities(self, kind: EntityKind) -> Iterable[Entity]:
+        return self._shelved.all(kind)
+
+    @override
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
         heads = self._reader.heads()
         found = holding(words, heads, reader=self._reader, shelf=self._shelf, section=_SECTION)
@@ -267,6 +211,7 @@ class SnowflakeHandler(MetadataPlatformInterface):
             native = LumosDataset(urn=urn, name=str(kept["name"]), platform=str(kept["platform"]))
         return StashedDataset.merged(native, kept.get("stash"))
 
+    @override
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
         heads = self._reader.heads()
         names = sorted({*heads, *map(Urn, self._shelf.names(_SECTION))})

@@ -1,0 +1,84 @@
+"""What the adapters that come with Lumos have in common, whatever stands behind them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from typing_extensions import override
+
+from lumos.core.errors import ConfigurationError, InvalidModelError, UsageError
+from lumos.core.models.base import CanonicalModel
+from lumos.core.platform.interface import (
+    DEFAULT_PAGE,
+    ENTITY_KINDS,
+    Capability,
+    Entity,
+    EntityKind,
+    MetadataPlatformInterface,
+    SearchFilters,
+    SearchPage,
+)
+from lumos.core.platform.search_match import Narrowed, searched
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.models import LumosDataset
+
+SettingsT = TypeVar("SettingsT", bound=CanonicalModel)
+
+
+class CatalogHandler(MetadataPlatformInterface):
+    """An adapter that is asked only for what can be."""
+
+    @override
+    def list(
+        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
+    ) -> Iterator[LumosDataset]:
+        if page_size < 1:
+            raise UsageError(f"page_size is {page_size}; the least is 1")
+        return self._pages(platform, page_size)
+
+    @override
+    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
+        if kind not in ENTITY_KINDS:
+            known = ", ".join(ENTITY_KINDS)
+            raise UsageError(f"there are no entities of that kind; known: {known}")
+        return iter(self._entities(kind))
+
+    @override
+    def search(
+        self,
+        query: str,
+        filters: SearchFilters | None = None,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> SearchPage:
+        return searched(query, filters, narrow=self._narrowed, limit=limit, offset=offset)
+
+    @classmethod
+    def _checked(cls, model: type[SettingsT], config: Mapping[str, JsonValue]) -> SettingsT:
+        """Return the settings of this catalog.
+
+        Raises:
+            ConfigurationError: a setting is unknown, missing or wrong.
+        """
+        try:
+            return model.from_json(dict(config))
+        except InvalidModelError as error:
+            raise ConfigurationError(f"platform_config.{cls.name} is {error.message}") from None
+
+    @abstractmethod
+    def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
+        """Yield what `list` promises."""
+
+    @abstractmethod
+    def _entities(self, kind: EntityKind) -> Iterable[Entity]:
+        """Return what `list_entities` promises, for a kind that there is."""
+
+    def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
+        """Return what holds all of the words; a catalog that searches by itself needs none."""
+        raise self._cannot(Capability.SEARCH)
