@@ -25,7 +25,8 @@ Json = dict[str, Any]
 def main() -> None:
     """Write all of them."""
     without_the_client()
-    for collection, model, body in [*_words(), *_tables(), *_containers(), *_pipelines()]:
+    requests = [*_words(), *_tables(), *_containers(), *_pipelines(), *_profiles()]
+    for collection, model, body in requests:
         made = model_of(model).model_validate(body)
         shown = json.loads(made.model_dump_json(exclude_none=True, exclude_unset=True))
         sys.stdout.write(json.dumps({"collection": collection, "body": shown}) + "\n")
@@ -137,6 +138,33 @@ def _more(number: int) -> Json:
         {"dataModel": {"modelType": "DBT", "sql": "select 1", "columns": []}},
     ]
     return choices[number % len(choices)]
+
+
+def _profiles() -> Iterator[tuple[str, str, Json]]:
+    """Profiles with every figure there is, of each third table."""
+    at = 1_750_000_000_000
+    create = "api.data.createTableProfile.CreateTableProfileRequest"
+    tables = [(name, body) for name, _, body in _tables() if name == "tables"]
+    for number, (_, body) in enumerate(tables[::3]):
+        table = {"timestamp": at + number, "rowCount": 100.0, "columnCount": 3.0}
+        more = {"sizeInByte": 2048.0, "profileSample": 50.0 + number % 51}
+        columns = [_figures(column["name"], at + number) for column in body["columns"]]
+        request = {"tableProfile": {**table, **more}, "columnProfile": columns}
+        yield f'{body["databaseSchema"]}."{body["name"]}"', create, request
+
+
+def _figures(name: str, at: int) -> Json:
+    model = model_of("entity.data.table.ColumnProfile")
+    numbers = {
+        field: 1.5 + number
+        for number, (field, info) in enumerate(model.model_fields.items())
+        if "float" in str(info.annotation) and field not in {"min", "max", "timestamp"}
+    }
+    counts = {"valuesCount": 90.0, "nullCount": 10.0, "nullProportion": 0.1, "distinctCount": 9.0}
+    ends = {"min": 1.0, "max": 9.0} if name == "id" else {"min": "secret", "max": "secret"}
+    spread = {"boundaries": ["0 to 5", "5 and up"], "frequencies": [45, 45]}
+    more = {"histogram": spread} if name == "id" else {}
+    return {"name": name, "timestamp": at, **numbers, **counts, **ends, **more}
 
 
 def _containers() -> Iterator[tuple[str, str, Json]]:

@@ -102,6 +102,8 @@ def _of_message(message: Message) -> Iterable[Payload]:
         case ["PUT", "tables", _, "tableProfile"]:
             yield Payload("api.data.createTableProfile.CreateTableProfileRequest", message.body)
             yield Payload("entity.data.table.Table", message.answer)
+        case ["GET", "tables", _, "tableProfile", "latest"]:
+            yield Payload("entity.data.table.Table", message.answer)
         case ["POST", "dataQuality", "testCases", "testCaseResults", _]:
             yield Payload("api.tests.createTestCaseResult.CreateTestCaseResult", message.body)
             yield Payload("tests.basic.TestCaseResult", message.answer)

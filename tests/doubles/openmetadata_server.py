@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from typing_extensions import override
 
+from doubles.openmetadata_profiles import profiled
 from doubles.openmetadata_store import (
     KNOWN,
     ON_REQUEST,
@@ -128,8 +129,16 @@ class _Handler(BaseHTTPRequestHandler):
                 return {}
             case ["POST", "dataQuality", "testCases", "testCaseResults", name]:
                 return _Answer(201, store.add_result(unquote(name), body))
+        return self._profile_route(method, path, query, body)
+
+    def _profile_route(self, method: str, path: str, query: dict[str, str], body: Any) -> object:
+        store = self.store
+        match [method, *path.split("/")]:
             case ["PUT", "tables", identity, "tableProfile"]:
                 return _shown(store.put_profile(identity, body), None)
+            case ["GET", "tables", name, "tableProfile", "latest"]:
+                table = _shown(store.by_name("tables", unquote(name)), "columns")
+                return profiled(table, store.profiles.get(table["id"], []))
         return self._entity_route(method, path, query, body)
 
     def _entity_route(self, method: str, path: str, query: dict[str, str], body: Any) -> object:

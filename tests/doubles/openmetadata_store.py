@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from doubles.openmetadata_profiles import check_profile
 from doubles.openmetadata_tests import (
     BUILT_IN_TESTS,
     RefusedError,
@@ -237,13 +238,11 @@ class OpenMetadataStore:
     def put_profile(self, identity: str, body: Json) -> Json:
         """Keep figures of one time; a second time at the same time they replace the first."""
         table = self.by_id(identity)[1]
-        columns = {each["name"] for each in table["columns"]}
-        if {each["name"] for each in body.get("columnProfile") or []} - columns:
-            raise RefusedError(400, "column")
+        check_profile(table, body)
         at = body["tableProfile"]["timestamp"]
         kept = self.profiles.setdefault(identity, [])
         kept[:] = [each for each in kept if each["tableProfile"]["timestamp"] != at] + [body]
-        return table
+        return {**table, "profile": body["tableProfile"]}
 
     def add_result(self, name: str, body: Json) -> Json:
         """Keep how a test case came out; its latest result is what it shows."""

@@ -238,7 +238,7 @@ def test_a_profile_is_shown_and_comes_back_whole(
 
     ((shown,),) = store.profiles.values()
     assert shown["tableProfile"] == {"timestamp": 1705314600000, "rowCount": 9, "columnCount": 3}
-    assert [each["name"] for each in shown["columnProfile"]] == ["id"]
+    assert [each["name"] for each in shown["columnProfile"]] == ["id", "lines.sku"]
     assert platform.get_dataset(orders().urn) == orders(profile=profile)
 
 

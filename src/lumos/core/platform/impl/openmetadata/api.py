@@ -172,6 +172,14 @@ class OpenMetadataApi:
         """Add figures of one time to a table."""
         self._send("PUT", f"tables/{table['id']}/tableProfile", body=body)
 
+    def latest_profile(self, name: str) -> Json | None:
+        """Return a table with the latest figures of it and of its columns."""
+        path = f"tables/{quote(name, safe='')}/tableProfile/latest"
+        try:
+            return self._object("GET", path, params={"includeColumnProfile": "true"})
+        except PlatformNotFoundError:
+            return None
+
     def version(self) -> JsonValue | None:
         """Return what the server says of its version."""
         return self._object("GET", "system/version").get("version")

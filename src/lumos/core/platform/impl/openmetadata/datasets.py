@@ -38,13 +38,18 @@ from lumos.core.platform.impl.openmetadata.names import (
     place_of,
     urn_of,
 )
-from lumos.core.platform.impl.openmetadata.profiles import wire_profile
+from lumos.core.platform.impl.openmetadata.profiles import (
+    ProfileWires,
+    SeenProfile,
+    tells_of_profile,
+)
 from lumos.core.platform.impl.openmetadata.quality import (
     OWN_TESTS,
     TESTS,
     QualityWires,
     planned_tests,
 )
+from lumos.core.platform.impl.openmetadata.services import service_type
 from lumos.core.platform.stash import STASH_KEY, Json, StashedDataset, residue, restored, unpacked
 
 if TYPE_CHECKING:
@@ -66,26 +71,6 @@ _REMOVABLE: Final = {
 _BUCKET: Final = 2
 _FIRST_VERSION: Final = 0.1
 _URN_SCHEME: Final = "lumos://"
-_SERVICES: Final[Mapping[str, Mapping[str, str]]] = {
-    "databaseService": {
-        "snowflake": "Snowflake", "postgres": "Postgres", "postgresql": "Postgres",
-        "mysql": "Mysql", "bigquery": "BigQuery", "redshift": "Redshift", "hive": "Hive",
-        "trino": "Trino", "presto": "Presto", "databricks": "Databricks", "mssql": "Mssql",
-        "oracle": "Oracle", "clickhouse": "Clickhouse", "athena": "Athena", "glue": "Glue",
-        "iceberg": "Iceberg", "delta": "DeltaLake", "mongodb": "MongoDB", "sqlite": "SQLite",
-        "cassandra": "Cassandra", "dynamodb": "DynamoDB",
-    },
-    "storageService": {"s3": "S3", "gcs": "GCS", "gs": "GCS", "azure": "ADLS", "adls": "ADLS"},
-    "pipelineService": {
-        "airflow": "Airflow", "dagster": "Dagster", "fivetran": "Fivetran", "nifi": "Nifi",
-        "airbyte": "Airbyte", "spark": "Spark", "flink": "Flink",
-    },
-}  # fmt: skip
-_OTHER_SERVICE: Final = {
-    "databaseService": "CustomDatabase",
-    "storageService": "CustomStorage",
-    "pipelineService": "CustomPipeline",
-}
 
 
 class DatasetWires:
@@ -95,6 +80,7 @@ class DatasetWires:
         self._api = api
         self._words = words
         self._quality = QualityWires(api)
+        self._profiles = ProfileWires(api)
         self._there: set[tuple[str, str]] = set()
         self._making = RLock()
 
@@ -115,15 +101,18 @@ class DatasetWires:
                 if path_of(str(entity["fullyQualifiedName"]))[0] != OWN:
                     yield self._node(type_, entity)
 
-    def read(self, node: Node, *, with_tests: bool = True) -> LumosDataset | None:
+    def read(
+        self, node: Node, *, with_tests: bool = True, with_profile: bool = True
+    ) -> LumosDataset | None:
         """Return the dataset of an entity without its lineage, None for one only mentioned.
 
-        Without its tests it costs no request.
+        Without its tests and its profile it costs no request.
         """
         if node.stash.get(MENTIONED):
             return None
         seen = self._quality.with_tests(node.type, node.entity) if with_tests else node.entity
-        return _read(node.type, seen)
+        dataset = _read(node.type, seen)
+        return self._profiled(node, dataset).dataset if with_profile else dataset
 
     def write(self, dataset: LumosDataset) -> None:
         """Bring the entity of a dataset up to date; one that says the same is left alone."""
@@ -131,13 +120,13 @@ class DatasetWires:
         if entity is not None:
             entity = self._quality.with_tests(place.type, entity)
         node = self._node(place.type, entity) if entity else None
-        mentioned = node is not None and bool(node.stash.get(MENTIONED))
-        if entity and not mentioned and _read(place.type, entity) == dataset:
+        there = self._compared(node, entity, dataset=dataset)
+        if there is not None and there.dataset == dataset:
             return
         tests = planned_tests(dataset, place.fqn) if place.type == "table" else {}
         kept: Json = {OWN_TESTS: [*tests]} if tests else {}
-        if node and EDGES in node.stash:
-            kept[EDGES] = node.stash[EDGES]
+        if node:
+            kept |= self._still_kept(node, dataset)
         wire = wire_dataset(dataset, place)
         wanted = {**wire, **self._references(dataset, wire)}
         properties = self._custom_properties(place, dataset)
@@ -160,7 +149,9 @@ class DatasetWires:
             parts: Json = {**gone, **properties, STASH_KEY: foreseen}
             self._change(place, entity, wanted=wanted, extension=parts)
         self._quality.write(cast("Json", entity or made), tests, ours=_own(node, OWN_TESTS))
-        self._settle(place, dataset, kept=kept)
+        stored = self._settled(place, dataset, kept=kept)
+        if place.type == "table":
+            self._profiles.write(dataset, stored, there=there)
 
     def mention(self, urn: Urn) -> Node:
         """Return the entity of a URN; where there is none, an empty one that is not listed."""
@@ -249,6 +240,30 @@ class DatasetWires:
         entity = self._api.find(place.type, place.fqn)
         return None if entity is None else self._quality.with_tests(place.type, entity)
 
+    def _profiled(self, node: Node, dataset: LumosDataset) -> SeenProfile:
+        if node.type != "table":
+            return SeenProfile(dataset)
+        return self._profiles.seen(dataset, node.entity, stash=node.stash)
+
+    def _compared(
+        self, node: Node | None, entity: Json | None, *, dataset: LumosDataset
+    ) -> SeenProfile | None:
+        """Return what is there of a dataset; with what others measured where it tells of that."""
+        if node is None or entity is None or node.stash.get(MENTIONED):
+            return None
+        held = _read(node.type, entity)
+        if held == dataset or not tells_of_profile(dataset):
+            return SeenProfile(held)
+        return self._profiled(node, held)
+
+    def _still_kept(self, node: Node, dataset: LumosDataset) -> Json:
+        """Return what of its stash stays with an entity, whatever the dataset says."""
+        edges: Json = {EDGES: node.stash[EDGES]} if EDGES in node.stash else {}
+        if node.type != "table" or node.stash.get(MENTIONED):
+            return edges
+        before = _read(node.type, node.entity)
+        return edges | self._profiles.kept_time(dataset, before, stash=node.stash)
+
     def _custom_properties(self, place: Place, dataset: LumosDataset) -> Json:
         if not dataset.properties:
             return {}
@@ -261,8 +276,8 @@ class DatasetWires:
             self._api.declare(place.type)
             self._api.patch(place.type, entity, changes=changed)
 
-    def _settle(self, place: Place, dataset: LumosDataset, *, kept: Json) -> None:
-        """Read what was written; what the server altered is put into the stash."""
+    def _settled(self, place: Place, dataset: LumosDataset, *, kept: Json) -> Json:
+        """Read and return what was written; what the server altered is put into the stash."""
         stored = self._seen(place)
         if stored is None:
             raise PlatformError(
@@ -272,8 +287,7 @@ class DatasetWires:
         if changed := stash_changes(stored, _stash(place, stored, dataset, kept=kept)):
             self._api.declare(place.type)
             self._api.patch(place.type, stored, changes=changed)
-        if place.type == "table" and dataset.profile is not None:
-            self._api.put_profile(stored, wire_profile(dataset, dataset.profile))
+        return stored
 
     def _create(
         self, place: Place, wanted: Json, *, stash: str | None, hints: tuple[str, ...] = ()
@@ -331,10 +345,7 @@ class DatasetWires:
         return self._create(above, {}, stash=_mention(urn, above))
 
     def _service(self, type_: str, name: str, *, hints: tuple[str, ...] = ()) -> None:
-        known = _SERVICES[type_]
-        types = {*known.values()}
-        told = (hint if hint in types else known.get(hint) for hint in (*hints, name))
-        kind = next(filter(None, told), _OTHER_SERVICE[type_])
+        kind = service_type(type_, (*hints, name))
         self._ensure(type_, (name,), {"name": name, "serviceType": kind})
 
     def _ensure(self, type_: str, path: tuple[str, ...], body: Json) -> None:

@@ -13,7 +13,7 @@ from lumos.core.models import DatasetLineage, Job, LineageEdge, LumosDataset, Ur
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy, mapped
 from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
-from lumos.core.platform.impl.openmetadata.datasets import DatasetWires
+from lumos.core.platform.impl.openmetadata.datasets import MENTIONED, DatasetWires
 from lumos.core.platform.impl.openmetadata.entities import NAME
 from lumos.core.platform.impl.openmetadata.fidelity import FIDELITY
 from lumos.core.platform.impl.openmetadata.ledger import Ledger
@@ -181,7 +181,7 @@ class OpenMetadataHandler(CatalogHandler):
     @override
     def delete(self, urn: str) -> None:
         node = self._datasets.find(Urn(urn))
-        if node is None or self._datasets.read(node) is None:
+        if node is None or node.stash.get(MENTIONED):
             raise DatasetNotFoundError(Urn(urn), platform=self.name)
         around = self._lineage.neighbours(node.type, node.entity)
         for identity in around.upstream:
@@ -215,7 +215,7 @@ class OpenMetadataHandler(CatalogHandler):
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
         found: list[tuple[LumosDataset, Node]] = []
         for node in self._datasets.nodes():
-            dataset = self._datasets.read(node, with_tests=False)
+            dataset = self._datasets.read(node, with_tests=False, with_profile=False)
             if dataset is not None and platform in {None, dataset.platform}:
                 found.append((dataset, node))
         found.sort(key=lambda pair: pair[0].urn)
@@ -223,7 +223,7 @@ class OpenMetadataHandler(CatalogHandler):
 
     def _with_lineage(self, found: tuple[LumosDataset, Node]) -> LumosDataset:
         dataset, node = found
-        if node.entity.get("testSuite"):
+        if node.type == "table":
             dataset = self._datasets.read(node) or dataset
         lineage = self._lineage.of(node.type, node.entity)
         return dataset if lineage == DatasetLineage() else with_parts(dataset, lineage=lineage)

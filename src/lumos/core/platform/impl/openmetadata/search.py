@@ -67,7 +67,7 @@ def _named(rows: list[JsonValue]) -> Iterator[str]:
 
 
 def _candidate(datasets: DatasetWires, node: Node) -> Candidate | None:
-    dataset = datasets.read(node)
+    dataset = datasets.read(node, with_profile=False)
     if dataset is None:
         return None
     moment = node.entity.get("updatedAt")
