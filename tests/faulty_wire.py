@@ -47,6 +47,8 @@ class Fault(NamedTuple):
     one_in: int = 3
     """Of how many requests one is hit."""
     writes_only: bool = False
+    only: str | None = None
+    """The one method that is hit, where it is one."""
 
 
 def _refusal(
@@ -133,7 +135,7 @@ class Wire:
     def _chosen(self, request: httpx2.Request) -> bool:
         url = request.url
         asks = request.method == "GET" or url.path.endswith((*_QUESTIONS, _TYPES))
-        if self._fault.writes_only and asks:
+        if (self._fault.writes_only and asks) or self._fault.only not in {None, request.method}:
             return False
         said = b" ".join((request.method.encode(), url.raw_path, request.read()))
         mark = zlib.crc32(_IDENTITY.sub(b"*", said))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from http import HTTPStatus
 from threading import RLock
 from typing import TYPE_CHECKING, Final
@@ -10,7 +11,12 @@ from urllib.parse import quote
 
 import orjson
 
-from lumos.core.errors import PlatformAnswerError, PlatformNotFoundError, PlatformUnavailableError
+from lumos.core.errors import (
+    PlatformAnswerError,
+    PlatformConflictError,
+    PlatformNotFoundError,
+    PlatformUnavailableError,
+)
 from lumos.core.platform.http import OK
 from lumos.core.platform.stash import STASH_KEY, Json
 
@@ -50,6 +56,9 @@ FIELDS: Final[Mapping[str, str]] = {
 """What the server leaves out of an answer unless it is asked for."""
 
 
+_GONE: Final = (HTTPStatus.OK, HTTPStatus.NO_CONTENT, HTTPStatus.NOT_FOUND)
+
+
 class OpenMetadataApi:
     """Requests to one server, by type of entity."""
 
@@ -74,16 +83,18 @@ class OpenMetadataApi:
         """Change an entity, unless somebody else changed it since it was read.
 
         Raises:
-            PlatformConflictError: it is no longer in the version that was read.
+            PlatformConflictError: it is no longer in the version that was read, or nobody knows.
         """
         headers = {"If-Match": f'W/"{entity["version"]}"'} if "version" in entity else {}
         path = f"{COLLECTIONS[type_]}/{entity['id']}"
-        self._send("PATCH", path, body=changes, content_type=PATCH_JSON, headers=headers)
+        with _reading_again():
+            self._send("PATCH", path, body=changes, content_type=PATCH_JSON, headers=headers)
 
     def delete(self, type_: str, entity: Json) -> None:
-        """Remove an entity for good."""
+        """Remove an entity for good; one that is not there is no error."""
         path = f"{COLLECTIONS[type_]}/{entity['id']}"
-        self._send("DELETE", path, params={"hardDelete": "true", "recursive": "true"})
+        params = {"hardDelete": "true", "recursive": "true"}
+        self._send("DELETE", path, params=params, ok=_GONE)
 
     def list(self, type_: str, **params: str) -> Iterator[Json]:
         """Yield all entities of a type, page by page, in the server's order."""
@@ -159,14 +170,17 @@ class OpenMetadataApi:
     def delete_edge(self, upstream: Json, downstream: Json) -> None:
         """Remove the edge between two references; one that is not there is no error."""
         ends = f"{upstream['type']}/{upstream['id']}/{downstream['type']}/{downstream['id']}"
-        ok = (HTTPStatus.OK, HTTPStatus.NO_CONTENT, HTTPStatus.NOT_FOUND)
-        self._send("DELETE", f"lineage/{ends}", ok=ok)
+        self._send("DELETE", f"lineage/{ends}", ok=_GONE)
 
     def add_result(self, test: str, body: Json) -> None:
-        """Add how a test case came out at one time."""
-        self._send(
-            "POST", f"dataQuality/testCases/testCaseResults/{quote(test, safe='')}", body=body
-        )
+        """Add how a test case came out at one time.
+
+        Raises:
+            PlatformConflictError: nobody knows whether it was added.
+        """
+        path = f"dataQuality/testCases/testCaseResults/{quote(test, safe='')}"
+        with _reading_again():
+            self._send("POST", path, body=body)
 
     def put_profile(self, table: Json, body: Json) -> None:
         """Add figures of one time to a table."""
@@ -237,6 +251,19 @@ class OpenMetadataApi:
     def _require_open(self) -> None:
         if self._closed:
             raise PlatformUnavailableError("openmetadata: the connection is closed already")
+
+
+@contextmanager
+def _reading_again() -> Iterator[None]:
+    """Turn a failure that leaves open what was done into one that is met by reading again.
+
+    A change may have been made though its answer was lost. Sent twice it might be refused, as what
+    it removes is gone, so it is made anew from what is there.
+    """
+    try:
+        yield
+    except (PlatformUnavailableError, PlatformAnswerError) as error:
+        raise PlatformConflictError(error.message, hint=error.hint) from error
 
 
 def _next_page(page: JsonValue | None) -> dict[str, str | int | bool] | None:

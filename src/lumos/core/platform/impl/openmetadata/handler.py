@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from typing_extensions import override
 
-from lumos.core.errors import DatasetNotFoundError, PlatformConflictError
+from lumos.core.errors import DatasetNotFoundError, PlatformConflictError, PlatformError
 from lumos.core.models import DatasetLineage, Job, LineageEdge, LumosDataset, Urn, with_parts
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy, mapped
@@ -119,7 +120,7 @@ class OpenMetadataHandler(CatalogHandler):
             held = self._lineage.into(downstream).get(upstream.urn, ())
             if edge not in held:
                 others = (each for each in held if each.key != edge.key)
-                self._put_edges(upstream, downstream, (*others, edge))
+                self._put_edges(upstream, downstream, edges=(*others, edge))
 
         with self._alone_with(edge.downstream_urn):
             _unless_changed_meanwhile(add)
@@ -140,7 +141,7 @@ class OpenMetadataHandler(CatalogHandler):
             held = self._lineage.into(downstream).get(upstream.urn, ())
             rest = tuple(each for each in held if each.key != edge.key)
             if rest != held:
-                self._put_edges(upstream, downstream, rest)
+                self._put_edges(upstream, downstream, edges=rest)
 
         with self._alone_with(edge.downstream_urn):
             _unless_changed_meanwhile(remove)
@@ -157,9 +158,13 @@ class OpenMetadataHandler(CatalogHandler):
     @override
     def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
         name = Urn(urn)
-        known = self._ledger.get(_IDENTITY, name)
-        others = known if isinstance(known, dict) else {}
-        self._ledger.put(_IDENTITY, name, value={**others, catalog: external_id})
+
+        def add() -> None:
+            known = self._ledger.get(_IDENTITY, name)
+            others = known if isinstance(known, dict) else {}
+            self._ledger.put(_IDENTITY, name, value={**others, catalog: external_id})
+
+        _unless_changed_meanwhile(add)
 
     @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
@@ -172,7 +177,7 @@ class OpenMetadataHandler(CatalogHandler):
 
     @override
     def emit_extension(self, name: str, value: JsonValue) -> None:
-        self._ledger.put(_EXTENSION, name, value=value)
+        _unless_changed_meanwhile(lambda: self._ledger.put(_EXTENSION, name, value=value))
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
@@ -192,8 +197,8 @@ class OpenMetadataHandler(CatalogHandler):
             )
             if downstream is not None:
                 with self._alone_with(downstream.urn):
-                    self._put_edges(node, downstream, ())
-        self._datasets.remove(node)
+                    _unless_changed_meanwhile(partial(self._put_edges, node, downstream, edges=()))
+        _unless_changed_meanwhile(lambda: self._datasets.remove(node))
 
     def _alone_with(self, urn: str) -> RLock:
         """Return a lock for one dataset, which is read before it is told anything."""
@@ -238,17 +243,24 @@ class OpenMetadataHandler(CatalogHandler):
             if downstream not in {*known.downstream, dataset.urn}:
                 self.emit_edge(LineageEdge(upstream_urn=dataset.urn, downstream_urn=downstream))
 
-    def _put_edges(self, upstream: Node, downstream: Node, edges: tuple[LineageEdge, ...]) -> None:
+    def _put_edges(
+        self, upstream: Node, downstream: Node, *, edges: tuple[LineageEdge, ...]
+    ) -> None:
         stash = self._lineage.write(upstream, downstream, edges=edges)
         self._datasets.keep(downstream, stash)
 
 
 def _unless_changed_meanwhile(act: Callable[[], None]) -> None:
-    """Do something that begins by reading; begin anew where somebody else was quicker."""
+    """Do something that begins by reading; begin anew where that no longer holds, or may not.
+
+    Raises:
+        PlatformError: what went wrong the last time.
+    """
     for attempt in range(_ATTEMPTS):
         try:
             return act()
-        except PlatformConflictError:
+        except PlatformConflictError as error:
             if attempt == _ATTEMPTS - 1:
-                raise
+                cause = error.__cause__
+                raise (cause if isinstance(cause, PlatformError) else error) from None
     return None
