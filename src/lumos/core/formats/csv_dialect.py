@@ -17,7 +17,7 @@ from lumos.core.models import TypeName
 ROWS_FOR_DIALECT: Final = 100
 """How many rows decide on the dialect."""
 
-_COMMON: Final = (",", "\t", ";", "|", "\x01")
+COMMON_DELIMITERS: Final = (",", "\t", ";", "|", "\x01")
 _RARE: Final = ("~", "^", "\x1f", " ")
 _LINES_FOR_COUNTING = 32
 _CHARACTERS_FOR_DIALECT = 32 * 1024
@@ -112,7 +112,7 @@ def find_dialect(text: str, *, start: int, rare: bool) -> Dialect:
         counted = _counted(head)
         if counted is not None:
             return Dialect(counted)
-    best = _scored(head, _COMMON, rare=False)
+    best = _scored(head, COMMON_DELIMITERS, rare=False)
     if best is None and rare:
         best = _scored(head, _RARE, rare=True)
     return best or Dialect(",", _quote(head, ","))
@@ -125,7 +125,7 @@ def _counted(head: str) -> str | None:
         del lines[-1]  # the rest, or nothing
     lines = [line for line in lines if line and line != "\r"]
     found = None
-    for delimiter in _COMMON:
+    for delimiter in COMMON_DELIMITERS:
         counts = {line.count(delimiter) for line in lines}
         if len(counts) == 1 and counts != {0}:
             if found is not None:

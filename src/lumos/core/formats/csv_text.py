@@ -9,6 +9,7 @@ from typing import Final
 
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.csv_dialect import Dialect, RowSource, find_dialect, usual_width
+from lumos.core.formats.csv_forms import KnownForms, Plan, Recognised
 from lumos.core.formats.csv_header import first_row_is_header, header_in_comments
 from lumos.core.formats.csv_values import column_type, has_decimal_commas, widened
 from lumos.core.formats.facts import FileFacts
@@ -30,6 +31,7 @@ _SEPARATOR_LINE: Final = re.compile(r"sep=([^\w\s\"']|\t)\r?\n?", re.IGNORECASE)
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _UNTYPED: Final = (TypeName.STRING, TypeName.UNKNOWN)
 _KNOWN: Final = KnownSchemas()
+_FORMS: Final = KnownForms(Plan(rows=2 * BATCH_ROWS, showing=BATCH_ROWS))
 
 _Row = Sequence[str]
 
@@ -42,26 +44,80 @@ def read_csv(text: Text, *, sample: Sample) -> FileFacts:
     Raises:
         UnreadableItemError: there is no whole row in the sample.
     """
-    return _Reading(text, sample, promised=True).facts()
+    content = _whole_lines(text, sample)
+    found = _FORMS.recognise(content, whole=text.whole)
+    if found is not None:
+        return _facts_by_form(found, content, text=text, sample=sample)
+    return _Reading(content, text, sample, promised=True).facts()
 
 
 def read_table(text: Text, *, sample: Sample) -> FileFacts | None:
     """Return the facts of text that is a table without being told so by its name, or None."""
     try:
-        reading = _Reading(text, sample, promised=False)
+        content = _whole_lines(text, sample)
+        found = _FORMS.recognise(content, whole=text.whole)
+        if found is not None:
+            return _facts_by_form(found, content, text=text, sample=sample)
+        reading = _Reading(content, text, sample, promised=False)
     except UnreadableItemError:
         return None
     return reading.facts() if reading.is_table() else None
 
 
+def _whole_lines(text: Text, sample: Sample) -> str:
+    """The text without the line inside which the sample ends."""
+    content = text.content
+    if text.whole:
+        return content
+    end = max(content.rfind("\n"), content.rfind("\r")) + 1
+    if end:
+        return content[:end]
+    if len(sample.content) < SAMPLE_BYTES:
+        raise UnreadableItemError("it is cut off inside its first line")
+    raise UnreadableItemError(f"its first line is longer than {SAMPLE_BYTES // 1024} KB")
+
+
+def _facts_by_form(found: Recognised, content: str, *, text: Text, sample: Sample) -> FileFacts:
+    seen = found.rows
+    lines = content.count("\n")
+    rows = seen if text.whole and lines + (content[-1] != "\n") == seen + 1 else None
+    return FileFacts(
+        format=FORMAT,
+        schema=found.known.schema,
+        rows=rows,
+        rows_estimate=rows
+        if rows is not None
+        else _estimated(seen, lines / (seen + 1), share=_share(content, text, sample)),
+        warnings=(*sample.warnings, *text.warnings, *found.known.warnings),
+        properties={
+            "delimiter": found.dialect.delimiter,
+            "quote": found.dialect.quote,
+            "encoding": text.encoding,
+            "header": "true",
+        },
+        known=found.known,
+    )
+
+
+def _share(content: str, text: Text, sample: Sample) -> float:
+    """The part of the file that the whole lines take."""
+    return sample.share * len(content) / max(1, len(text.content))
+
+
+def _estimated(seen: int, sample_to_seen: float, *, share: float) -> int:
+    """About how many rows there are, given those seen and how many times as much the sample has."""
+    in_sample = seen * sample_to_seen
+    return max(seen, round(in_sample / share if 0 < share < 1 else in_sample))
+
+
 class _Reading:
     """One look at the beginning of a file."""
 
-    def __init__(self, text: Text, sample: Sample, *, promised: bool) -> None:
+    def __init__(self, content: str, text: Text, sample: Sample, *, promised: bool) -> None:
+        self._content = content
         self._text = text
         self._sample = sample
         self._warnings = [*sample.warnings, *text.warnings]
-        self._content = self._whole_lines()
         given, comments, self._start = self._before_the_rows()
         self._dialect = (
             Dialect(given)
@@ -90,8 +146,10 @@ class _Reading:
         self._look_further()
         decimal = self._decimal_commas()
         known = self._schema()
-        self._warnings += known.warnings
         self._warn_of_ragged_rows()
+        if not decimal and self._is_plain():
+            self._learn(known)
+        self._warnings += known.warnings
         if self._source.broken:
             self._warnings.append("a quoted value has no end; only the rows before were read")
         rows, estimate = self._count()
@@ -111,17 +169,15 @@ class _Reading:
             known=known,
         )
 
-    def _whole_lines(self) -> str:
-        """The text without the line inside which the sample ends."""
-        content = self._text.content
-        if self._text.whole:
-            return content
-        end = max(content.rfind("\n"), content.rfind("\r")) + 1
-        if end:
-            return content[:end]
-        if len(self._sample.content) < SAMPLE_BYTES:
-            raise UnreadableItemError("it is cut off inside its first line")
-        raise UnreadableItemError(f"its first line is longer than {SAMPLE_BYTES // 1024} KB")
+    def _is_plain(self) -> bool:
+        """Tell whether there is nothing but rows, all alike, below one with the names."""
+        unusual = len(self._warnings) > len(self._sample.warnings) + len(self._text.warnings)
+        return not (unusual or self._start or self._first_row_is_data or self._source.broken)
+
+    def _learn(self, known: KnownSchema) -> None:
+        _FORMS.learn(
+            self._content, known, delimiter=self._dialect.delimiter, types=self._column_types
+        )
 
     def _before_the_rows(self) -> tuple[str | None, list[str], int]:
         """The delimiter where the file names it, the comments above, where the rows begin."""
@@ -247,9 +303,8 @@ class _Reading:
         end = "\n" if "\n" in self._content else "\r"
         lines = self._content.count(end, self._start)
         lines_read = self._content.count(end, self._start, self._start + self._source.characters)
-        in_sample = seen * max(1, lines) / max(1, lines_read)
-        share = self._sample.share * len(self._content) / max(1, len(self._text.content))
-        return None, max(seen, round(in_sample / share if 0 < share < 1 else in_sample))
+        share = _share(self._content, self._text, self._sample)
+        return None, _estimated(seen, max(1, lines) / max(1, lines_read), share=share)
 
 
 def _built(names: tuple[str, ...] | None, types: tuple[TypeName, ...]) -> KnownSchema:

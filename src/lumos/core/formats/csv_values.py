@@ -24,20 +24,29 @@ _MOMENT: Final = re.compile(f"({_DATE_FORM})(?:{_TIME_FORM}({_ZONE_FORM})?)?")
 _LONGEST_TYPED_VALUE = 400
 _LENGTH_OF_DATE = 10
 
+# Fewer digits than an integer may have: any number of them fits.
+_SURE_INTEGER = r"[+-]?+(?:0|[1-9][0-9]{0,17}+)"
+_LEAP_YEAR = "[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00"
+_SURE_DAY = (
+    r"(?!0000)(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
+    r"|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
+    rf"|(?:{_LEAP_YEAR})-02-29)"
+)
+SURE_FORMS: Final[dict[TypeName, str]] = {
+    TypeName.BOOLEAN: "true|false|True|False|TRUE|FALSE",
+    TypeName.INT64: _SURE_INTEGER,
+    TypeName.DOUBLE: rf"{_SURE_INTEGER}(?:\.[0-9]{{0,300}}+)?+(?:[eE][+-]?+[0-9]{{1,3}})?+",
+    TypeName.DATE: _SURE_DAY,
+    TypeName.TIMESTAMP_NTZ: _SURE_DAY + _TIME_FORM,
+    TypeName.TIMESTAMP: _SURE_DAY + _TIME_FORM + _ZONE_FORM,
+}
+"""Patterns of values that are of a type for sure, or, of integers, of a narrower one."""
+
 _MARK = "\x00"
 """Stands after each value of a joined column; text that holds one is not read as text."""
-_COLUMNS: Final[dict[TypeName, re.Pattern[str]]] = {
-    # Fewer digits than an integer may have: any number of them fits.
-    TypeName.INT64: re.compile(r"(?:[+-]?(?:0|[1-9][0-9]{0,17})\x00)++"),
-    TypeName.DOUBLE: re.compile(
-        r"(?:[+-]?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?\x00)++"
-    ),
-    TypeName.DATE: re.compile(rf"(?:{_DATE_FORM}\x00)++"),
-    TypeName.TIMESTAMP_NTZ: re.compile(rf"(?:{_DATE_FORM}{_TIME_FORM}\x00)++"),
-    TypeName.TIMESTAMP: re.compile(rf"(?:{_DATE_FORM}{_TIME_FORM}{_ZONE_FORM}\x00)++"),
+_COLUMNS: Final = {
+    kind: re.compile(f"(?:(?:{form}){_MARK})++") for kind, form in SURE_FORMS.items()
 }
-_MOMENTS: Final = (TypeName.DATE, TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
-_BOOLEAN_SPELLINGS: Final = frozenset({"true", "false", "True", "False", "TRUE", "FALSE"})
 
 _DECIMAL_COMMA: Final = re.compile(
     r"[+-]?(?:[0-9]{1,3}(?:\.[0-9]{3})+|0|[1-9][0-9]{0,17})(?:,[0-9]+)?"
@@ -116,25 +125,14 @@ def has_decimal_commas(values: Iterable[str]) -> bool | None:
 
 def _common_type(kind: TypeName, distinct: set[str]) -> TypeName | None:
     """The type of all values where one look tells it, given that of one; None where not."""
-    if kind is TypeName.BOOLEAN:
-        return kind if distinct <= _BOOLEAN_SPELLINGS else None
     joined = _MARK.join(distinct) + _MARK
     if joined.count(_MARK) != len(distinct):
         return None
     if _COLUMNS[kind].fullmatch(joined):
-        return kind if kind not in _MOMENTS or _are_days(distinct) else None
+        return kind
     if kind is TypeName.INT64 and _COLUMNS[TypeName.DOUBLE].fullmatch(joined):
         return TypeName.DOUBLE
     return None
-
-
-def _are_days(distinct: set[str]) -> bool:
-    try:
-        for day in {text[:_LENGTH_OF_DATE] for text in distinct}:
-            date.fromisoformat(day)
-    except ValueError:
-        return False
-    return True
 
 
 def _type_of_each(distinct: set[str]) -> TypeName:
