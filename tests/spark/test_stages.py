@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,8 +19,9 @@ from lumos.spark.parquet_rows import scan_rows
 from lumos.spark.pipeline import FileCounts, Pipeline
 from lumos.spark.stages.arrow_rows import names_of
 from lumos.spark.stages.datasets import DatasetPieces
+from lumos.spark.stages.part_files import Part, PartWriter, take_over
 from lumos.spark.stages.rows import (
-    READ,
+    ITEMS,
     BuiltDataset,
     FileRow,
     ItemToRead,
@@ -260,13 +262,11 @@ def test_an_index_of_other_readers_or_another_root_is_not_used(
 
 
 def test_a_row_of_what_was_read_is_an_item_its_place_and_the_outcome() -> None:
-    assert names_of(READ) == (
+    assert names_of(ITEMS) == (
         *ItemToRead._fields,
         "part",
         *Place._fields,
-        *ReadOutcome._fields[2:],
-        "schemas",
-        "state",
+        *ReadOutcome._fields[2:-1],
     )
 
 
@@ -363,6 +363,42 @@ def test_a_log_that_is_gone_no_longer_hides_its_files(spark: SparkSession, tmp_p
     assert documents(pipeline) == ["b 1 ['1']", "t 9 ['0']"]
 
 
+def test_only_parts_that_a_task_told_of_are_taken_over(tmp_path: Path) -> None:
+    tables = {"a": "name string", "b": "name string"}
+    parts = []
+    for task in range(2):
+        writer = PartWriter(tmp_path / "aside", tables, task=task)
+        for number in range(3):
+            writer.add("a", (f"{task}.{number}",), counts=number > 0)
+        parts.append(list(writer.close()))
+    failed = PartWriter(tmp_path / "aside", tables, task=0)
+    failed.add("a", ("never told",))
+    list(failed.close())
+    (tmp_path / "a").mkdir()
+
+    missing = take_over([*parts[0], *parts[1]], tmp_path / "aside", lambda kind: tmp_path / kind)
+
+    assert missing == []
+    assert [part.counted for part in (*parts[0], *parts[1])] == [2, 2]
+    assert [row[0] for row in scan_rows(tmp_path / "a", ["name"])] == [
+        f"{task}.{number}" for task in range(2) for number in range(3)
+    ]
+
+
+def test_parts_that_executors_wrote_elsewhere_are_missed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_shared(parts: Sequence[Part], aside: Path, folder_of: Callable[[str], Path]) -> object:
+        shutil.rmtree(aside)
+        return take_over(parts, aside, folder_of)
+
+    monkeypatch.setattr("lumos.spark.pipeline.take_over", not_shared)
+    pipeline = Pipeline(lambda: spark, Functions(FILES), work=tmp_path / "work", progress=SILENT)
+
+    with pytest.raises(SparkRunError, match="is not the same folder"):
+        pipeline.run([("lake", "open")], None)
+
+
 def test_rows_that_executors_wrote_elsewhere_are_missed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -372,7 +408,7 @@ def test_rows_that_executors_wrote_elsewhere_are_missed(
 
     def as_if_not_shared(self: DataFrameWriter, path: str) -> None:
         write(self, path)
-        for part in (tmp_path / "work" / "read").rglob("*.parquet"):
+        for part in (tmp_path / "work" / "datasets").rglob("*.parquet"):
             part.unlink()
 
     monkeypatch.setattr(DataFrameWriter, "parquet", as_if_not_shared)

@@ -25,7 +25,8 @@ from lumos.spark.stages.files import (
     tables,
     units_frame,
 )
-from lumos.spark.stages.reading import ReadItems, read_items
+from lumos.spark.stages.part_files import Part, aside_of, take_over
+from lumos.spark.stages.reading import TABLES, ReadItems, read_items
 from lumos.spark.stages.rows import (
     FILE_PART,
     FILES,
@@ -66,7 +67,6 @@ _SECONDS_BEFORE_SPARK = 3.0
 _SECONDS_AFTER_SPARK = 1.0
 _STACK = 16
 _MANY_UNITS = 200
-_KINDS = {"listed": (FILES, LOGS), "read": (ITEM, SCHEMA, PIECE)}
 
 
 class PipelineFunctions(Protocol):
@@ -295,9 +295,6 @@ class Pipeline(Findings):
 
     def _read(self, to_read: DataFrame, *, files: int, is_all: bool) -> int:
         """Read files and tables, and return how many of them are no mere housekeeping."""
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
-
         self._progress.stage("reading files", total=files)
         tasks = self._tasks(files)
         if is_all and self._is_in_parts:
@@ -307,17 +304,22 @@ class Pipeline(Findings):
             spread = to_read
         else:
             spread = to_read.repartitionById(tasks, self._task_of(tasks, is_all=is_all))
-        seen = Observation("read")
-        is_opened = (
-            (F.col(ROW) == ITEM) & (F.col("part") == FILE_PART) & F.col("dataset").isNotNull()
-        )
-        read = read_items(
-            spread, self._functions.read_items, new_fold=self._functions.new_fold
-        ).observe(seen, F.count_if(is_opened).alias("opened"))
         with task_progress(self._session(), self._progress, items=files, tasks=tasks):
-            self._written("read", read, by_kind=True)
-            opened: int = seen.get["opened"]
-            return opened
+            parts = self._parts_read(spread)
+        return sum(part.counted for part in parts if part.kind == ITEM)
+
+    def _parts_read(self, spread: DataFrame) -> list[Part]:
+        """Let tasks read and write what they find, and take over what they wrote."""
+        folder = self._work / "read"
+        aside = aside_of(folder)
+        functions = self._functions
+        told = read_items(spread, functions.read_items, new_fold=functions.new_fold, aside=aside)
+        parts = [Part(*row) for row in told.collect()]
+        for kind in TABLES:
+            kind_folder(folder, kind).mkdir(parents=True)
+        if take_over(parts, aside, lambda kind: kind_folder(folder, kind)):
+            raise self._not_shared()
+        return parts
 
     def _task_of(self, tasks: int, *, is_all: bool) -> Column:
         """Say which task reads a file.
@@ -403,13 +405,16 @@ class Pipeline(Findings):
         writer = frame.observe(seen, F.count(F.lit(1)).alias("rows")).write.mode("overwrite")
         (writer.partitionBy(ROW) if by_kind else writer).parquet(f"file://{folder}")
         if count_rows(folder) != seen.get["rows"]:
-            raise SparkRunError(
-                f"{self._work.parent} is not the same folder here and on the workers of Spark",
-                hint="set state_dir (TMPDIR for a dry run) to a folder that all of them share",
-            )
-        for kind in _KINDS.get(name, ()) if by_kind else ():
+            raise self._not_shared()
+        for kind in (FILES, LOGS) if by_kind else ():
             kind_folder(folder, kind).mkdir(exist_ok=True)
         return folder
+
+    def _not_shared(self) -> SparkRunError:
+        return SparkRunError(
+            f"{self._work.parent} is not the same folder here and on the workers of Spark",
+            hint="set state_dir (TMPDIR for a dry run) to a folder that all of them share",
+        )
 
 
 def _interpreting(session: Session) -> Session:

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from lumos.spark.stages.arrow_rows import batches, names_of, rows
+from lumos.spark.stages.arrow_rows import batches, rows
 from lumos.spark.stages.folding import Folds, NewFold
+from lumos.spark.stages.part_files import PARTS, Part, PartWriter
 from lumos.spark.stages.rows import (
+    FILE_PART,
     ITEM,
+    ITEMS,
     PIECE,
-    READ,
-    ROW,
+    PIECES,
     SCHEMA,
+    SCHEMAS,
     FileRow,
     ItemToRead,
     Place,
@@ -24,28 +27,37 @@ from lumos.spark.stages.rows import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
 ReadItems = Callable[[Iterable[ItemToRead]], Iterator[tuple[ItemToRead, ReadOutcome]]]
+TABLES = {ITEM: ITEMS, SCHEMA: SCHEMAS, PIECE: PIECES}
+"""What reading gives: items, and what a task knows of each dataset and schema in the end."""
 _NOWHERE = (None,) * len(Place._fields)
-_READ_ROWS = f"{READ}, {ROW} string"
-_COLUMNS = names_of(_READ_ROWS)
-_END_OF_ITEM = (None, None, None, ITEM)
 
 
-def read_items(items: DataFrame, read: ReadItems, *, new_fold: NewFold) -> DataFrame:
-    """Open every file and table where this runs.
+def read_items(items: DataFrame, read: ReadItems, *, new_fold: NewFold, aside: Path) -> DataFrame:
+    """Open every file and table where this runs, and tell the files with what was found.
 
     A task adds up what it read of each dataset, so that nothing has to be read again for that.
+    What it counts of items are the files and tables that belong to a dataset.
     """
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         _spare_what_is_loaded()
-        outcomes = read(_items(parts))
-        yield from batches(_rows(outcomes, Folds(new_fold)), _READ_ROWS)
+        writer = PartWriter(aside, TABLES, task=_task())
+        yield from batches(_written(read(_items(parts)), Folds(new_fold), writer), PARTS)
 
-    return items.mapInArrow(run, _READ_ROWS)
+    return items.mapInArrow(run, PARTS)
+
+
+def _task() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return context.partitionId() if context else 0
 
 
 @cache
@@ -60,23 +72,25 @@ def _items(parts: Iterator[pa.RecordBatch]) -> Iterator[ItemToRead]:
             yield ItemToRead(*row)  # type: ignore[arg-type]
 
 
-def _rows(
-    outcomes: Iterable[tuple[ItemToRead, ReadOutcome]], folds: Folds
-) -> Iterator[tuple[object, ...]]:
+def _written(
+    outcomes: Iterable[tuple[ItemToRead, ReadOutcome]], folds: Folds, writer: PartWriter
+) -> Iterator[Part]:
     texts: dict[str, str] = {}
     for item, outcome in outcomes:
         part, place, *facts, schema = outcome
-        yield (*item, part, *(place or _NOWHERE), *facts, *_END_OF_ITEM)
+        row = (*item, part, *(place or _NOWHERE), *facts)
+        writer.add(ITEM, row, counts=place is not None and part == FILE_PART)
         if outcome.fingerprint is None or place is None:
             continue
         if schema is not None:
             texts[outcome.fingerprint] = schema
         folds.add((item.source, place.dataset), _file_row(item, place, outcome))
         if folds.is_full:
-            yield from _pieces(folds, texts)
-    yield from _pieces(folds, texts)
+            _write_pieces(folds, texts, writer)
+    _write_pieces(folds, texts, writer)
     for fingerprint, text in texts.items():
-        yield _row(SCHEMA, fingerprint=fingerprint, schema=text)
+        writer.add(SCHEMA, (fingerprint, text))
+    yield from writer.close()
 
 
 def _file_row(item: ItemToRead, place: Place, outcome: ReadOutcome) -> FileRow:
@@ -95,12 +109,7 @@ def _file_row(item: ItemToRead, place: Place, outcome: ReadOutcome) -> FileRow:
     )
 
 
-def _pieces(folds: Folds, texts: dict[str, str]) -> Iterator[tuple[object, ...]]:
+def _write_pieces(folds: Folds, texts: dict[str, str], writer: PartWriter) -> None:
     for (source, dataset), state, fingerprints in folds.taken():
         schemas = {fingerprint: texts[fingerprint] for fingerprint in sorted(fingerprints)}
-        text = orjson.dumps(schemas).decode()
-        yield _row(PIECE, source=source, dataset=dataset, state=state, schemas=text)
-
-
-def _row(kind: str, **values: object) -> tuple[object, ...]:
-    return tuple(kind if name == ROW else values.get(name) for name in _COLUMNS)
+        writer.add(PIECE, (source, dataset, state, orjson.dumps(schemas).decode()))

@@ -18,9 +18,6 @@ ITEMS = (
 )
 """What is known of each file or table: where it lies, where it belongs, what was read from it."""
 
-READ = f"{ITEMS}, schema string, schemas string, state binary"
-"""What reading gives: items, and what a task knows of each dataset and schema in the end."""
-
 ROW = "row"
 """The column that tells the kinds of rows of a stage apart; each kind is a table of its own."""
 FILES, LOGS, UNLISTED, UNITS = "file", "log", "unlisted", "unit"

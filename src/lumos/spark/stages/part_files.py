@@ -1,0 +1,103 @@
+"""Tables that tasks write where their rows are made: what is read never passes through the JVM.
+
+A task writes one file for each kind of rows into a folder aside and tells its name in the end.
+Only files that a successful task told of are moved to where they are read: what a task left behind
+that failed, or was overtaken by a copy of itself, is never seen.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lumos.spark.stages.arrow_rows import batches
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+PARTS: Final = "kind string, name string, counted long"
+"""What a task tells of the files that it wrote."""
+
+_ROWS_PER_GROUP = 16_384
+Row = tuple[object, ...]
+
+
+class Part(NamedTuple):
+    """A file with rows of one kind."""
+
+    kind: str
+    name: str
+    counted: int
+    """How many of its rows the caller counts."""
+
+
+class PartWriter:
+    """Writes the rows of one task.
+
+    Args:
+        folder: where files are put aside.
+        tables: the columns of each kind of rows.
+        task: tells the files of tasks apart, and puts them in order.
+    """
+
+    def __init__(self, folder: Path, tables: Mapping[str, str], *, task: int) -> None:
+        self._folder = folder
+        self._tables = tables
+        self._name = f"part-{task:05}-{uuid.uuid4().hex}.parquet"
+        self._waiting: dict[str, list[Row]] = {kind: [] for kind in tables}
+        self._open: dict[str, pq.ParquetWriter] = {}
+        self._counted = dict.fromkeys(tables, 0)
+
+    def add(self, kind: str, row: Row, *, counts: bool = False) -> None:
+        """Take one row."""
+        waiting = self._waiting[kind]
+        waiting.append(row)
+        self._counted[kind] += counts
+        if len(waiting) >= _ROWS_PER_GROUP:
+            self._flush(kind)
+
+    def close(self) -> Iterator[Part]:
+        """Write what is left, and tell of every file."""
+        for kind, waiting in self._waiting.items():
+            if waiting:
+                self._flush(kind)
+        for kind, writer in self._open.items():
+            writer.close()
+            yield Part(kind, self._name, self._counted[kind])
+
+    def _flush(self, kind: str) -> None:
+        import pyarrow as pa
+
+        waiting, self._waiting[kind] = self._waiting[kind], []
+        table = pa.Table.from_batches(batches(waiting, self._tables[kind]))
+        writer = self._open.get(kind)
+        if writer is None:
+            writer = self._open[kind] = _writer(self._folder / kind / self._name, table.schema)
+        writer.write_table(table)
+
+
+def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)  # here; whether there as well shows in the end
+    return pq.ParquetWriter(path, schema, compression="snappy")
+
+
+def aside_of(folder: Path) -> Path:
+    """Return the folder into which tasks write what belongs into another one."""
+    return folder.with_name(f"{folder.name}.aside")
+
+
+def take_over(parts: Sequence[Part], aside: Path, folder_of: Callable[[str], Path]) -> list[Part]:
+    """Move the files that were told of to where they are read; return those that are not there."""
+    missing = []
+    for part in parts:
+        try:
+            os.rename(aside / part.kind / part.name, folder_of(part.kind) / part.name)
+        except FileNotFoundError:
+            missing.append(part)
+    return missing
