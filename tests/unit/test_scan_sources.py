@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
-from lumos.core.controllers.scan_sources import ScanSource, _refuse_overlaps
+from lumos.core.controllers.scan_sources import ScanSource, _refuse_overlaps, scan_sources
 from lumos.core.errors import ConfigurationError
 from lumos.core.models import Urn
+from lumos.core.run_report import RunRecorder
+from lumos.core.settings import settings_from_mapping
+from lumos.core.storage.local import LocalSource
 from lumos.core.storage.s3 import S3Source
+from lumos.feature.ingestion.handlers.factory import BUILT_IN, HandlerFactory
+from lumos.feature.ingestion.handlers.storage_handler import FileSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
+
+    from pydantic import JsonValue
 
 
 def bucket(*prefixes: str) -> ScanSource:
@@ -48,3 +57,57 @@ def test_a_source_holds_only_what_lies_below_its_prefixes() -> None:
     assert source.holds(Urn.of("s3", "lake", "curated", "eu", "orders"))
     assert not source.holds(Urn.of("s3", "lake", "curated", "us", "orders"))
     assert not source.holds(Urn.of("s3", "other", "raw", "orders"))
+
+
+def one_file(path: Path, *path_specs: str) -> ScanSource:
+    path.touch()
+    return ScanSource.of(LocalSource(name="any", path=str(path)), path_specs)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("orders_2024-01-01.csv", "orders_2024-01-02.csv"),
+        ("orders.csv", "orders.parquet"),
+        ("part-0.parquet", "part-1.parquet"),
+    ],
+)
+def test_two_files_of_one_dataset_are_not_two_sources(
+    names: tuple[str, str], tmp_path: Path
+) -> None:
+    first, second = (one_file(tmp_path / name) for name in names)
+
+    with pytest.raises(ConfigurationError, match="a and b are files of one dataset") as caught:
+        _refuse_overlaps({"a": first, "b": second})
+
+    assert "file_patterns" in (caught.value.hint or "")
+
+
+def test_files_of_two_datasets_may_be_two_sources(tmp_path: Path) -> None:
+    orders = one_file(tmp_path / "orders.csv")
+    (tmp_path / "other").mkdir()
+
+    _refuse_overlaps({"a": orders, "b": one_file(tmp_path / "customers.csv")})
+    _refuse_overlaps({"a": orders, "b": one_file(tmp_path / "other" / "orders.csv")})
+
+
+def test_files_that_path_specs_tell_apart_may_be_two_sources(tmp_path: Path) -> None:
+    first = one_file(tmp_path / "orders_001.csv", "{table}.csv")
+
+    _refuse_overlaps({"a": first, "b": one_file(tmp_path / "orders_002.csv", "{table}.csv")})
+
+
+@pytest.mark.parametrize("source_type", ["local", "parquet"])
+def test_every_source_of_local_files_can_be_scanned(source_type: str, tmp_path: Path) -> None:
+    source: dict[str, JsonValue] = {"type": source_type, "name": "lake", "path": str(tmp_path)}
+    entries = settings_from_mapping({"sources": [source]}, {}).sources
+    recorder = RunRecorder("ingest", started_at=datetime(2026, 1, 1, tzinfo=UTC))
+
+    scanned = scan_sources(entries, recorder, skip="", parallel=1)
+
+    assert scanned.units == [("lake", "")]
+
+
+@pytest.mark.parametrize("source_type", sorted(BUILT_IN))
+def test_every_source_of_files_takes_what_a_scan_asks_for(source_type: str) -> None:
+    assert issubclass(HandlerFactory.settings_model(source_type), FileSettings)

@@ -9,6 +9,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from lumos.core.errors import ConfigurationError, LumosError, SourceError
+from lumos.core.models import Urn
 from lumos.core.storage.local import LocalSource
 from lumos.feature.discovery.datasets import SourceRoot
 from lumos.feature.discovery.path_specs import PathSpecs
@@ -16,7 +17,6 @@ from lumos.feature.ingestion.handlers.factory import HandlerFactory
 from lumos.feature.ingestion.handlers.storage_handler import FileSettings, StorageHandler
 
 if TYPE_CHECKING:
-    from lumos.core.models import Urn
     from lumos.core.run_report import RunRecorder
     from lumos.core.settings import SourceEntry
     from lumos.core.storage.port import StorageSource
@@ -79,6 +79,11 @@ class ScanSource:
         """Return where it looks, as platform and parts."""
         root = (self.root.platform, *self.root.parts)
         return [(*root, *prefix) for prefix in self.prefixes]
+
+    def urn_of_file(self) -> Urn | None:
+        """Return the dataset that its one file belongs to; None where that is no data."""
+        place = self.path_specs.place(os.path.basename(self.shown))
+        return Urn.of(self.root.platform, *self.root.parts, *place.dataset) if place else None
 
     def holds(self, urn: Urn) -> bool:
         """Tell whether a dataset of this URN would be found here."""
@@ -199,7 +204,8 @@ def _refuse_overlaps(sources: Mapping[str, ScanSource]) -> None:
     """Refuse sources that would find the same files: a dataset belongs to one source."""
     for (one, first), (two, second) in combinations(sources.items(), 2):
         if not (first.is_whole_folder or second.is_whole_folder):
-            continue  # two files of one folder
+            _refuse_one_dataset(one, two, sources=sources)
+            continue
         pairs = product(first.folders(), second.folders())
         if any(_is_within(left, right) or _is_within(right, left) for left, right in pairs):
             raise ConfigurationError(
@@ -207,6 +213,18 @@ def _refuse_overlaps(sources: Mapping[str, ScanSource]) -> None:
                 f"{max(first.shown, second.shown, key=len)}",
                 hint=f"leave {two} out, or exclude its folder from {one}",
             )
+
+
+def _refuse_one_dataset(one: str, two: str, *, sources: Mapping[str, ScanSource]) -> None:
+    """Refuse two files that would be found under one name: the second would replace the first."""
+    first, second = sources[one], sources[two]
+    urn = first.urn_of_file()
+    if urn is not None and urn == second.urn_of_file():
+        names = ", ".join(os.path.basename(each.shown) for each in (first, second))
+        raise ConfigurationError(
+            f"the sources {one} and {two} are files of one dataset, {urn}",
+            hint=f"make one source of their folder, with file_patterns: [{names}]",
+        )
 
 
 def _is_within(inner: tuple[str, ...], outer: tuple[str, ...]) -> bool:

@@ -9,15 +9,19 @@ from pydantic import Field
 from typing_extensions import override
 
 from lumos.core.storage.local import LocalSource
-from lumos.feature.ingestion.handlers.base_ingestion_handler import SourceSettings
-from lumos.feature.ingestion.handlers.storage_handler import StorageHandler
+from lumos.feature.ingestion.handlers.storage_handler import FileSettings, StorageHandler
 from lumos.feature.ingestion.stored_files import PARQUET_PATTERNS
 
 
-class ParquetSettings(SourceSettings):
+class ParquetSettings(FileSettings):
     """Where Parquet files lie."""
 
     path: Path = Field(description="A Parquet file, or a folder searched for them at any depth.")
+
+    @property
+    @override
+    def patterns(self) -> tuple[str, ...]:
+        return self.file_patterns or PARQUET_PATTERNS
 
 
 class ParquetHandler(StorageHandler[ParquetSettings]):
@@ -28,5 +32,11 @@ class ParquetHandler(StorageHandler[ParquetSettings]):
 
     @override
     def storages(self) -> tuple[LocalSource]:
-        path = os.path.abspath(self.settings.path.expanduser())
-        return (LocalSource(name=self.name, path=path, patterns=PARQUET_PATTERNS),)
+        return (
+            LocalSource(
+                name=self.name,
+                path=os.path.abspath(self.settings.path.expanduser()),
+                patterns=self.settings.patterns,
+                exclude=self.settings.exclude,
+            ),
+        )

@@ -63,7 +63,7 @@ class FileSettings(SourceSettings):
         return self.file_patterns or DATA_PATTERNS
 
 
-S = TypeVar("S", bound=SourceSettings)
+S = TypeVar("S", bound=FileSettings)
 
 
 @dataclass(frozen=True, order=True)
