@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lumos.core.controllers.scan_sources import ScanSource, _refuse_overlaps, scan_sources
+from lumos.core.controllers.scan_sources import (
+    ScanSource,
+    _refuse_overlaps,
+    scan_sources,
+    storages_of,
+)
 from lumos.core.errors import ConfigurationError
 from lumos.core.models import Urn
 from lumos.core.run_report import RunRecorder
-from lumos.core.settings import settings_from_mapping
+from lumos.core.settings import load_settings, settings_from_mapping
 from lumos.core.storage.local import LocalSource
 from lumos.core.storage.s3 import S3Source
 from lumos.feature.ingestion.handlers.factory import BUILT_IN, HandlerFactory
@@ -111,3 +116,35 @@ def test_every_source_of_local_files_can_be_scanned(source_type: str, tmp_path: 
 @pytest.mark.parametrize("source_type", sorted(BUILT_IN))
 def test_every_source_of_files_takes_what_a_scan_asks_for(source_type: str) -> None:
     assert issubclass(HandlerFactory.settings_model(source_type), FileSettings)
+
+
+@pytest.mark.parametrize("source_type", ["local", "parquet"])
+def test_a_relative_path_begins_at_the_settings_file(
+    source_type: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    (project / "lake").mkdir(parents=True)
+    (elsewhere / "lake").mkdir(parents=True)
+    settings = project / "lumos.yaml"
+    settings.write_text(f"sources: [{{type: {source_type}, name: lake, path: lake}}]")
+
+    monkeypatch.chdir(elsewhere)
+    (given,) = load_settings(settings, {}).sources
+    monkeypatch.chdir(project)
+    (found,) = load_settings(None, {}).sources
+
+    for entry in (given, found):
+        (storage,) = storages_of(entry, skip="")
+        assert storage.open().shown(b"") == str(project / "lake")
+
+
+def test_a_path_of_the_home_folder_stays_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    settings = tmp_path / "lumos.yaml"
+    settings.write_text("sources: [{type: local, name: lake, path: ~/lake}]")
+
+    (storage,) = storages_of(load_settings(settings, {}).sources[0], skip="")
+
+    assert storage.open().shown(b"") == str(tmp_path / "home" / "lake")

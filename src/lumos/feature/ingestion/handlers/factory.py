@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from lumos.core.registry import Registry
@@ -14,6 +15,8 @@ from lumos.feature.ingestion.handlers.base_ingestion_handler import (
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
+
+    from lumos.core.settings.raw import Origin
 
 AnyHandler: TypeAlias = BaseIngestionHandler[Any]
 
@@ -56,7 +59,7 @@ class HandlerFactory:
         settings: SourceSettings = validate_against(
             handler.settings_model, raw, where=f"source '{entry.name}'"
         )
-        return handler(settings)
+        return handler(_beside_settings_file(settings, raw.origin))
 
     @classmethod
     def settings_model(cls, source_type: str) -> type[SourceSettings]:
@@ -76,6 +79,22 @@ class HandlerFactory:
     def names(cls) -> tuple[str, ...]:
         """Return every source type in ascending order."""
         return cls._registry.names()
+
+
+def _beside_settings_file(settings: SourceSettings, origin: Origin | None) -> SourceSettings:
+    """Return settings whose relative paths begin where the settings file lies.
+
+    What is scanned, and what its datasets are called, does not depend on where a command runs.
+    """
+    if origin is None:
+        return settings
+    folder = origin.location.absolute().parent
+    paths = {
+        name: folder / value.expanduser()
+        for name, value in ((name, getattr(settings, name)) for name in type(settings).model_fields)
+        if isinstance(value, Path)
+    }
+    return settings.model_copy(update=paths) if paths else settings
 
 
 def _entry_of(config: Mapping[str, JsonValue]) -> SourceEntry:

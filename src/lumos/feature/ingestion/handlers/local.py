@@ -15,7 +15,10 @@ from lumos.feature.ingestion.handlers.storage_handler import FileSettings, Stora
 class LocalSettings(FileSettings):
     """Which local files to read."""
 
-    path: Path = Field(description="A folder, searched at any depth, or one file.")
+    path: Path = Field(
+        description="A folder, searched at any depth, or one file; a relative path begins at the "
+        "settings file."
+    )
 
 
 class LocalHandler(StorageHandler[LocalSettings]):

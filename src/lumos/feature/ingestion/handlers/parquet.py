@@ -16,7 +16,10 @@ from lumos.feature.ingestion.stored_files import PARQUET_PATTERNS
 class ParquetSettings(FileSettings):
     """Where Parquet files lie."""
 
-    path: Path = Field(description="A Parquet file, or a folder searched for them at any depth.")
+    path: Path = Field(
+        description="A Parquet file, or a folder searched for them at any depth; a relative path "
+        "begins at the settings file."
+    )
 
     @property
     @override
