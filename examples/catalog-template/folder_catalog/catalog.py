@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -53,9 +53,7 @@ class FolderCatalog(MetadataPlatformInterface):
     def emit_dataset(self, dataset: LumosDataset) -> None:
         bare = with_parts(dataset, lineage=DatasetLineage())
         self._datasets.put(dataset.urn, bare.to_json())
-        lineage = dataset.lineage
-        self._add_edges((each, dataset.urn) for each in lineage.upstream)
-        self._add_edges((dataset.urn, each) for each in lineage.downstream)
+        self._add_edges(dataset.lineage.ends(dataset.urn))
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -164,12 +162,11 @@ class FolderCatalog(MetadataPlatformInterface):
                 self.remove_edge(edge)
         self._datasets.remove(dataset.urn)
 
-    def _add_edges(self, ends: Iterable[tuple[Urn, Urn]]) -> None:
+    def _add_edges(self, ends: Sequence[tuple[Urn, Urn]]) -> None:
         """Add a plain edge between each pair of ends that has none."""
-        wanted = [*ends]
-        known = {edge.key[:2] for edge in self.list_edges()} if wanted else set()
-        for upstream, downstream in wanted:
-            if upstream != downstream and (upstream, downstream) not in known:
+        known = {edge.key[:2] for edge in self.list_edges()} if ends else set()
+        for upstream, downstream in ends:
+            if (upstream, downstream) not in known:
                 self.emit_edge(LineageEdge(upstream_urn=upstream, downstream_urn=downstream))
 
 

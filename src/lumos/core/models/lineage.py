@@ -104,6 +104,11 @@ class DatasetLineage(CanonicalModel):
     upstream: UrnSet = ()
     downstream: UrnSet = ()
 
+    def ends(self, urn: Urn) -> list[tuple[Urn, Urn]]:
+        """Return the ends of the edges between a dataset and its neighbours, never itself."""
+        upstream = [(each, urn) for each in self.upstream if each != urn]
+        return upstream + [(urn, each) for each in self.downstream if each != urn]
+
 
 class Job(CanonicalModel):
     """A pipeline step that reads and writes datasets."""

@@ -84,7 +84,8 @@ class CatalogTables:
         """
         checked_key(dataset.urn)
         with self._database.transaction():
-            added = [self._add_missing_edge(*ends, at=at) for ends in _listed_edges(dataset)]
+            listed = dataset.lineage.ends(dataset.urn)
+            added = [self._add_missing_edge(*ends, at=at) for ends in listed]
             whole = self._with_derived_parts(dataset)
             row = _dataset_row(whole)
             if self._holds(row):
@@ -375,10 +376,3 @@ def _dataset_row(dataset: LumosDataset) -> dict[str, SqlValue]:
         "document": as_text(document),
         "origin": as_key(origin.source) if (origin := origin_of(dataset)) else None,
     }
-
-
-def _listed_edges(dataset: LumosDataset) -> list[tuple[Urn, Urn]]:
-    """Return the ends of the edges that a dataset lists; no edge leads to itself."""
-    upstream = [(urn, dataset.urn) for urn in dataset.lineage.upstream]
-    downstream = [(dataset.urn, urn) for urn in dataset.lineage.downstream]
-    return [(source, target) for source, target in upstream + downstream if source != target]

@@ -164,10 +164,7 @@ class AmundsenHandler(CatalogHandler):
         edges = Edges(self._database, connection)
         if place is None:
             edges.show_waiting(urn)
-        lineage = dataset.lineage
-        ends = [(each, urn) for each in lineage.upstream if each != urn]
-        ends += [(urn, each) for each in lineage.downstream if each != urn]
-        edges.put_missing(ends, of=urn)
+        edges.put_missing(dataset.lineage.ends(urn), of=urn)
 
     def _dataset(self, connection: Connection, urn: Urn, *, held: bool = False) -> LumosDataset:
         place = self._place(connection, urn, held=held)

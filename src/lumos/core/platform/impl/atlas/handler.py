@@ -124,14 +124,14 @@ class AtlasHandler(CatalogHandler):
 
     def _connect(self, dataset: LumosDataset, held: tuple[Json, Json] | None) -> None:
         """Add the edges to neighbours that a dataset lists, where there are none."""
-        listed = [*_listed_edges(dataset)]
+        listed = dataset.lineage.ends(dataset.urn)
         if not listed:
             return
         edges = self._reader.edges([held[0]] if held else [])
         neighbours = {(edge.upstream_urn, edge.downstream_urn) for edge in edges}
-        for edge in listed:
-            if (edge.upstream_urn, edge.downstream_urn) not in neighbours:
-                self.emit_edge(edge)
+        for upstream, downstream in listed:
+            if (upstream, downstream) not in neighbours:
+                self.emit_edge(LineageEdge(upstream_urn=upstream, downstream_urn=downstream))
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -301,13 +301,6 @@ class AtlasHandler(CatalogHandler):
 
 def _name_of(head: Json) -> str:
     return str(mapping(head.get("attributes")).get("qualifiedName"))
-
-
-def _listed_edges(dataset: LumosDataset) -> Iterator[LineageEdge]:
-    for urn in dataset.lineage.upstream:
-        yield LineageEdge(upstream_urn=urn, downstream_urn=dataset.urn)
-    for urn in dataset.lineage.downstream:
-        yield LineageEdge(upstream_urn=dataset.urn, downstream_urn=urn)
 
 
 def _with_ends(written: Json, entity: Entity, ends: Mapping[Urn, End]) -> Json:

@@ -247,11 +247,8 @@ class DataHubHandler(CatalogHandler):
                 self._companions.put_assertions(there, document, before=stated)
 
     def _emit_neighbours(self, dataset: LumosDataset) -> None:
-        pairs = [(upstream, dataset.urn) for upstream in dataset.lineage.upstream]
-        pairs += [(dataset.urn, downstream) for downstream in dataset.lineage.downstream]
-        for upstream, downstream in pairs:
-            if upstream != downstream:  # a dataset is no neighbour of itself
-                retried(partial(self._edges.put_unless_known, upstream, downstream))
+        for upstream, downstream in dataset.lineage.ends(dataset.urn):
+            retried(partial(self._edges.put_unless_known, upstream, downstream))
 
     def _held(self, name: Urn, there: str) -> Held:
         found = self._client.get(_DATASET, [there])

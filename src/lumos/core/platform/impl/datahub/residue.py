@@ -2,6 +2,10 @@
 
 A residue remembers what stood in the place of each difference. Where somebody has changed that
 place since, the change is kept and the residue of the place is void: an edit is never undone.
+
+A stash (`core/platform/stash.py`) keeps marks of what stood there, and only Lumos reads it. A
+residue says in the clear what a DataHub has beyond Lumos, aspect by aspect: as `extensions.datahub`
+it is read by people, and by the adapter one aspect at a time.
 """
 
 from __future__ import annotations

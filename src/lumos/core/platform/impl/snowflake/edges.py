@@ -29,10 +29,7 @@ class Edges:
 
     def put_listed(self, datasets: Iterable[LumosDataset]) -> None:
         """Keep a plain edge to each neighbour that datasets list, where there is none yet."""
-        wanted: dict[tuple[Urn, Urn], None] = {}
-        for one in datasets:
-            wanted |= {(each, one.urn): None for each in one.lineage.upstream if each != one.urn}
-            wanted |= {(one.urn, each): None for each in one.lineage.downstream if each != one.urn}
+        wanted = dict.fromkeys(ends for one in datasets for ends in one.lineage.ends(one.urn))
         if not wanted:
             return
         known = {edge.key[:2] for edge in self.of([end for ends in wanted for end in ends[:1]])}
