@@ -5,5 +5,7 @@ import pytest
 pytest.register_assert_rewrite(
     "lumos.testing.handler_contract",
     "lumos.testing.platform_contract",
+    "lumos.testing.platform_entity_contract",
+    "lumos.testing.platform_lineage_contract",
     "lumos.testing.platform_search_contract",
 )

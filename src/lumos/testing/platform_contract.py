@@ -18,19 +18,18 @@ from hypothesis import strategies as st
 from lumos.core.errors import (
     CapabilityError,
     DatasetNotFoundError,
-    InvalidModelError,
     InvalidUrnError,
     LumosError,
 )
-from lumos.core.models import ColumnMapping, DatasetLineage, LumosDataset, Owner, Urn, with_parts
+from lumos.core.models import LumosDataset, Urn, with_parts
 from lumos.core.platform.interface import (
-    ENTITY_KINDS,
     NEEDS,
     Capability,
-    EntityKind,
     MetadataPlatformInterface,
 )
 from lumos.testing.platform_concepts import ConceptContract
+from lumos.testing.platform_entity_contract import EntityContract, OwnershipContract
+from lumos.testing.platform_lineage_contract import LineageContract
 from lumos.testing.platform_samples import (
     AT,
     ENTITY_MAKERS,
@@ -239,191 +238,6 @@ class DatasetContract:
         platform.emit_dataset(rich_dataset())
 
         assert [*platform.list()] == [rich_dataset()]
-
-
-@requires(Capability.LINEAGE)
-class LineageContract:
-    """Edges are the truth; what datasets say of their neighbours follows from them."""
-
-    @pytest.fixture
-    def ends(self, platform: MetadataPlatformInterface) -> tuple[LumosDataset, LumosDataset]:
-        """Two datasets in the catalog."""
-        upstream, downstream = dataset("upstream"), dataset("downstream")
-        platform.emit_dataset(upstream)
-        platform.emit_dataset(downstream)
-        return upstream, downstream
-
-    def test_an_edge_shows_at_both_ends(
-        self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
-    ) -> None:
-        upstream, downstream = ends
-        platform.emit_lineage(upstream.urn, downstream.urn)
-
-        assert platform.get_dataset(upstream.urn).lineage.downstream == (downstream.urn,)
-        assert platform.get_dataset(downstream.urn).lineage.upstream == (upstream.urn,)
-        assert [each.lineage for each in platform.list()] == [
-            DatasetLineage(upstream=(upstream.urn,)),
-            DatasetLineage(downstream=(downstream.urn,)),
-        ]
-
-    def test_an_edge_keeps_its_parts_and_is_kept_once(
-        self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
-    ) -> None:
-        mapping = ColumnMapping(upstream_column="a'b", downstream_column="c", transformation="f(a)")
-        for _ in range(2):
-            platform.emit_lineage(
-                ends[0].urn,
-                ends[1].urn,
-                "COPIED",
-                column_mappings=(mapping,),
-                job_urn=Urn.of("airflow", "load"),
-                confidence=0.5,
-                provenance="sql",
-                created_at=AT,
-                created_by="ada",
-            )
-
-        (found,) = platform.list_edges()
-        assert found == edge(
-            *ends,
-            lineage_type="COPIED",
-            column_mappings=(mapping,),
-            job_urn=Urn.of("airflow", "load"),
-            confidence=0.5,
-            provenance="sql",
-            created_at=AT,
-            created_by="ada",
-        )
-
-    def test_an_edge_of_the_same_ends_and_job_is_replaced(
-        self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
-    ) -> None:
-        platform.emit_edge(edge(*ends, confidence=0.5))
-        platform.emit_edge(edge(*ends, confidence=0.9))
-        platform.emit_edge(edge(*ends, job_urn=Urn.of("airflow", "load")))
-
-        found = sorted(platform.list_edges(), key=lambda each: each.key)
-        assert [each.confidence for each in found] == [0.9, 1.0]
-        assert platform.get_dataset(ends[1].urn).lineage.upstream == (ends[0].urn,)
-
-    def test_neighbours_that_a_dataset_lists_become_edges_and_stay(
-        self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
-    ) -> None:
-        lineage = DatasetLineage(upstream=(ends[0].urn,), downstream=(ends[1].urn,))
-        platform.emit_dataset(dataset("middle", lineage=lineage))
-        platform.emit_dataset(dataset("middle"))
-
-        assert platform.get_dataset(dataset("middle").urn).lineage == lineage
-        assert platform.get_dataset(ends[1].urn).lineage.upstream == (dataset("middle").urn,)
-
-    def test_a_listed_neighbour_does_not_replace_a_known_edge(
-        self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
-    ) -> None:
-        known = edge(*ends, provenance="sql", confidence=0.7)
-        platform.emit_edge(known)
-        platform.emit_dataset(with_parts(ends[1], lineage={"upstream": [ends[0].urn]}))
-
-        assert [*platform.list_edges()] == [known]
-
-    def test_what_is_no_edge_is_refused_and_leaves_no_trace(
-        self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
-    ) -> None:
-        with pytest.raises(InvalidModelError):
-            platform.emit_lineage(ends[0].urn, ends[1].urn, "GUESSED")
-        with pytest.raises(InvalidModelError):
-            platform.emit_lineage(ends[0].urn, ends[0].urn)
-        with pytest.raises(InvalidModelError):
-            platform.emit_lineage(ends[0].urn, "customers")
-
-        assert [*platform.list_edges()] == []
-
-    def test_an_edge_can_be_removed_alone(
-        self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
-    ) -> None:
-        plain, with_job = edge(*ends), edge(*ends, job_urn=MISSING)
-        for change in (platform.emit_edge, platform.remove_edge, platform.remove_edge):
-            change(plain)
-        platform.emit_edge(with_job)
-        platform.remove_edge(plain)
-
-        assert [*platform.list_edges()] == [with_job]
-
-    @requires(Capability.DELETE)
-    def test_a_deleted_dataset_takes_its_edges_along(
-        self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
-    ) -> None:
-        platform.emit_lineage(ends[0].urn, ends[1].urn)
-        platform.delete(ends[0].urn)
-
-        assert [*platform.list_edges()] == []
-        assert platform.get_dataset(ends[1].urn) == ends[1]
-
-
-@requires(Capability.OWNERSHIP)
-class OwnershipContract:
-    """Owners are added one by one."""
-
-    def test_owners_are_added_once_and_others_stay(
-        self, platform: MetadataPlatformInterface
-    ) -> None:
-        platform.emit_dataset(rich_dataset())
-        for _ in range(2):
-            platform.emit_ownership(rich_dataset().urn, "o'grace", "BUSINESS_OWNER")
-            platform.emit_ownership(rich_dataset().urn, "data", category="group")
-
-        added = Owner(user="o'grace", type="BUSINESS_OWNER"), Owner(group="data")
-        found = platform.get_dataset(rich_dataset().urn)
-        expected = (*rich_dataset().ownership.owners, *added)
-        assert found == with_parts(rich_dataset(), ownership=expected)
-
-    def test_a_missing_dataset_has_no_owners(self, platform: MetadataPlatformInterface) -> None:
-        with pytest.raises(DatasetNotFoundError):
-            platform.emit_ownership(MISSING, "ada")
-
-    @pytest.mark.parametrize(("owner", "category"), [("", "user"), ("ada", "robot")])
-    def test_what_is_no_owner_is_refused(
-        self, platform: MetadataPlatformInterface, owner: str, category: str
-    ) -> None:
-        platform.emit_dataset(rich_dataset())
-        with pytest.raises(InvalidModelError):
-            platform.emit_ownership(rich_dataset().urn, owner, category=category)
-
-        assert platform.get_dataset(rich_dataset().urn) == rich_dataset()
-
-
-@requires(Capability.ENTITIES)
-class EntityContract:
-    """Users, groups, tags, terms, domains and jobs."""
-
-    @pytest.mark.parametrize("kind", ENTITY_KINDS)
-    def test_entities_come_back_equal_once_and_in_order(
-        self, platform: MetadataPlatformInterface, kind: EntityKind
-    ) -> None:
-        names = sorted([*HOSTILE_NAMES.values(), "A", "b", "a"])
-        entities = [ENTITY_MAKERS[kind](name) for name in names]
-        for entity in (*reversed(entities), *entities):
-            platform.emit_entity(entity)
-
-        found = [*platform.list_entities(kind)]
-        if kind == "job":
-            entities.sort(key=lambda entity: str(getattr(entity, "urn", "")))
-        assert found == entities
-        for other in ENTITY_KINDS:
-            assert other == kind or [*platform.list_entities(other)] == []
-
-    @pytest.mark.parametrize("kind", ENTITY_KINDS)
-    def test_the_last_emit_counts(
-        self, platform: MetadataPlatformInterface, kind: EntityKind
-    ) -> None:
-        first = ENTITY_MAKERS[kind]("one")
-        field = "properties" if kind == "job" else "description"
-        field = {"user": "title", "glossary_term": "definition"}.get(kind, field)
-        value: object = {"a": "b"} if kind == "job" else "new"
-        second = type(first).model_validate({**dict(first), field: value})
-        platform.emit_entity(first)
-        platform.emit_entity(second)
-
-        assert [*platform.list_entities(kind)] == [second]
 
 
 @requires(Capability.EXPORT)
