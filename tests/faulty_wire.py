@@ -10,14 +10,22 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from email.message import Message
 from threading import Lock
 from typing import Final, NamedTuple
 
-import httpx2
 import pytest
-from typing_extensions import override
 
-Send = Callable[[httpx2.Request], httpx2.Response]
+from lumos.core.platform.connections import (
+    Answer,
+    BrokenOffError,
+    Connections,
+    Request,
+    TooSlowError,
+    UnreachedError,
+)
+
+Send = Callable[[Request], Answer]
 PAGE: Final = b"<html><head><title>Bad Gateway</title></head><body>nginx</body></html>"
 MOST: Final = 60
 """How many requests are hit: some faults end a run, and each run has to be begun again."""
@@ -28,22 +36,10 @@ _TYPES: Final = "/types/typedefs"
 """Where a conflict says no more than that a name is taken, and is told of taken names only."""
 
 
-class BrokenOff(httpx2.SyncByteStream):
-    """A body whose end never comes."""
-
-    def __init__(self, beginning: bytes) -> None:
-        self._beginning = beginning
-
-    @override
-    def __iter__(self) -> Iterator[bytes]:
-        yield self._beginning
-        raise httpx2.RemoteProtocolError("peer closed connection without sending complete body")
-
-
 class Fault(NamedTuple):
     """One way to fail."""
 
-    happen: Callable[[Send, httpx2.Request], httpx2.Response]
+    happen: Callable[[Send, Request], Answer]
     one_in: int = 3
     """Of how many requests one is hit."""
     writes_only: bool = False
@@ -57,39 +53,36 @@ def _refusal(
     html: bool = False,
     headers: Mapping[str, str] | None = None,
     done: bool = False,
-) -> Callable[[Send, httpx2.Request], httpx2.Response]:
-    def happen(send: Send, request: httpx2.Request) -> httpx2.Response:
+) -> Callable[[Send, Request], Answer]:
+    def happen(send: Send, request: Request) -> Answer:
         if done:
-            send(request).read()
+            send(request)
         kind = "text/html" if html else "application/json"
         body = PAGE if html else b'{"message": "said so"}'
-        return httpx2.Response(
-            status, content=body, headers={"Content-Type": kind, **(headers or {})}
-        )
+        return Answer(status, _message({"Content-Type": kind, **(headers or {})}), body)
 
     return happen
 
 
-def _broken(error: Exception, *, done: bool) -> Callable[[Send, httpx2.Request], httpx2.Response]:
-    def happen(send: Send, request: httpx2.Request) -> httpx2.Response:
+def _broken(error: Exception, *, done: bool) -> Callable[[Send, Request], Answer]:
+    def happen(send: Send, request: Request) -> Answer:
         if done:
-            send(request).read()
+            send(request)
         raise error
 
     return happen
 
 
-def _truncated(send: Send, request: httpx2.Request) -> httpx2.Response:
+def _no_json(send: Send, request: Request) -> Answer:
     whole = send(request)
-    body = whole.read()
-    stream = BrokenOff(body[: len(body) // 2])
-    return httpx2.Response(whole.status_code, headers={"Content-Type": JSON}, stream=stream)
+    return Answer(whole.status, _message({"Content-Type": JSON}), whole.content[:-1] or b"{")
 
 
-def _no_json(send: Send, request: httpx2.Request) -> httpx2.Response:
-    whole = send(request)
-    cut = whole.read()[:-1] or b"{"
-    return httpx2.Response(whole.status_code, content=cut, headers={"Content-Type": JSON})
+def _message(headers: Mapping[str, str]) -> Message:
+    message = Message()
+    for name, value in headers.items():
+        message[name] = value
+    return message
 
 
 JSON: Final = "application/json"
@@ -101,13 +94,13 @@ FAULTS: Final[Mapping[str, Fault]] = {
         _refusal(503, headers={"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"})
     ),
     "504 with a web page": Fault(_refusal(504, html=True), 7),
-    "no answer in time": Fault(_broken(httpx2.ReadTimeout("slow"), done=False), 7),
-    "no answer in time, though done": Fault(_broken(httpx2.ReadTimeout("slow"), done=True), 7),
-    "no connection": Fault(_broken(httpx2.ConnectError("refused"), done=False)),
-    "reset": Fault(_broken(httpx2.ReadError("reset by peer"), done=False), 7),
-    "reset, though done": Fault(_broken(httpx2.ReadError("reset by peer"), done=True), 7),
-    "half-closed": Fault(_broken(httpx2.RemoteProtocolError("disconnected"), done=False), 7),
-    "an answer that breaks off": Fault(_truncated, 7),
+    "no answer in time": Fault(_broken(TooSlowError("slow"), done=False), 7),
+    "no answer in time, though done": Fault(_broken(TooSlowError("slow"), done=True), 7),
+    "no connection": Fault(_broken(UnreachedError("refused"), done=False)),
+    "reset": Fault(_broken(BrokenOffError("reset by peer"), done=False), 7),
+    "reset, though done": Fault(_broken(BrokenOffError("reset by peer"), done=True), 7),
+    "half-closed": Fault(_broken(BrokenOffError("disconnected"), done=False), 7),
+    "an answer that breaks off": Fault(_broken(BrokenOffError("half an answer"), done=True), 7),
     "an answer that is no JSON": Fault(_no_json, 7),
     "an expired token": Fault(_refusal(401), 23),
     "somebody else was quicker (409)": Fault(_refusal(409), 7, writes_only=True),
@@ -127,17 +120,17 @@ class Wire:
     def hits(self) -> int:
         return len(self._hit)
 
-    def handle(self, send: Send, request: httpx2.Request) -> httpx2.Response:
+    def handle(self, send: Send, request: Request) -> Answer:
         if self._chosen(request):
             return self._fault.happen(send, request)
         return send(request)
 
-    def _chosen(self, request: httpx2.Request) -> bool:
-        url = request.url
-        asks = request.method == "GET" or url.path.endswith((*_QUESTIONS, _TYPES))
+    def _chosen(self, request: Request) -> bool:
+        path = request.target.partition("?")[0]
+        asks = request.method == "GET" or path.endswith((*_QUESTIONS, _TYPES))
         if (self._fault.writes_only and asks) or self._fault.only not in {None, request.method}:
             return False
-        said = b" ".join((request.method.encode(), url.raw_path, request.read()))
+        said = b" ".join((f"{request.method} {request.target}".encode(), request.body or b""))
         mark = zlib.crc32(_IDENTITY.sub(b"*", said))
         with self._lock:
             spared = len(self._hit) >= MOST or (self._hit and mark % self._fault.one_in)
@@ -151,12 +144,12 @@ class Wire:
 def faulty_wire(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> Iterator[Wire]:
     """Let requests of this process fail for the length of a block; nobody waits meanwhile."""
     wire = Wire(fault)
-    send = httpx2.HTTPTransport.handle_request
+    send = Connections.send
 
-    def handle(transport: httpx2.HTTPTransport, request: httpx2.Request) -> httpx2.Response:
-        return wire.handle(lambda sent: send(transport, sent), request)
+    def handle(connections: Connections, request: Request) -> Answer:
+        return wire.handle(lambda sent: send(connections, sent), request)
 
     with monkeypatch.context() as patch:
-        patch.setattr(httpx2.HTTPTransport, "handle_request", handle)
+        patch.setattr(Connections, "send", handle)
         patch.setattr("time.sleep", lambda _: None)
         yield wire

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import httpx2
 import pytest
 
 from doubles.openmetadata_server import openmetadata_at, openmetadata_server
@@ -12,6 +11,7 @@ from doubles.openmetadata_store import OpenMetadataStore
 from faulty_wire import FAULTS, Fault, faulty_wire
 from lumos.core.errors import PlatformUnavailableError
 from lumos.core.models import LumosDataset, Tag, Urn
+from lumos.core.platform.connections import Answer, Connections, Request, TooSlowError
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
 from lumos.testing.platform_samples import dataset, edge
 
@@ -155,15 +155,15 @@ def test_a_server_that_never_answers_a_change_is_told_after_a_few_tries(
 ) -> None:
     platform.emit_dataset(BEFORE)
     sent: list[str] = []
-    send = httpx2.HTTPTransport.handle_request
+    send = Connections.send
 
-    def handle(transport: httpx2.HTTPTransport, request: httpx2.Request) -> httpx2.Response:
+    def handle(connections: Connections, request: Request) -> Answer:
         if request.method == "PATCH":
-            sent.append(str(request.url))
-            raise httpx2.ReadTimeout("slow")
-        return send(transport, request)
+            sent.append(request.target)
+            raise TooSlowError("slow")
+        return send(connections, request)
 
-    monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", handle)
+    monkeypatch.setattr(Connections, "send", handle)
     with pytest.raises(PlatformUnavailableError, match="did not answer in time"):
         platform.emit_dataset(AFTER)
 

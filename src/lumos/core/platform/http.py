@@ -18,10 +18,11 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
 
+from lumos import __version__
 from lumos.core.errors import (
     ConfigurationError,
     InvalidModelError,
@@ -35,10 +36,9 @@ from lumos.core.errors import (
 )
 
 if TYPE_CHECKING:
-    import ssl
-
-    import httpx2
     from pydantic import JsonValue
+
+    from lumos.core.platform.connections import Answer, Request, TransportError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -47,6 +47,12 @@ OK: Final = (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, HTTPStatus.
 DEFAULT_TIMEOUT: Final = 30.0
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
 _LONGEST_PATH: Final = 120
+_PATH_SAFE: Final = "%/?:@!$&'()*+,;=~-._[]|^\\"
+_COMMON: Final[Mapping[str, str]] = {
+    "Accept": JSON,
+    "Accept-Encoding": "gzip, deflate",
+    "User-Agent": f"lumos/{__version__}",
+}
 
 # Of repeats a command line tells nothing, unless somebody listens; of the last failure it does.
 logging.getLogger("stamina").addHandler(logging.NullHandler())
@@ -115,32 +121,30 @@ class CatalogHttp:
         self._left = retries.budget  # threads may overdraw it by one request each
         place = _checked_place(base_url, name)
         try:
-            import httpx2
             import stamina
+
+            from lumos.core.platform import connections as wire
         except ModuleNotFoundError as error:
             raise MissingExtraError(
                 f"platform '{name}': the package {error.name} is not installed",
                 hint=f"install it with: pip install 'lumos[{name}]'",
             ) from error
-        self._transport_error = httpx2.TransportError
-        self._unsent = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-        self._too_slow = httpx2.TimeoutException
+        self._wire = wire
         self._stamina = stamina
+        self._path = quote(urlsplit(place).path, safe=_PATH_SAFE)
         try:
-            self._client = httpx2.Client(
-                base_url=place,
-                headers={"Accept": JSON, **(headers or {})},
-                timeout=timeout,
-                verify=_trusted(verify),
-                limits=httpx2.Limits(
-                    max_connections=connections, max_keepalive_connections=connections
-                ),
+            self._connections = wire.Connections(
+                place,
+                headers={**_COMMON, **(headers or {})},
+                verify=verify,
+                most=connections,
             )
-        except (OSError, UnicodeError) as error:
+        except (OSError, ValueError) as error:
             raise ConfigurationError(
                 f"platform '{name}': the connection cannot be made from its settings "
                 f"({type(error).__name__})",
-                hint="check the token, the headers and the file of certificate authorities",
+                hint="check the token, the headers, the file of certificate authorities and the "
+                "proxy of the environment",
             ) from None
 
     def json(
@@ -178,16 +182,15 @@ class CatalogHttp:
         """
         sent = {"Content-Type": content_type} if body is not None else {}
         patience = _PATIENCE.get()
-        request = self._client.build_request(
-            method,
-            path.lstrip("/"),
-            params=params,
-            content=None if body is None else _encoded(body),
-            headers={**sent, **(headers or {})},
-            timeout=self._timeout if patience is None else min(patience, self._timeout),
+        request = self._wire.Request(
+            method.upper(),
+            self._target(path, params),
+            None if body is None else _encoded(body),
+            {**sent, **headers} if headers else sent,
+            self._timeout if patience is None else min(patience, self._timeout),
         )
         safe = method.upper() in _REPEATABLE if idempotent is None else idempotent
-        call = _Call(f"{method.upper()} {_shown(path)}", request, tuple(ok), safe)
+        call = _Call(path, request, ok, safe)
         try:
             return self._once(call)
         except _AgainError as again:
@@ -233,7 +236,7 @@ class CatalogHttp:
 
     def close(self) -> None:
         """Let go of the connections."""
-        self._client.close()
+        self._connections.close()
 
     def __enter__(self) -> Self:
         return self
@@ -245,6 +248,14 @@ class CatalogHttp:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _target(self, path: str, params: Mapping[str, str | int | bool | list[str]] | None) -> str:
+        """Return path and query as they are sent."""
+        whole = f"{self._path}{quote(path.lstrip('/'), safe=_PATH_SAFE)}"
+        if not params:
+            return whole
+        query = urlencode({name: _asked(value) for name, value in params.items()}, doseq=True)
+        return f"{whole}{'&' if '?' in path else '?'}{query}"
 
     def _again(self, call: _Call, failed: _AgainError) -> JsonValue | None:
         """Go on with a call that was tried once, which most calls never need."""
@@ -271,17 +282,17 @@ class CatalogHttp:
 
     def _once(self, call: _Call) -> JsonValue | None:
         try:
-            answer = self._client.send(call.request)
-        except self._transport_error as error:
+            answer = self._connections.send(call.request)
+        except self._wire.TransportError as error:
             failed = self._unreached(call, error)
-            if call.repeatable or isinstance(error, self._unsent):
+            if call.repeatable or isinstance(error, self._wire.UnreachedError):
                 raise _AgainError(failed) from error
             raise failed from error
-        if answer.status_code not in call.ok:
+        if answer.status not in call.ok:
             raise self._refused(call, answer)
         return self._content(call, answer)
 
-    def _content(self, call: _Call, answer: httpx2.Response) -> JsonValue | None:
+    def _content(self, call: _Call, answer: Answer) -> JsonValue | None:
         if not answer.content.strip():
             return None
         kind = _kind(answer)
@@ -295,8 +306,8 @@ class CatalogHttp:
             raise (_AgainError(broken) if call.repeatable else broken) from None
         return content
 
-    def _refused(self, call: _Call, answer: httpx2.Response) -> Exception:
-        status = answer.status_code
+    def _refused(self, call: _Call, answer: Answer) -> Exception:
+        status = answer.status
         where = f"{self._name}: {call.shown}"
         if status in _FOR_NOW or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             busy = PlatformUnavailableError(
@@ -319,10 +330,10 @@ class CatalogHttp:
         kind, reason, hint = known
         return kind(f"{where}: {reason} ({status})", hint=hint)
 
-    def _unreached(self, call: _Call, error: Exception) -> PlatformUnavailableError:
-        if isinstance(error, self._unsent):
+    def _unreached(self, call: _Call, error: TransportError) -> PlatformUnavailableError:
+        if isinstance(error, self._wire.UnreachedError):
             reason = "the catalog cannot be reached"
-        elif isinstance(error, self._too_slow):
+        elif isinstance(error, self._wire.TooSlowError):
             reason = "the catalog did not answer in time"
         else:
             reason = "the connection broke off"
@@ -348,10 +359,14 @@ class CatalogHttp:
 class _Call(NamedTuple):
     """A request, and what is known of it."""
 
-    shown: str
-    request: httpx2.Request
-    ok: tuple[int, ...]
+    path: str
+    request: Request
+    ok: Collection[int]
     repeatable: bool
+
+    @property
+    def shown(self) -> str:
+        return f"{self.request.method} {_shown(self.path)}"
 
 
 class _AgainError(Exception):
@@ -408,6 +423,10 @@ def mapped(
                 future.cancel()
 
 
+def _asked(value: str | int | bool | list[str]) -> str | int | list[str]:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
 def _encoded(body: object) -> bytes:
     try:
         return orjson.dumps(body)
@@ -421,12 +440,12 @@ def _shown(path: str) -> str:
     return plain if len(plain) <= _LONGEST_PATH else f"{plain[:_LONGEST_PATH]}…"
 
 
-def _kind(answer: httpx2.Response) -> str:
+def _kind(answer: Answer) -> str:
     header: str = answer.headers.get("Content-Type", JSON)
     return header.partition(";")[0].strip().lower()
 
 
-def _retry_after(answer: httpx2.Response) -> float | None:
+def _retry_after(answer: Answer) -> float | None:
     """Return the seconds that a server asks to wait, given as such or as a date."""
     given = str(answer.headers.get("Retry-After", "")).strip()
     with suppress(ValueError, OverflowError):
@@ -452,11 +471,3 @@ def _checked_place(base_url: str, name: str) -> str:
             hint=f"set the URL of platform_config.{name}",
         )
     return f"{base_url.rstrip('/')}/"
-
-
-def _trusted(verify: bool | str) -> bool | ssl.SSLContext:
-    if isinstance(verify, bool):
-        return verify
-    import ssl
-
-    return ssl.create_default_context(cafile=verify)
