@@ -28,8 +28,24 @@ class TruthSettings(SettingsModel):
     documentation: Truth = Field(
         default=Truth.NEWEST, description="Of descriptions: of datasets and of their columns."
     )
-    tags: Truth = Field(default=Truth.NEWEST, description="Of tags: of datasets and of columns.")
+    tags: Truth = Field(
+        default=Truth.NEWEST,
+        description="Of tags, and of what is personal: of datasets and of columns.",
+    )
     owners: Truth = Field(default=Truth.NEWEST, description="Of owners.")
+    governance: Truth = Field(
+        default=Truth.NEWEST,
+        description="Of terms, domains, deprecation, stability, access and retention.",
+    )
+    properties: Truth = Field(
+        default=Truth.NEWEST,
+        description="Of properties, and of what Lumos does not model of the catalog.",
+    )
+
+    @property
+    def asks(self) -> bool:
+        """Whether it matters what the catalog has."""
+        return any(getattr(self, name) is not Truth.LUMOS for name in type(self).model_fields)
 
 
 class SyncSettings(SettingsModel):

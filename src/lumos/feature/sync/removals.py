@@ -10,7 +10,6 @@ from lumos.core.errors import DatasetNotFoundError
 from lumos.core.models import LineageEdge
 from lumos.core.platform.interface import Capability
 from lumos.core.platform.refusals import REFUSALS, ends_run
-from lumos.core.settings.sync import Truth
 from lumos.feature.sync.items import DATASET, EDGE
 from lumos.feature.sync.truth import was_edited
 
@@ -88,7 +87,9 @@ class Removals:
             return
         remote = target.find_dataset(urn)
         if remote is not None:
-            if self._edits_count() and was_edited(remote, states.kept(DATASET, urn)):
+            kept = states.kept(DATASET, urn)
+            asked = self._settings.truth.asks
+            if asked and was_edited(remote, kept, catalog=target.name):
                 reason = "Lumos no longer has it, but people changed it in the catalog: it stays"
                 self._tally.recorder.skipped(urn, reason=reason)
                 return
@@ -110,10 +111,6 @@ class Removals:
             self._ends.states.forget(EDGE, [name])
             self._tally.writes += 1
         self._tally.of(EDGE).removed += 1
-
-    def _edits_count(self) -> bool:
-        truth = self._settings.truth
-        return {truth.documentation, truth.tags, truth.owners} != {Truth.LUMOS}
 
 
 def _key_of(name: str) -> tuple[str, str, str]:

@@ -14,7 +14,6 @@ from lumos.core.platform.fidelity import FidelityCount
 from lumos.core.platform.http import mapped
 from lumos.core.platform.interface import Capability
 from lumos.core.platform.refusals import REFUSALS, ends_run
-from lumos.core.settings.sync import Truth
 from lumos.core.store.sync_states import SentState
 from lumos.feature.sync.items import (
     BEFORE_DATASETS,
@@ -132,8 +131,7 @@ class SyncRun:
         self._full = full
         self._dry_run = dry_run
         self._workers = min(settings.workers, self._target.CONCURRENCY)
-        truth = settings.truth
-        self._asks = {truth.documentation, truth.tags, truth.owners} != {Truth.LUMOS}
+        self._asks = settings.truth.asks
         self.datasets: set[str] = set()
         self.edges: set[str] = set()
 
@@ -293,7 +291,13 @@ class SyncRun:
             if isinstance(remote, LumosError):
                 outcomes.append(_Sent(item.name, error=remote))
                 continue
-            chosen = merged(item.content, remote, kept=item.kept, truth=self._settings.truth)
+            chosen = merged(
+                item.content,
+                remote,
+                kept=item.kept,
+                truth=self._settings.truth,
+                catalog=self._target.name,
+            )
             same = remote is not None and as_sent(remote, self._target) == chosen.dataset
             if not same:
                 writing.append(chosen.dataset)

@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import JsonValue
 
 from lumos.core.models.base import canonical_json
-from lumos.core.settings.sync import Truth, TruthSettings
+from lumos.core.settings.sync import Truth
+from lumos.feature.sync.leaves import (
+    EMPTY,
+    Leaves,
+    is_set,
+    leaves_of,
+    members,
+    of_field,
+    policy_of,
+    with_leaves,
+)
 
 if TYPE_CHECKING:
-    from lumos.core.models import Field, LumosDataset
-
-Leaves = dict[str, JsonValue]
-_DOCUMENTATION = ("description", "business_context", "sla", "links")
-_EMPTY: tuple[JsonValue, ...] = (None, [], "")
+    from lumos.core.models import LumosDataset
+    from lumos.core.settings.sync import TruthSettings
 
 
 class Merged(NamedTuple):
@@ -32,6 +39,7 @@ def merged(
     *,
     kept: Mapping[str, JsonValue] | None,
     truth: TruthSettings,
+    catalog: str,
 ) -> Merged:
     """Decide what to send of a dataset.
 
@@ -40,16 +48,23 @@ def merged(
         remote: what the catalog has, if it was asked and has it.
         kept: what was remembered when it was last sent.
         truth: who is right, part by part.
+        catalog: the catalog's name.
     """
-    ours = _leaves(local)
+    ours = leaves_of(local, catalog=catalog)
     if remote is None:
         return Merged(local, {"sent": ours}, ())
-    theirs = {name: value for name, value in _leaves(remote).items() if name in ours}
+    known = {path for path, _ in members(local.schema.fields)} | {None}
+    theirs = {
+        name: value
+        for name, value in leaves_of(remote, catalog=catalog).items()
+        if of_field(name) in known
+    }
     chosen: Leaves = {}
     conflicts: list[str] = []
     base = _Base.of(kept)
-    for name, value in ours.items():
-        policy = _policy(name, truth)
+    for name in [*ours, *(name for name in theirs if name not in ours)]:
+        value = ours.get(name)
+        policy = policy_of(name, truth)
         if policy is Truth.LUMOS:
             chosen[name] = value
         elif policy is Truth.CATALOG:
@@ -57,16 +72,17 @@ def merged(
         else:
             chosen[name] = _newest(name, value, theirs.get(name), base=base, conflicts=conflicts)
     remembered: dict[str, JsonValue] = {"sent": chosen}
-    if canonical_json(chosen) != canonical_json(ours):
-        remembered["local"] = ours
-    return Merged(_with_leaves(local, ours, chosen=chosen), remembered, tuple(conflicts))
+    if all(_same(value, ours.get(name)) for name, value in chosen.items()):
+        return Merged(local, remembered, tuple(conflicts))
+    remembered["local"] = ours
+    return Merged(with_leaves(local, remote, chosen=chosen), remembered, tuple(conflicts))
 
 
-def was_edited(remote: LumosDataset, kept: Mapping[str, JsonValue] | None) -> bool:
+def was_edited(remote: LumosDataset, kept: Mapping[str, JsonValue] | None, *, catalog: str) -> bool:
     """Tell whether people changed a dataset in the catalog since it was last sent."""
-    base = _Base.of(kept)
-    theirs = _leaves(remote)
-    return any(not _same(value, theirs.get(name)) for name, value in base.sent.items())
+    sent = _Base.of(kept).sent
+    theirs = leaves_of(remote, catalog=catalog)
+    return any(not _same(sent.get(name), theirs.get(name)) for name in {**sent, **theirs})
 
 
 class _Base(NamedTuple):
@@ -85,59 +101,18 @@ class _Base(NamedTuple):
         return cls(True, sent, local if isinstance(local, dict) else sent)
 
 
-def _policy(name: str, truth: TruthSettings) -> Truth:
-    if name == "owners":
-        return truth.owners
-    return truth.tags if name.startswith("tags") else truth.documentation
-
-
-def _leaves(dataset: LumosDataset) -> Leaves:
-    """Return what people may change, each by a name that begins with the part it belongs to."""
-    documentation = dataset.documentation.to_json()
-    leaves: Leaves = {f"documentation:{name}": documentation.get(name) for name in _DOCUMENTATION}
-    leaves["tags"] = list(dataset.tags)
-    leaves["owners"] = dataset.ownership.to_json().get("owners") or []
-    for field in dataset.schema.fields:
-        leaves[f"field:{field.name}"] = field.description
-        leaves[f"tags:{field.name}"] = list(field.tags)
-    return leaves
-
-
-def _with_leaves(local: LumosDataset, ours: Leaves, *, chosen: Leaves) -> LumosDataset:
-    differing = {name for name in ours if not _same(ours[name], chosen[name])}
-    if not differing:
-        return local
-    documentation = {name: chosen[f"documentation:{name}"] for name in _DOCUMENTATION}
-    parts: dict[str, object] = {
-        "documentation": {name: value for name, value in documentation.items() if value},
-        "tags": chosen["tags"],
-        "ownership": {"owners": chosen["owners"]},
-    }
-    if any(name.startswith(("field:", "tags:")) for name in differing):
-        fields = [_with_own(field, chosen) for field in local.schema.fields]
-        parts["schema"] = local.schema.model_copy(update={"fields": fields})
-    return local.model_copy(update=parts)
-
-
-def _with_own(field: Field, chosen: Leaves) -> Field:
-    description, tags = chosen[f"field:{field.name}"], chosen[f"tags:{field.name}"]
-    if field.description == description and list(field.tags) == tags:
-        return field
-    return field.model_copy(update={"description": description, "tags": tags})
-
-
 def _filled(ours: JsonValue, theirs: JsonValue, sent: JsonValue) -> JsonValue:
     """Return what the catalog has; ours where it never had anything."""
-    return ours if theirs in _EMPTY and sent in _EMPTY else theirs
+    return ours if theirs in EMPTY and sent in EMPTY else theirs
 
 
 def _newest(
     name: str, ours: JsonValue, theirs: JsonValue, *, base: _Base, conflicts: list[str]
 ) -> JsonValue:
-    if isinstance(ours, list) and name != "documentation:links":
-        return _united(ours, _as_list(theirs), base=base, name=name)
+    if is_set(name):
+        return _united(_as_list(ours), _as_list(theirs), base=base, name=name)
     if not base.known:
-        return theirs if theirs not in _EMPTY else ours
+        return theirs if theirs not in EMPTY else ours
     sent, before = base.sent.get(name), base.local.get(name)
     if _same(theirs, sent):
         return sent if _same(ours, before) else ours
@@ -169,4 +144,4 @@ def _as_list(value: JsonValue) -> list[JsonValue]:
 
 
 def _same(one: JsonValue, other: JsonValue) -> bool:
-    return (one in _EMPTY and other in _EMPTY) or canonical_json(one) == canonical_json(other)
+    return (one in EMPTY and other in EMPTY) or canonical_json(one) == canonical_json(other)

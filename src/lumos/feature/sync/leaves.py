@@ -1,0 +1,170 @@
+"""The parts of a dataset that people may change in a catalog, each by a name of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from pydantic import JsonValue
+
+from lumos.core.models.base import sha256_of
+
+if TYPE_CHECKING:
+    from lumos.core.models import Field, FieldType, LumosDataset
+    from lumos.core.settings.sync import Truth, TruthSettings
+
+Leaves = dict[str, JsonValue]
+EMPTY: Final[tuple[JsonValue, ...]] = (None, [], "", {})
+_OF_FIELDS: Final = {
+    "field": "description",
+    "tags": "tags",
+    "pii": "pii",
+    "terms": "glossary_terms",
+    "deprecation": "deprecation",
+    "attributes": "properties",
+}
+_ABSENT: Final[Mapping[str, JsonValue]] = {
+    "tags": [],
+    "pii": False,
+    "glossary_terms": [],
+    "properties": {},
+}
+"""What says nothing, where that is not null."""
+_SETS: Final = frozenset({"tags", "owners", "terms"})
+_SETS_OF_DATASETS: Final = frozenset({"governance:glossary_terms", "governance:domains"})
+_TAGGED: Final = frozenset({"tags", "pii"})
+_GOVERNED: Final = frozenset({"governance", "terms", "deprecation"})
+_SET_FREELY: Final = frozenset({"properties", "attributes", "extensions"})
+
+
+def leaves_of(dataset: LumosDataset, *, catalog: str) -> Leaves:
+    """Return what people may change of a dataset, without what it says nothing about.
+
+    What Lumos does not model of the catalog itself counts as one part, of which only a mark is
+    given.
+    """
+    leaves: Leaves = {}
+    for part, values in (
+        ("documentation", dataset.documentation.to_json()),
+        ("governance", dataset.governance.to_json()),
+    ):
+        leaves |= {f"{part}:{name}": value for name, value in values.items()}
+    # In a list, so that a value which is empty differs from none.
+    leaves |= {f"properties:{name}": [value] for name, value in dataset.properties.items()}
+    leaves["tags"] = list(dataset.tags)
+    leaves["owners"] = dataset.ownership.to_json().get("owners")
+    if catalog in dataset.extensions:
+        leaves[f"extensions:{catalog}"] = sha256_of(dataset.extensions[catalog])
+    for path, field in members(dataset.schema.fields):
+        if _says_something(field):
+            document = field.to_json()
+            leaves |= {f"{part}:{path}": document.get(key) for part, key in _OF_FIELDS.items()}
+    return {name: value for name, value in leaves.items() if value not in EMPTY}
+
+
+def members(fields: tuple[Field, ...], *, within: str = "") -> Iterator[tuple[str, Field]]:
+    """Yield columns and what is nested in them, by paths that no two of them share."""
+    for field in fields:
+        path = path_of(within, field)
+        yield path, field
+        yield from _inner(field, path)
+
+
+def path_of(within: str, field: Field) -> str:
+    """Return the path of a column, or of a member of another."""
+    return within + field.name.replace("~", "~0").replace("/", "~1")
+
+
+def _inner(node: FieldType, path: str) -> Iterator[tuple[str, Field]]:
+    if node.fields:
+        yield from members(node.fields, within=f"{path}/")
+    for name in ("items", "value"):
+        inner = getattr(node, name)
+        if inner is not None:
+            yield from _inner(inner, f"{path}/~{name}")
+
+
+def with_leaves(local: LumosDataset, remote: LumosDataset, *, chosen: Leaves) -> LumosDataset:
+    """Return a dataset that says what was chosen of the parts that people may change."""
+    parts: dict[str, object] = {
+        "documentation": _starting_with("documentation:", chosen),
+        "governance": _starting_with("governance:", chosen),
+        "properties": {
+            name: value[0]
+            for name, value in _starting_with("properties:", chosen).items()
+            if isinstance(value, list)
+        },
+        "tags": chosen.get("tags") or (),
+        "ownership": {"owners": chosen.get("owners") or ()},
+    }
+    fields = tuple(_with_own(field, path_of("", field), chosen) for field in local.schema.fields)
+    if fields != local.schema.fields:
+        parts["schema"] = local.schema.model_copy(update={"fields": fields})
+    for leaf, mark in chosen.items():
+        part, _, name = leaf.partition(":")
+        if part == "extensions" and mark is None:
+            others = {each: value for each, value in local.extensions.items() if each != name}
+            parts["extensions"] = others
+        elif part == "extensions" and sha256_of(remote.extensions.get(name)) == mark:
+            parts["extensions"] = {**local.extensions, name: remote.extensions[name]}
+    return local.model_copy(update=parts)
+
+
+def is_set(name: str) -> bool:
+    """Tell whether a part is a set, to which both sides may add."""
+    return name.partition(":")[0] in _SETS or name in _SETS_OF_DATASETS
+
+
+def policy_of(name: str, truth: TruthSettings) -> Truth:
+    """Tell who is right about a part."""
+    part = name.partition(":")[0]
+    if part == "owners":
+        return truth.owners
+    if part in _TAGGED:
+        return truth.tags
+    if part in _GOVERNED:
+        return truth.governance
+    return truth.properties if part in _SET_FREELY else truth.documentation
+
+
+def of_field(name: str) -> str | None:
+    """Return the path of the column that a part belongs to; None if it is the dataset's own."""
+    part, _, path = name.partition(":")
+    return path if path and part in _OF_FIELDS else None
+
+
+def _says_something(field: Field) -> bool:
+    return any(getattr(field, key) for key in _OF_FIELDS.values())
+
+
+def _starting_with(start: str, chosen: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    return {
+        name.removeprefix(start): value
+        for name, value in chosen.items()
+        if name.startswith(start) and value not in EMPTY
+    }
+
+
+def _with_own(field: Field, path: str, chosen: Leaves) -> Field:
+    document = field.to_json() if _says_something(field) else {}
+    wanted = {key: chosen.get(f"{part}:{path}") for part, key in _OF_FIELDS.items()}
+    changed: dict[str, object] = {
+        key: _ABSENT.get(key) if value is None else value
+        for key, value in wanted.items()
+        if value != document.get(key)
+    }
+    changed |= _inner_changes(field, path, chosen)
+    return field.model_copy(update=changed) if changed else field
+
+
+def _inner_changes(node: FieldType, path: str, chosen: Leaves) -> dict[str, object]:
+    changed: dict[str, object] = {}
+    if node.fields:
+        inside = tuple(_with_own(each, path_of(f"{path}/", each), chosen) for each in node.fields)
+        if inside != node.fields:
+            changed["fields"] = inside
+    for name in ("items", "value"):
+        inner: FieldType | None = getattr(node, name)
+        if inner is not None and (update := _inner_changes(inner, f"{path}/~{name}", chosen)):
+            changed[name] = inner.model_copy(update=update)
+    return changed

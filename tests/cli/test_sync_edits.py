@@ -1,0 +1,49 @@
+"""A sync leaves alone what people did in DataHub, as somebody at a terminal sees it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from command_line import JANUARY, Lumos
+from doubles.datahub_server import datahub_double
+
+CUSTOMERS = "urn:li:dataset:(urn:li:dataPlatform:postgres,shop.public.customers,PROD)"
+BY = {"time": 0, "actor": "urn:li:corpuser:jo"}
+TERM = {"terms": [{"urn": "urn:li:glossaryTerm:Human"}], "auditStamp": BY}
+BY_HAND: dict[str, Any] = {
+    "editableDatasetProperties": {"description": "By hand."},
+    "editableSchemaMetadata": {
+        "editableSchemaFieldInfo": [
+            {"fieldPath": "country", "description": "Where.", "glossaryTerms": TERM}
+        ]
+    },
+    "domains": {"domains": ["urn:li:domain:retail"]},
+    "glossaryTerms": TERM,
+    "deprecation": {"deprecated": True, "note": "old", "actor": "urn:li:corpuser:jo"},
+    "structuredProperties": {
+        "properties": [
+            {"propertyUrn": "urn:li:structuredProperty:days", "values": [{"string": "90"}]}
+        ]
+    },
+}
+
+
+def test_terms_domains_and_properties_of_people_outlast_a_new_column(lumos: Lumos) -> None:
+    with datahub_double() as (url, double):
+        Path("lumos.yaml").write_text(f"platform_config:\n  datahub:\n    gms_server: {url}\n")
+        lumos("import", JANUARY)
+        assert lumos("sync", "--all", "--output", "datahub").exit_code == 0
+        double.put(CUSTOMERS, **BY_HAND)
+
+        document = json.loads(Path(JANUARY).read_text("utf-8"))
+        (customers,) = (each for each in document["datasets"] if each["name"] == "customers")
+        customers["schema"]["fields"].append({"name": "added", "type": "STRING"})
+        Path("newer.json").write_text(json.dumps(document), "utf-8")
+        lumos("import", "newer.json")
+        assert "sent 1 write" in lumos("sync", "--all", "--output", "datahub").stdout
+
+        held = {name: value for name, (value, _) in double.stored[CUSTOMERS].items()}
+        assert {name: held.get(name) for name in BY_HAND} == BY_HAND
+        assert "added" in [field["fieldPath"] for field in held["schemaMetadata"]["fields"]]
