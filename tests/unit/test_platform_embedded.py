@@ -18,7 +18,7 @@ import strategies
 from lumos.core.errors import InvalidModelError, StateReadOnlyError, UsageError
 from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Tag, Urn, with_parts
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
-from lumos.core.platform.interface import SearchFilters
+from lumos.core.platform.interface import MetadataPlatformInterface, SearchFilters
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.search_words import query_words, words_of
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
@@ -332,3 +332,20 @@ def test_words_are_those_that_people_type(text: str, words: list[str]) -> None:
 
 def _urn(number: int) -> Urn:
     return dataset(f"{number}").urn
+
+
+def test_what_other_catalogs_call_datasets_is_found_by_their_names(
+    catalog: EmbeddedHandler,
+) -> None:
+    names = {("datahub", f"urn:li:{number} ' ä"): dataset(f"t{number}").urn for number in range(7)}
+    for (there, external_id), urn in names.items():
+        catalog.emit_identity(urn, there, external_id=external_id)
+    catalog.emit_identity(dataset("t1").urn, "atlas", external_id="guid")
+    unknown = {("atlas", "urn:li:1 ' ä"), ("datahub", "guid"), ("other", "")}
+    many = {("datahub", f"nobody {number}") for number in range(1_200)}
+
+    found = catalog.find_identities({*names, ("atlas", "guid"), *unknown, *many})
+
+    assert found == {**names, ("atlas", "guid"): dataset("t1").urn}
+    assert catalog.find_identities(set()) == {}
+    assert MetadataPlatformInterface.find_identities(catalog, {*names}) == names

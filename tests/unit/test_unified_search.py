@@ -95,7 +95,7 @@ class Scripted(MetadataPlatformInterface):
 
 
 def unified(**settings: object) -> UnifiedSearch:
-    given = {"timeout": PATIENT, "identities": dict, **settings}
+    given = {"timeout": PATIENT, "identities": lambda _: {}, **settings}
     return UnifiedSearch(**given)  # type: ignore[arg-type]
 
 
@@ -234,6 +234,21 @@ def test_the_identity_map_of_the_embedded_catalog_joins_what_is_one(
     assert both.catalogs[1].external_id == "hive://gold.sales/orders"
     assert {*both.owners} == {"finance-team", "ada", "ada@example.org"}
     assert page.total == 2
+
+
+def test_a_search_reads_no_more_of_the_identity_map_than_it_needs(
+    controller: SearchController, embedded: EmbeddedHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = rich_dataset("orders")
+    embedded.emit_dataset(ours)
+    embedded.emit_identity(ours.urn, "amundsen", external_id="hive://gold.sales/orders")
+
+    def whole() -> None:
+        raise AssertionError("the whole map was read")
+
+    monkeypatch.setattr(embedded, "identity_map", whole)
+
+    assert max(len(hit.catalogs) for hit in controller.search("orders").hits) == 2
 
 
 def test_a_name_is_a_catalog_or_a_platform_of_data(controller: SearchController) -> None:

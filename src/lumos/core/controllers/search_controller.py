@@ -16,7 +16,6 @@ from lumos.core.errors import (
 from lumos.core.platform.search_page import SearchFilters, SearchPage
 
 if TYPE_CHECKING:
-    from lumos.core.models import Urn
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.feature.search.merging import Identities
 
@@ -123,13 +122,9 @@ class SearchController:
             filters = filters.model_copy(update={"platform": data[0]})
         return tuple(catalogs), filters
 
-    def _identities(self) -> Identities:
-        """Return what catalogs call datasets, as far as the embedded catalog was told."""
+    def _identities(self, names: Collection[tuple[str, str]]) -> Identities:
+        """Return which datasets catalogs mean, as far as the embedded catalog was told."""
         try:
-            known = self._open("embedded").identity_map()
+            return self._open("embedded").find_identities(names)
         except (NoCatalogError, CapabilityError):
             return {}
-        found: dict[tuple[str, str], Urn] = {}
-        for urn, names in known.items():
-            found |= dict.fromkeys(names.items(), urn)
-        return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from enum import StrEnum
@@ -278,6 +278,19 @@ class MetadataPlatformInterface(ABC):
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         """Return what other catalogs call each dataset."""
         raise self._cannot(Capability.IDENTITY_MAP)
+
+    def find_identities(self, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], Urn]:
+        """Return the datasets that other catalogs mean, by catalog and the name it gives them.
+
+        Of names that nobody mapped nothing is said. A catalog that need not read its whole map
+        for this should not.
+        """
+        return {
+            name: urn
+            for urn, given in self.identity_map().items()
+            for name in given.items()
+            if name in names
+        }
 
     def emit_extension(self, name: str, value: JsonValue) -> None:
         """Keep something that Lumos does not model, under a name that says whose it is."""

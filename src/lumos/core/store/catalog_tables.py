@@ -7,7 +7,7 @@ edges when it is read. Its version likewise comes from the history, where there 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,6 +59,9 @@ INSERT INTO identity_map (urn, catalog, document) VALUES (:urn, :catalog, :docum
 ON CONFLICT (urn, catalog) DO UPDATE SET document = excluded.document
 WHERE identity_map.document <> excluded.document
 """
+_SELECT_IDENTITIES = "SELECT urn, document FROM identity_map"
+_NAMES_AT_ONCE = 500
+"""Fewer than the parameters that any version of SQLite takes."""
 
 
 class EdgePosition(NamedTuple):
@@ -257,10 +260,28 @@ class CatalogTables:
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         """Return what other catalogs call each dataset."""
         identities: defaultdict[Urn, dict[str, str]] = defaultdict(dict)
-        for row in self._database.query("SELECT urn, document FROM identity_map ORDER BY urn"):
+        for row in self._database.query(f"{_SELECT_IDENTITIES} ORDER BY urn"):
             identity = as_object(row.text("document"))
             identities[Urn(row.text("urn"))][str(identity["catalog"])] = str(identity["id"])
         return dict(identities)
+
+    def find_identities(self, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], Urn]:
+        """Return the datasets that some catalogs mean by names of their own."""
+        documents = {
+            as_text({"catalog": catalog, "id": external_id}): (catalog, external_id)
+            for catalog, external_id in names
+        }
+        found: dict[tuple[str, str], Urn] = {}
+        texts = [*documents]
+        for start in range(0, len(texts), _NAMES_AT_ONCE):
+            part = texts[start : start + _NAMES_AT_ONCE]
+            given = {f"name_{number}": document for number, document in enumerate(part)}
+            marks = ", ".join(f":{mark}" for mark in given)
+            rows = self._database.query(
+                f"{_SELECT_IDENTITIES} WHERE document IN ({marks}) ORDER BY urn", given
+            )
+            found |= {documents[row.text("document")]: Urn(row.text("urn")) for row in rows}
+        return found
 
     def _with_derived_parts(self, dataset: LumosDataset) -> LumosDataset:
         """Give a dataset the lineage of the edges; its version is left to the history's."""

@@ -48,6 +48,13 @@ class _Dataset:
     hits: dict[str, SearchHit] = field(default_factory=dict)
 
 
+def own_names(answers: Sequence[Answered]) -> set[tuple[str, str]]:
+    """Return what the catalogs call all that they found, each with the name of its catalog."""
+    return {
+        _own_name(catalog, hit) for catalog, page in answers for hit in (*page.hits, *page.excluded)
+    }
+
+
 def merged(
     query: str,
     answers: Sequence[Answered],
@@ -75,6 +82,10 @@ def merged(
     )
 
 
+def _own_name(catalog: str, hit: SearchHit) -> tuple[str, str]:
+    return catalog, hit.external_id or hit.urn
+
+
 def _datasets(
     query: str,
     found: Iterable[tuple[str, Sequence[SearchHit]]],
@@ -86,7 +97,7 @@ def _datasets(
     for number, (catalog, hits) in enumerate(found):
         ranks: Counter[int] = Counter()
         for hit in hits:
-            urn = identities.get((catalog, hit.external_id or hit.urn), hit.urn)
+            urn = identities.get(_own_name(catalog, hit), hit.urn)
             tier = tier_of(hit.name, query)
             # Where nothing was asked for nothing fits better: all is in the order of URNs.
             place = _Place(0, 0, 0, urn) if everything else _Place(tier, ranks[tier], number, urn)

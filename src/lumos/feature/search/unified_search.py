@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lumos.core.errors import LumosError, PlatformUnavailableError, UsageError
 from lumos.core.platform.http import impatient
 from lumos.core.platform.search_page import CatalogAnswer, SearchFilters, SearchPage
-from lumos.feature.search.merging import Answered, Identities, merged
+from lumos.feature.search.merging import Answered, Identities, merged, own_names
 
 if TYPE_CHECKING:
     from lumos.core.platform.interface import MetadataPlatformInterface
@@ -39,14 +39,15 @@ class UnifiedSearch:
         self,
         *,
         timeout: float,
-        identities: Callable[[], Identities],
+        identities: Callable[[Collection[tuple[str, str]]], Identities],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Get ready.
 
         Args:
             timeout: how many seconds all catalogs together may take.
-            identities: what each catalog calls the datasets whose names differ there.
+            identities: tells which datasets catalogs mean by names of their own, each given with
+                the name of its catalog.
             monotonic: a clock that only goes forward.
         """
         self._timeout = timeout
@@ -91,7 +92,8 @@ class UnifiedSearch:
         told = tuple(_answer(name, said[name]) for name in order)
         if not answers:
             raise _nobody_answered(told)
-        page = merged(query, answers, identities=self._identities(), limit=limit, offset=offset)
+        identities = self._identities(own_names(answers))
+        page = merged(query, answers, identities=identities, limit=limit, offset=offset)
         return page.model_copy(update={"catalogs": told})
 
     def _asked(

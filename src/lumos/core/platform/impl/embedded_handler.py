@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self, cast
@@ -115,6 +115,10 @@ class EmbeddedHandler(CatalogHandler):
     @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         return self._tables.identity_map()
+
+    @override
+    def find_identities(self, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], Urn]:
+        return self._tables.find_identities(names)
 
     @override
     def emit_extension(self, name: str, value: JsonValue) -> None:
