@@ -158,6 +158,14 @@ class DataHubDouble:
                 raise RefusalError(400, f"Unknown aspect {name} for entity {kind}")
             if not isinstance(aspect, dict) or not isinstance(aspect.get("value"), dict):
                 raise RefusalError(400, "Missing `value` field")
+            if name == "propertyDefinition":
+                self._check_definition(entity["urn"], aspect)
+
+    def _check_definition(self, urn: str, aspect: Json) -> None:
+        held = self.stored.get(urn, {}).get("propertyDefinition")
+        kept = (aspect.get("headers") or {}).get("If-None-Match") == "*"
+        if held and not kept and held[0]["valueType"] != aspect["value"]["valueType"]:
+            raise RefusalError(400, "Value type cannot be changed")
 
     def _check_conditions(self, entity: Json) -> None:
         held = self.stored.get(entity["urn"], {})

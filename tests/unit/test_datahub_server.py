@@ -416,8 +416,10 @@ def test_what_lumos_does_not_model_of_entities_goes_along(
     with datahub_double() as (url, other), DataHubHandler.from_config({"gms_server": url}) as two:
         two.emit_entity(exported.tags[0])
         two.emit_entity(exported.users[0])
-        two.emit_dataset(dataset(properties={"urn:li:structuredProperty:days": "7"}))
-        two.emit_extension("datahub", exported.to_json()["extensions"]["datahub"])  # type: ignore[index,call-overload]
+        foreign = exported.to_json()["extensions"]["datahub"]  # type: ignore[index,call-overload]
+        two.prepare_extension("datahub", foreign)
+        two.emit_dataset(dataset(properties={"urn:li:structuredProperty:days": 7}))
+        two.emit_extension("datahub", foreign)
 
         assert two.extensions() == exported.extensions
         assert other.stored["urn:li:tag:gold"]["ownership"][0] == owners

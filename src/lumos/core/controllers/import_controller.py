@@ -237,6 +237,8 @@ class ImportRun:
         before = self._checkpoint.load() if self._checkpoint and not restart else Done()
         self._done, self._tally.resumed = before, before.datasets
         self._kept = None if before == Done() else before
+        passed_over = self._extensions_to_skip(source)
+        self._prepare_extensions(source, passed_over)
         self._apply_entities(source)
         if not self._can(Capability.LINEAGE):
             self._left_out("lineage edges", source.section_count("lineage_edges"))
@@ -245,7 +247,7 @@ class ImportRun:
                 done = before.of_bucket(place)
                 if done is not None:
                     self._apply_bucket(bucket, batch_size, place=place, done=done)
-        self._apply_rest(source)
+        self._apply_rest(source, passed_over)
         if self._checkpoint:
             self._checkpoint.clear()
 
@@ -320,19 +322,28 @@ class ImportRun:
             for name, entity in planned_entities(self._platform, source, mode=self._mode):
                 self._attempt(name, partial(self._platform.emit_entity, entity))
 
-    def _apply_rest(self, source: SnapshotSource) -> None:
+    def _extensions_to_skip(self, source: SnapshotSource) -> frozenset[str]:
+        """Return the names of extensions that are there and are to stay as they are."""
+        if self._mode is not ImportMode.SKIP_EXISTING or not self._can(Capability.EXTENSIONS):
+            return frozenset()
+        there = source.section_count("extensions") > 0
+        return frozenset(self._platform.extensions()) if there else frozenset()
+
+    def _prepare_extensions(self, source: SnapshotSource, passed_over: frozenset[str]) -> None:
+        """Write first what the definitions of other catalogs say of what datasets refer to."""
+        if self._can(Capability.EXTENSIONS):
+            for name, value in _extensions(source, passed_over):
+                prepare = partial(self._platform.prepare_extension, name, value)
+                self._attempt(f"definitions of extension {name}", prepare)
+
+    def _apply_rest(self, source: SnapshotSource, passed_over: frozenset[str]) -> None:
         with self._database.transaction():
-            extensions = source.section_count("extensions")
             if self._can(Capability.EXTENSIONS):
-                known = self._platform.extensions() if extensions else {}
-                for line in section_lines(source, "extensions"):
-                    item = item_of(line)
-                    name = str(item["name"])
-                    if name not in known or self._mode is not ImportMode.SKIP_EXISTING:
-                        extend = partial(self._platform.emit_extension, name, item["value"])
-                        self._attempt(f"extension {name}", extend)
+                for name, value in _extensions(source, passed_over):
+                    extend = partial(self._platform.emit_extension, name, value)
+                    self._attempt(f"extension {name}", extend)
             else:
-                self._left_out("extensions", extensions)
+                self._left_out("extensions", source.section_count("extensions"))
             identities = source.section_count("identity_map")
             if self._can(Capability.IDENTITY_MAP):
                 for line in section_lines(source, "identity_map"):
@@ -394,6 +405,15 @@ def _buckets(
             find = catalog.find_dataset if catalog else _find_nothing
             plans = CatalogPlans(find, mode, exact=exact)
         yield from import_buckets(source, plans, edges=edges)
+
+
+def _extensions(
+    source: SnapshotSource, passed_over: frozenset[str]
+) -> Iterator[tuple[str, JsonValue]]:
+    for line in section_lines(source, "extensions"):
+        item = item_of(line)
+        if str(item["name"]) not in passed_over:
+            yield str(item["name"]), item["value"]
 
 
 def _find_nothing(_urn: str) -> None:

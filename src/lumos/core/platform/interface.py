@@ -292,6 +292,12 @@ class MetadataPlatformInterface(ABC):
             if name in names
         }
 
+    def prepare_extension(self, name: str, value: JsonValue) -> None:  # noqa: B027
+        """Write what of an extension has to be there before anything that refers to it.
+
+        It is told of each extension before the datasets, and `emit_extension` after them.
+        """
+
     def emit_extension(self, name: str, value: JsonValue) -> None:
         """Keep something that Lumos does not model, under a name that says whose it is."""
         raise self._cannot(Capability.EXTENSIONS)

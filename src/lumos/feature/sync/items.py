@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
@@ -12,6 +13,8 @@ from lumos.core.platform.entities import name_of
 from lumos.core.platform.interface import Capability, EntityKind
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from lumos.core.models import LumosDataset
     from lumos.core.platform.interface import Entity, MetadataPlatformInterface
 
@@ -71,15 +74,11 @@ def identity_items(
 
 
 def extension_items(
-    source: MetadataPlatformInterface, target: MetadataPlatformInterface
+    source: MetadataPlatformInterface, emit: Callable[[str, JsonValue], None]
 ) -> Iterator[Item]:
     """Yield what Lumos does not model."""
     for name, value in sorted(source.extensions().items()):
-
-        def send(name: str = name, value: object = value) -> None:
-            target.emit_extension(name, value)  # type: ignore[arg-type]
-
-        yield Item(name, sha256_of(value), send, value)
+        yield Item(name, sha256_of(value), partial(emit, name, value), value)
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:

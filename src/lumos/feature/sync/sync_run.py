@@ -136,12 +136,13 @@ class SyncRun:
         self.edges: set[str] = set()
 
     def send(self) -> None:
-        """Send what differs: people and vocabulary, datasets, jobs, lineage, then the rest.
+        """Send what differs: definitions, people and vocabulary, datasets, jobs, lineage, the rest.
 
         Raises:
             PlatformError: the catalog is out of reach; what it acknowledged is kept.
         """
         source, target = self._source, self._target
+        self._prepare_extensions()
         for kind in BEFORE_DATASETS:
             self._entities(kind)
         self._send_datasets()
@@ -152,7 +153,19 @@ class SyncRun:
         if self._both(Capability.IDENTITY_MAP, "identities of other catalogs"):
             self._send_items(IDENTITY, identity_items(source, target))
         if self._both(Capability.EXTENSIONS, "extensions"):
-            self._send_items(EXTENSION, extension_items(source, target))
+            self._send_items(EXTENSION, extension_items(source, target.emit_extension))
+
+    def _prepare_extensions(self) -> None:
+        """Let the catalog know first what datasets refer to; what is sent of it is told later."""
+        if self._dry_run or not self._both(Capability.EXTENSIONS, "extensions"):
+            return
+        for item in extension_items(self._source, self._target.prepare_extension):
+            known = self._states.hashes(EXTENSION, [item.name]).get(item.name)
+            error = _attempted(item).error if self._full or known != item.hash else None
+            if error is not None:
+                self._tally.recorder.failed(f"definitions of {EXTENSION} {item.name}", error)
+                if ends_run(error):
+                    raise error
 
     def _entities(self, kind: str) -> None:
         if self._both(Capability.ENTITIES, "people, tags, terms, domains or jobs"):

@@ -7,7 +7,7 @@ itself stay where they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, TypeGuard, cast
 
@@ -53,7 +53,8 @@ _OWN_ASPECTS: Final[Mapping[str, frozenset[str]]] = {
 """What Lumos writes of entities that stand beside others."""
 _MISSING: Final[Mapping[str, Json]] = {ASPECT: {"upstreams": []}, "status": {"removed": False}}
 """What is meant where nothing is said."""
-KINDS: Final = ("structuredProperty", "ownershipType", "glossaryNode", *_MODELLED, "dataFlow",
+_DEFINING: Final = ("structuredProperty", "ownershipType")
+KINDS: Final = (*_DEFINING, "glossaryNode", *_MODELLED, "dataFlow",
                 "container", "assertion")  # fmt: skip
 
 
@@ -80,12 +81,18 @@ class ForeignEntities:
                 found[held.urn] = {ASPECT: left}
         return {_ENTITIES: dict(sorted(found.items()))} if found else None
 
+    def define(self, document: Mapping[str, JsonValue]) -> None:
+        """Write what datasets refer to, before Lumos has to guess what it is."""
+        self._write_kinds(document, _DEFINING)
+
     def write(self, document: Mapping[str, JsonValue]) -> None:
         """Bring what others said of entities back to them; what was changed since is left alone."""
+        self._write_kinds(document, (*KINDS, "dataset"))
+
+    def _write_kinds(self, document: Mapping[str, JsonValue], order: Sequence[str]) -> None:
         given = cast("Mapping[str, JsonValue]", document[_ENTITIES])
         entities = {urn: left for urn, left in given.items() if isinstance(left, dict)}
         kinds = {urn: (urn.split(":") * 3)[2] for urn in entities}
-        order = (*KINDS, "dataset")
         known = [urn for urn in entities if kinds[urn] in order]
         known.sort(key=lambda urn: (order.index(kinds[urn]), urn))
         for kind, urns in groupby(known, kinds.__getitem__):

@@ -156,6 +156,11 @@ class DataHubHandler(CatalogHandler):
         return self._carriers.identities()
 
     @override
+    def prepare_extension(self, name: str, value: JsonValue) -> None:
+        if name == FOREIGN and is_foreign(value):
+            retried(lambda: self._foreign.define(value))
+
+    @override
     def emit_extension(self, name: str, value: JsonValue) -> None:
         if name == FOREIGN and is_foreign(value):
             retried(lambda: self._foreign.write(value))
