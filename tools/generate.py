@@ -45,18 +45,25 @@ GOLDEN_RULES = ROOT / "tests" / "golden" / "rules"
 NOT_IMPORTED = ("lumos.__main__", "lumos.testing", "lumos.core.store.migrations")
 ACTED_ON = (
     "platform",
+    "platforms",
     "platform_config",
+    "sources",
+    "spark",
     "features.schema_tracking",
     "alerts",
     "change_policy.profile",
     "change_policy.rules",
     "change_policy.exceptions",
     "change_policy.deprecation_windows",
+    "change_policy.fail_on",
     "cloud_version_prefix",
     "database_url",
     "state_dir",
+    "lock_seconds",
     "snapshots.path",
     "watch",
+    "sync",
+    "search",
 )
 CATALOGS = {"datahub": "DataHub", "openmetadata": "OpenMetadata"}
 PROVEN_IN = {"service": "server", "contract": "double"}

@@ -163,10 +163,8 @@ def read_only(folder: Path) -> Iterator[None]:
             path.chmod(mode)
 
 
-def test_a_second_writer_is_told_who_holds_the_state_folder(
-    shop: Lumos, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("lumos.bootstrap.parts.LOCK_SECONDS", 0.1)
+def test_a_second_writer_is_told_who_holds_the_state_folder(shop: Lumos, project: Path) -> None:
+    (project / "lumos.yaml").write_text("lock_seconds: 0.1\n")
     with holding_the_lock(project / ".lumos") as pid:
         refused = shop("import", "--input", FEBRUARY)
         assert shop("search", "orders").exit_code == 0
@@ -198,12 +196,9 @@ def holding_the_lock(folder: Path) -> Iterator[int]:
 
 
 def test_two_imports_at_once_both_complete(project: Path) -> None:
-    patient = (
-        "from lumos.bootstrap import parts; parts.LOCK_SECONDS = 600.0\n"
-        "from lumos.framework_cli import main; main()"
-    )
+    (project / "lumos.yaml").write_text("lock_seconds: 600\n")
     commands = [
-        [sys.executable, "-c", patient, "import", "--input", file] for file in (JANUARY, FEBRUARY)
+        [sys.executable, "-m", "lumos", "import", "--input", file] for file in (JANUARY, FEBRUARY)
     ]
     running = [subprocess.Popen(command, cwd=project) for command in commands]
 

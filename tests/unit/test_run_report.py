@@ -94,7 +94,7 @@ def test_the_text_gives_counts_then_items_grouped_by_reason() -> None:
     recorder.warning("clock differs")
     assert recorder.finish(at=END).as_text(shown_per_reason=2) == (
         "ingest: 5 done, 1 skipped, 8 failed in 12.3 s\n"
-        "incomplete: part of the scope was not seen, so nothing is taken as removed\n"
+        "incomplete: part of the scope was not seen; what may lie there is not taken as removed\n"
         "warning: clock differs\n"
         "failed: bad header [LUM-221]\n"
         "  hint: check the file\n"

@@ -106,3 +106,35 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         StateLock(tmp_path / "file" / "state").acquire("import"),
     ):
         pass
+
+
+def test_who_waits_is_told_for_whom(tmp_path: Path) -> None:
+    told: list[str] = []
+    with holder(tmp_path) as process:
+
+        def release(text: str) -> None:
+            told.append(text)
+            os.kill(process.pid, signal.SIGKILL)
+
+        with StateLock(tmp_path).acquire("import", 600, on_wait=release):
+            pass
+
+    (said,) = told
+    assert f"process {process.pid} " in said
+    assert "waiting up to 600 s" in said
+
+
+def test_who_need_not_wait_is_told_nothing(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    with StateLock(tmp_path).acquire("import", 600, on_wait=told.append):
+        assert told == []
+    with (
+        holder(tmp_path) as process,
+        pytest.raises(StateLockedError),
+        StateLock(tmp_path).acquire("import", 0, on_wait=told.append),
+    ):
+        pass
+    process.wait()
+
+    assert told == []

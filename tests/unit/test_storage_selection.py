@@ -27,6 +27,7 @@ ALL = Selection(patterns=["*"])
         "t/.hidden/x.csv",
         "t/x.csv.tmp",
         "t/x.csv~",
+        "t/~$orders.xlsx",
         "t_$folder$",
         "t/_started_123",
         "t/_committed_123",

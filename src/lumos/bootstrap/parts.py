@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from lumos.spark.handles import SparkSession
 
 DATABASE_FILE = "lumos.db"
-LOCK_SECONDS = 10.0
 
 
 def is_database(name: str) -> bool:
@@ -146,7 +145,8 @@ class Parts:
         """Keep other writers out; what is to be told of the writing is told when it is over."""
         from lumos.core.store.state_lock import StateLock
 
-        with StateLock(self.state_dir).acquire(purpose, LOCK_SECONDS):
+        lock = StateLock(self.state_dir)
+        with lock.acquire(purpose, self.settings.lock_seconds, on_wait=self._notice):
             yield
         if self.settings.alerts.channels and "_writer" in self.__dict__:
             self.alerts.send_after_run(self._notice)

@@ -86,7 +86,10 @@ class RunReport(_ReportModel):
             f"{counts.failed} failed in {seconds:.1f} s"
         )
         if not self.complete:
-            yield "incomplete: part of the scope was not seen, so nothing is taken as removed"
+            yield (
+                "incomplete: part of the scope was not seen; "
+                "what may lie there is not taken as removed"
+            )
         for warning in self.warnings:
             yield f"warning: {warning}"
         for outcomes in (self.failed, self.skipped):

@@ -321,6 +321,11 @@ class LumosSettings(SettingsModel):
         default=None, description="State database; by default SQLite in the state folder."
     )
     state_dir: Path = Field(default=Path(".lumos"), description="Folder of state and snapshots.")
+    lock_seconds: float = Field(
+        default=60,
+        ge=0,
+        description="How long a command waits for another that writes to the same state.",
+    )
     snapshots: SnapshotStoreSettings = Field(
         default=SnapshotStoreSettings(), description="Where snapshots are kept."
     )

@@ -9,6 +9,8 @@ from typing import Final
 
 from lumos.core.formats.tables.marks import table_of_path
 
+_HIDDEN_PREFIXES: Final = (".", "~$")
+"""The second begins the files by which Office says that a workbook is open."""
 _TEMPORARY_SUFFIXES: Final = (
     ".crc", ".tmp", ".temp", ".inprogress", ".swp", "~", "._copying_", "_$folder$",
 )  # fmt: skip
@@ -117,7 +119,7 @@ def matches(path: str, patterns: Sequence[str]) -> bool:
 def is_hidden(name: str) -> bool:
     """Tell whether writers use the name for what is not data, or not data yet."""
     lowered = name.lower()
-    if lowered.startswith(".") or lowered.endswith(_TEMPORARY_SUFFIXES):
+    if lowered.startswith(_HIDDEN_PREFIXES) or lowered.endswith(_TEMPORARY_SUFFIXES):
         return True
     return lowered.startswith("_") and "=" not in lowered  # `_day=1` is a partition
 

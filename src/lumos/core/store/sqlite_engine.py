@@ -16,7 +16,8 @@ from lumos.core.store.engine import Connection, Engine
 if TYPE_CHECKING:
     import sqlalchemy
 
-BUSY_SECONDS = 5.0
+BUSY_SECONDS = 30.0
+"""Longer than a busy machine takes for what is written in one go."""
 MIGRATION_BUSY_SECONDS = 60.0
 _PRIMARY_CODE = 0xFF
 _NO_SIDE_FILES = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from lumos.core.store.snapshot_files import storing
 
 LOCK_NAME = "writer.lock"
 HOLDER_NAME = "writer.json"
+_MOMENT_SECONDS = 1.0
 
 
 class StateLock:
@@ -23,12 +24,19 @@ class StateLock:
         self._folder = folder
 
     @contextmanager
-    def acquire(self, purpose: str, timeout: float = 0.0) -> Iterator[None]:
+    def acquire(
+        self,
+        purpose: str,
+        timeout: float = 0.0,
+        *,
+        on_wait: Callable[[str], None] = lambda _: None,
+    ) -> Iterator[None]:
         """Hold the lock for the length of a `with` block.
 
         Args:
             purpose: what the holder does, in a few words; told to whoever has to wait.
             timeout: how many seconds to wait for another holder.
+            on_wait: is told whom it waits for, where that takes longer than a moment.
 
         Raises:
             StateLockedError: another process holds it; the error names who and what for.
@@ -39,10 +47,16 @@ class StateLock:
         lock = FileLock(self._folder / LOCK_NAME)
         with storing(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
+            moment = min(max(timeout, 0.0), _MOMENT_SECONDS)
             try:
-                lock.acquire(timeout=max(timeout, 0.0))
+                lock.acquire(timeout=moment)
             except Timeout:
-                raise self._locked() from None
+                try:
+                    if timeout > moment:
+                        on_wait(f"waiting up to {timeout:g} s for {self._holder()} to end")
+                    lock.acquire(timeout=max(timeout, 0.0) - moment)
+                except Timeout:
+                    raise self._locked() from None
         try:
             self._note_holder(purpose)
             yield
@@ -60,7 +74,7 @@ class StateLock:
         holder = self._holder()
         return StateLockedError(
             f"{self._folder} is in use by {holder}",
-            hint="wait until it has ended, or use another state folder",
+            hint="wait until it has ended, or raise lock_seconds in the settings",
         )
 
     def _holder(self) -> str:

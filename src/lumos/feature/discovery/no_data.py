@@ -40,7 +40,7 @@ def is_no_data(path: str) -> bool:
     """Tell whether a file holds no data of its own."""
     lowered = path.lower()
     name = lowered.rpartition("/")[2]
-    if not name or name.endswith(_ENDINGS) or name in _NAMES:
+    if not name or name.endswith(_ENDINGS) or name in _NAMES or name.startswith("~$"):
         return True
     if name.endswith(_LAST_OF_THOSE) and _BESIDE_DATA.fullmatch(name):
         return True
