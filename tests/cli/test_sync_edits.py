@@ -47,3 +47,20 @@ def test_terms_domains_and_properties_of_people_outlast_a_new_column(lumos: Lumo
         held = {name: value for name, (value, _) in double.stored[CUSTOMERS].items()}
         assert {name: held.get(name) for name in BY_HAND} == BY_HAND
         assert "added" in [field["fieldPath"] for field in held["schemaMetadata"]["fields"]]
+
+
+def test_a_first_sync_overwrites_no_words_of_people_on_groups_tags_and_users(lumos: Lumos) -> None:
+    group, tag = "urn:li:corpGroup:sales-data", "urn:li:tag:pii"
+    with datahub_double() as (url, double):
+        Path("lumos.yaml").write_text(f"platform_config:\n  datahub:\n    gms_server: {url}\n")
+        empty: dict[str, Any] = {"admins": [], "members": [], "groups": []}
+        double.put(group, corpGroupInfo={**empty, "description": "By hand."})
+        double.put(tag, tagProperties={"name": "pii", "description": "By law."})
+        lumos("import", JANUARY)
+        assert lumos("sync", "--all", "--output", "datahub").exit_code == 0
+
+        held = double.stored[group]["corpGroupInfo"][0]
+        assert (held["description"], held["members"]) == ("By hand.", ["urn:li:corpuser:ada"])
+        assert double.stored[tag]["tagProperties"][0]["description"] == "By law."
+        again = lumos("sync", "--all", "--full", "--output", "datahub").stdout
+        assert "sent 3 writes" in again  # of lineage, which is not asked for

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from lumos.core.models import LumosDataset
+from lumos.core.models import GlossaryTerm, Group, LumosDataset
 from lumos.core.settings import Truth, TruthSettings
-from lumos.feature.sync.truth import merged, was_edited
+from lumos.feature.sync.truth import merged, merged_entity, was_edited
 
 COLUMN = {"name": "id", "type": "INT64"}
 NESTED = {
@@ -116,3 +116,47 @@ def test_each_part_has_a_policy_of_its_own() -> None:
         truth = TruthSettings.model_validate({part: Truth.LUMOS})
         chosen = merged(made(), made(**edits), kept=sent(made()), truth=truth, catalog="datahub")
         assert chosen.dataset == made(**{name: edits[name] for name in edits if name != part})
+
+
+GROUP = Group.from_json({"name": "sales", "members": ["ada"]})
+THEIR_GROUP = Group.from_json(
+    {"name": "sales", "description": "By hand.", "members": ["ada", "bob"]}
+)
+
+
+def test_what_people_wrote_of_groups_tags_and_terms_stays() -> None:
+    first = merged_entity(GROUP, None, kept=None, policy=Truth.NEWEST)
+    assert first.entity == GROUP
+    grown = Group.from_json({"name": "sales", "members": ["ada", "eve"]})
+    chosen = merged_entity(grown, THEIR_GROUP, kept=first.kept, policy=Truth.NEWEST)
+    assert chosen.entity.to_json() == {
+        "name": "sales",
+        "description": "By hand.",
+        "members": ["ada", "bob", "eve"],
+    }
+    unknown = merged_entity(grown, THEIR_GROUP, kept=None, policy=Truth.NEWEST)
+    assert unknown.entity == chosen.entity
+    smaller = Group.from_json({"name": "sales", "members": ["eve"]})
+    later = merged_entity(smaller, chosen.entity, kept=chosen.kept, policy=Truth.NEWEST)
+    assert later.entity.to_json()["members"] == ["bob", "eve"]
+
+
+def test_where_lumos_is_right_an_entity_is_what_lumos_says() -> None:
+    assert merged_entity(GROUP, THEIR_GROUP, kept=None, policy=Truth.LUMOS).entity == GROUP
+
+
+def test_where_the_catalog_is_right_only_gaps_are_filled() -> None:
+    ours = Group.from_json({"name": "sales", "description": "Ours.", "email": "s@example.org"})
+    chosen = merged_entity(ours, THEIR_GROUP, kept=None, policy=Truth.CATALOG).entity
+    assert chosen.to_json() == {**THEIR_GROUP.to_json(), "email": "s@example.org"}
+
+
+def test_a_definition_that_changed_on_both_sides_is_the_catalogs_and_told() -> None:
+    before, ours, theirs = (
+        GlossaryTerm(name="Order", definition=text) for text in ("before", "ours", "theirs")
+    )
+    kept = merged_entity(before, None, kept=None, policy=Truth.NEWEST).kept
+    chosen = merged_entity(ours, theirs, kept=kept, policy=Truth.NEWEST)
+    assert (chosen.entity, chosen.conflicts) == (theirs, ("definition",))
+    again = merged_entity(ours, before, kept=kept, policy=Truth.NEWEST)
+    assert (again.entity, again.conflicts) == (ours, ())

@@ -35,7 +35,8 @@ class TruthSettings(SettingsModel):
     owners: Truth = Field(default=Truth.NEWEST, description="Of owners.")
     governance: Truth = Field(
         default=Truth.NEWEST,
-        description="Of terms, domains, deprecation, stability, access and retention.",
+        description="Of terms, domains, deprecation, stability, access and retention; and of "
+        "users, groups, tags, terms and domains themselves.",
     )
     properties: Truth = Field(
         default=Truth.NEWEST,

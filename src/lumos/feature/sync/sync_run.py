@@ -6,10 +6,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from lumos.core.errors import LumosError
 from lumos.core.models.base import sha256_of
+from lumos.core.platform.entities import name_of
 from lumos.core.platform.fidelity import FidelityCount
 from lumos.core.platform.http import mapped
 from lumos.core.platform.interface import Capability
@@ -29,7 +30,7 @@ from lumos.feature.sync.items import (
     extension_items,
     identity_items,
 )
-from lumos.feature.sync.truth import merged
+from lumos.feature.sync.truth import merged, merged_entity
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.models import LineageEdge, LumosDataset
-    from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.platform.interface import Entity, EntityKind, MetadataPlatformInterface
     from lumos.core.run_report import RunRecorder
     from lumos.core.settings.sync import SyncSettings
     from lumos.core.store.sync_states import SyncStates
@@ -65,7 +66,7 @@ class SyncTally:
     fidelity: FidelityCount = field(default_factory=FidelityCount)
     writes: int = 0
     same_there: int = 0
-    """Datasets that the catalog had already in the state that was to be sent."""
+    """What the catalog had already in the state that was to be sent."""
     conflicts: list[str] = field(default_factory=list)
 
     def of(self, kind: str) -> KindTally:
@@ -144,7 +145,7 @@ class SyncRun:
         source, target = self._source, self._target
         self._prepare_extensions()
         for kind in BEFORE_DATASETS:
-            self._entities(kind)
+            self._send_vocabulary(kind)
         self._send_datasets()
         self._entities("job")
         if self._both(Capability.LINEAGE, "lineage edges"):
@@ -168,8 +169,54 @@ class SyncRun:
                     raise error
 
     def _entities(self, kind: str) -> None:
-        if self._both(Capability.ENTITIES, "people, tags, terms, domains or jobs"):
+        if self._both(Capability.ENTITIES, _ENTITIES):
             self._send_items(kind, entity_items(kind, self._source, self._target))  # type: ignore[arg-type]
+
+    def _send_vocabulary(self, kind: EntityKind) -> None:
+        """Send entities as they are to be where people may have changed them in the catalog."""
+        if not self._both(Capability.ENTITIES, _ENTITIES):
+            return
+        known: Mapping[str, Entity] | LumosError | None = None
+        items = entity_items(kind, self._source, self._target)
+        for page in batches(items, self._settings.batch_size):
+            todo = self._counted(kind, page)
+            if not todo or self._dry_run:
+                continue
+            if known is None:
+                known = self._known_entities(kind)
+            kept = self._states.kept_of(kind, [item.name for item in todo])
+            self._keep(kind, (self._sent_entity(item, known, kept) for item in todo))
+
+    def _known_entities(self, kind: EntityKind) -> Mapping[str, Entity] | LumosError:
+        if not self._asks:
+            return {}
+        try:
+            return {name_of(entity): entity for entity in self._target.list_entities(kind)}
+        except REFUSALS as error:
+            return error
+
+    def _sent_entity(
+        self,
+        item: Item,
+        known: Mapping[str, Entity] | LumosError,
+        kept: Mapping[str, Mapping[str, JsonValue]],
+    ) -> _Sent:
+        if isinstance(known, LumosError):
+            return _Sent(item.name, error=known)
+        remote = known.get(item.name)
+        chosen = merged_entity(
+            cast("Entity", item.content),
+            remote,
+            kept=kept.get(item.name),
+            policy=self._settings.truth.governance,
+        )
+        if chosen.entity != remote:
+            try:
+                self._target.emit_entity(chosen.entity)
+            except REFUSALS as error:
+                return _Sent(item.name, error=error)
+        state = SentState(item.name, item.hash, chosen.kept)
+        return _Sent(item.name, state, written=chosen.entity != remote, conflicts=chosen.conflicts)
 
     def _both(self, capability: Capability, what: str) -> bool:
         if capability not in self._source.capabilities:
@@ -195,14 +242,19 @@ class SyncRun:
 
     def _send_items(self, kind: str, items: Iterable[Item], *, workers: int = 1) -> None:
         for page in batches(items, self._settings.batch_size):
-            todo = self._differing(kind, page, hash_of=lambda item: item.hash)
-            for item in todo:
-                mappings = getattr(item.content, "column_mappings", ())
-                self._tally.fidelity.add(_CONCEPTS.get(kind, kind))
-                self._tally.fidelity.add("column_lineage", len(mappings))
+            todo = self._counted(kind, page)
             if not self._dry_run:
                 with closing(mapped(_attempted, todo, workers=workers)) as outcomes:
                     self._keep(kind, outcomes)
+
+    def _counted(self, kind: str, page: Sequence[Item]) -> list[Item]:
+        """Return what differs from the last sync, once it is counted what becomes of it."""
+        todo = self._differing(kind, page, hash_of=lambda item: item.hash)
+        for item in todo:
+            mappings = getattr(item.content, "column_mappings", ())
+            self._tally.fidelity.add(_CONCEPTS.get(kind, kind))
+            self._tally.fidelity.add("column_lineage", len(mappings))
+        return todo
 
     def _send_datasets(self) -> None:
         """Send datasets in one stream: while some are under way, the next are got ready."""
@@ -341,6 +393,7 @@ class _Outgoing(NamedTuple):
 N = TypeVar("N", Item, _Outgoing)
 _LOOK_UP = 100
 """How many datasets are got ready at a time."""
+_ENTITIES = "people, tags, terms, domains or jobs"
 _CONCEPTS = {"tag": "tag_definition", "domain": "domain_definition"}
 
 

@@ -22,6 +22,7 @@ from lumos.feature.sync.leaves import (
 
 if TYPE_CHECKING:
     from lumos.core.models import LumosDataset
+    from lumos.core.platform.interface import Entity
     from lumos.core.settings.sync import TruthSettings
 
 
@@ -76,6 +77,40 @@ def merged(
         return Merged(local, remembered, tuple(conflicts))
     remembered["local"] = ours
     return Merged(with_leaves(local, remote, chosen=chosen), remembered, tuple(conflicts))
+
+
+class MergedEntity(NamedTuple):
+    """A user, group, tag, term or domain to be sent, likewise."""
+
+    entity: Entity
+    kept: dict[str, JsonValue]
+    conflicts: tuple[str, ...]
+
+
+def merged_entity(
+    local: Entity, remote: Entity | None, *, kept: Mapping[str, JsonValue] | None, policy: Truth
+) -> MergedEntity:
+    """Decide what to send of an entity, likewise; here every part may be changed by people."""
+    ours = local.to_json()
+    if remote is None:
+        return MergedEntity(local, {"sent": ours}, ())
+    theirs, base = remote.to_json(), _Base.of(kept)
+    chosen: Leaves = {}
+    conflicts: list[str] = []
+    for name in [*ours, *(name for name in theirs if name not in ours)]:
+        mine, other = ours.get(name), theirs.get(name)
+        if policy is Truth.LUMOS:
+            chosen[name] = mine
+        elif policy is Truth.CATALOG:
+            chosen[name] = _filled(mine, other, base.sent.get(name))
+        elif isinstance(mine, list) or isinstance(other, list):
+            chosen[name] = _united(_as_list(mine), _as_list(other), base=base, name=name)
+        else:
+            chosen[name] = _newest(name, mine, other, base=base, conflicts=conflicts)
+    entity = type(local).from_json(
+        {name: each for name, each in chosen.items() if each is not None}
+    )
+    return MergedEntity(entity, {"sent": entity.to_json(), "local": ours}, tuple(conflicts))
 
 
 def was_edited(remote: LumosDataset, kept: Mapping[str, JsonValue] | None, *, catalog: str) -> bool:
