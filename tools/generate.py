@@ -339,6 +339,8 @@ def settings_page() -> str:
         "",
         "Lumos reads `lumos.yaml` in the current folder, or the file given with `--config`.",
         "Every key is optional. A key that is not known is an error that names the nearest one.",
+        "The settings of a catalog that comes with Lumos may stand at the top, too:",
+        "`snowflake:` is short for `platform_config.snowflake:`.",
         "",
         "`${NAME}` and `${NAME:-default}` are filled from the environment or from a `.env` file",
         "beside the settings file; the environment wins. `$${` is a plain `${`.",

@@ -11,6 +11,7 @@ import pytest
 from pydantic import Field, SecretStr, field_validator
 
 from lumos.core.errors import ConfigurationError, InputUnreadableError
+from lumos.core.platform.factory import _BUILTINS
 from lumos.core.redaction import SecretRegistry
 from lumos.core.settings import (
     InvalidSettingsError,
@@ -115,6 +116,12 @@ def test_global_settings_of_the_earlier_framework_are_accepted(project: Project)
         "gms_server": "http://gms:8080",
         "test_mode": True,
     }
+
+
+@pytest.mark.parametrize("name", _BUILTINS)
+def test_the_settings_of_any_platform_may_stand_at_the_top(project: Project, name: str) -> None:
+    settings = project.load(f"platform: {name}\n{name}: {{some: thing}}\n")
+    assert settings.platform_settings().as_dict() == {"some": "thing"}
 
 
 def test_two_spellings_of_one_setting_are_refused(project: Project) -> None:

@@ -41,7 +41,7 @@ _OTHER_SPELLINGS: Final[Mapping[str, KeyPath]] = {
     "default_platform": ("platform",),
     **{
         name: ("platform_config", name)
-        for name in ("amundsen", "atlas", "datahub", "embedded", "openmetadata")
+        for name in ("amundsen", "atlas", "datahub", "embedded", "openmetadata", "snowflake")
     },
 }
 
