@@ -6,10 +6,10 @@ nobody else.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
-from fetching import fetched
+from oracle_environments import made_environment
 from ports import free_port
 from s3_server import wait_for
 
@@ -63,10 +63,10 @@ def running_amundsen() -> Iterator[AmundsenServer]:
             "METADATA_SVC_CONFIG_MODULE_CLASS": "metadata_service.config.MySQLConfig",
             "SQLALCHEMY_DATABASE_URI": f"{database_url}?charset=utf8mb4",
         }
-        made = [flask, "rds", "initdb"]
+        made = [*flask, "rds", "initdb"]
         subprocess.run(made, env=environment, check=True, capture_output=True, timeout=600)
         listening = free_port()
-        command = [flask, "run", "--host", "127.0.0.1", "--port", str(listening)]
+        command = [*flask, "run", "--host", "127.0.0.1", "--port", str(listening)]
         with _running(command, listening, log=Path(folder, "service"), env=environment):
             yield AmundsenServer(f"http://127.0.0.1:{listening}", database_url)
 
@@ -112,16 +112,7 @@ def _running(command: list[str], port: int, *, log: Path, env: dict[str, str]) -
         process.wait(timeout=300)
 
 
-def _installed() -> str:
-    """Return the program that starts the service; it is installed once for each machine."""
-    home = Path.home() / ".cache" / "lumos-tests" / "amundsen-3.13.0"
-    program = home / "bin" / "flask"
-    if not (home / "complete").exists():
-        uv = str(Path(sys.executable).with_name("uv"))
-        shutil.rmtree(home, ignore_errors=True)
-        subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, home], check=True)
-        python = str(home / "bin" / "python")
-        install = [uv, "pip", "install", "--quiet", "--python", python, *_PACKAGES]
-        fetched(install, timeout=600)
-        (home / "complete").touch()
-    return str(program)
+def _installed() -> list[str]:
+    """Return how to start the service's program; it is installed once for each machine."""
+    digest = hashlib.sha256(" ".join(_PACKAGES).encode()).hexdigest()[:12]
+    return [made_environment(f"amundsen-{digest}", _PACKAGES), "-m", "flask"]

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from fetching import fetched
@@ -22,25 +23,34 @@ _CACHE = Path.home() / ".cache" / "lumos-tests"
 def oracle_python(name: str) -> str:
     """Return an interpreter that has exactly what the lock of an oracle names."""
     lock = _LOCKS / f"{name}.lock"
-    home = _CACHE / f"oracle-{name}-{hashlib.sha256(lock.read_bytes()).hexdigest()[:12]}"
+    digest = hashlib.sha256(lock.read_bytes()).hexdigest()[:12]
+    wanted = ("--require-hashes", "--no-deps", "--requirement", str(lock))
+    return made_environment(f"oracle-{name}-{digest}", wanted)
+
+
+def made_environment(name: str, wanted: Sequence[str]) -> str:
+    """Return the interpreter of an environment; it is whole or not there, also for two at once.
+
+    Programs in it have to be run as modules: it was made in another place than where it lies.
+    """
+    home = _CACHE / name
     if not home.exists():
         _CACHE.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=f".{home.name}-", dir=_CACHE))
         try:
-            _install(lock, made)
+            _install(wanted, made)
             _kept(made, home)
         finally:
             shutil.rmtree(made, ignore_errors=True)
     return str(home / "bin" / "python")
 
 
-def _install(lock: Path, home: Path) -> None:
+def _install(wanted: Sequence[str], home: Path) -> None:
     uv = str(Path(sys.executable).with_name("uv"))
     venv = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(home)]
     subprocess.run(venv, check=True, timeout=600)
     python = str(home / "bin" / "python")
-    install = [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "--no-deps"]
-    fetched([*install, "--requirement", str(lock)], timeout=1_200)
+    fetched([uv, "pip", "install", "--quiet", "--python", python, *wanted], timeout=1_200)
 
 
 def _kept(made: Path, home: Path) -> None:
