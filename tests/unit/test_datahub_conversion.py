@@ -137,6 +137,14 @@ def test_any_dataset_comes_back_from_its_aspects(emitted: LumosDataset) -> None:
     assert read(sent(alone), PRODUCTION.datahub_urn(alone.urn)) == alone
 
 
+@given(strategies.datasets())
+def test_what_is_converted_is_shared_and_stays_as_it_is(emitted: LumosDataset) -> None:
+    before = orjson.dumps(emitted.document)
+    PRODUCTION.aspects(emitted.document)
+    PRODUCTION.series(emitted.document)
+    assert orjson.dumps(emitted.document) == before == orjson.dumps(emitted.to_json())
+
+
 @given(json_values, json_values)
 def test_a_residue_gives_back_any_document(found: Any, wanted: Any) -> None:
     left = orjson.loads(orjson.dumps(residue(found, wanted)))

@@ -11,11 +11,15 @@ _NEW_OBJECTS = 50_000
 
 
 @contextmanager
-def only_new_garbage() -> Iterator[None]:
-    """Let collections in the block be rare, and look at what is made in it alone."""
+def only_new_garbage(*, after: int = _NEW_OBJECTS) -> Iterator[None]:
+    """Let collections in the block be rare, and look at what is made in it alone.
+
+    Args:
+        after: how many objects come about between two looks; more than the work holds at a time.
+    """
     first, *others = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(max(first, _NEW_OBJECTS) if first else 0, *others)
+    gc.set_threshold(max(first, after) if first else 0, *others)
     try:
         yield
     finally:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from lumos.core.store.database import StateDatabase
 
 
+_OBJECTS_UNDER_WAY = 400_000
+"""More than what the datasets consist of that are read, compared, converted and sent at a time."""
+
+
 class SyncTarget(NamedTuple):
     """A catalog to be brought up to date, and what its states are kept under."""
 
@@ -95,7 +99,7 @@ class SyncController:
         tally = SyncTally(RunRecorder("sync", started_at=self._clock()))
         if dry_run:
             return self._synced(output, settings, tally=tally, sources=sources, full=full)
-        with self._write_lock("sync"), only_new_garbage():
+        with self._write_lock("sync"), only_new_garbage(after=_OBJECTS_UNDER_WAY):
             return self._synced(
                 output, settings, tally=tally, sources=sources, full=full, writing=True
             )

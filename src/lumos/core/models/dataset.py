@@ -122,6 +122,11 @@ with warnings.catch_warnings():
         extensions: Properties = ModelField(default_factory=FrozenDict)
 
         @cached_property
+        def document(self) -> Json:
+            """What `to_json` returns, made once and shared: nobody changes it."""
+            return self.to_json()
+
+        @cached_property
         def contract_hash(self) -> str:
             """The SHA-256 of the contract: equal for two states that mean the same to users."""
             return sha256_of(self.contract())

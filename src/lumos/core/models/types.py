@@ -97,6 +97,7 @@ _REQUIRED: dict[TypeName, tuple[str, ...]] = {
     TypeName.ENUM: ("symbols",),
 }
 _IN_NEED = tuple(_REQUIRED)
+_WITH_TYPES_INSIDE = frozenset({TypeName.STRUCT, TypeName.ARRAY, TypeName.MAP, TypeName.UNION})
 
 
 class FieldType(CanonicalModel):
@@ -245,5 +246,6 @@ class Schema(CanonicalModel):
     @model_validator(mode="after")
     def _types_have_an_end(self) -> Self:
         for field in self.fields:
-            _refuse_depth(field)
+            if field.type in _WITH_TYPES_INSIDE:
+                _refuse_depth(field)
         return self

@@ -74,6 +74,8 @@ _OF_FIELDS: Final = (
     "field_property",
     "field_deprecation",
 )
+_PLAIN: Final = frozenset({"name", "type", "nullable", "description", "native_type", "length"})
+"""Parts of a field in which no further concept can be."""
 _OF_DATASETS: Final[Mapping[str, Callable[[LumosDataset], int]]] = {
     "dataset": lambda one: 1,
     "kind": lambda one: _present(one.kind),
@@ -142,15 +144,18 @@ class FidelityCount:
                 self._counts[concept] += count
         fields = dataset.schema.fields
         self._counts["field"] += len(fields)
+        described = 0
         for field in fields:
-            self._add_field(field)
+            if field.description is not None:
+                described += 1
+            if not field.__pydantic_fields_set__ <= _PLAIN:
+                self._add_field(field)
+        self._counts["field_description"] += described
 
     def _add_field(self, field: Field) -> None:
         counts = self._counts
         if field.fields or field.branches or field.items or field.value:
             counts["nested_field"] += _nested(field)
-        if field.description is not None:
-            counts["field_description"] += 1
         if field.default is not None:
             counts["field_default"] += 1
         if field.pii:

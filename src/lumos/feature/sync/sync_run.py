@@ -387,7 +387,7 @@ class _Outgoing(NamedTuple):
     @classmethod
     def of(cls, dataset: LumosDataset, target: MetadataPlatformInterface) -> _Outgoing:
         plain = as_sent(dataset, target)
-        return cls(dataset.urn, sha256_of(plain.to_json()), plain)
+        return cls(dataset.urn, sha256_of(plain.document), plain)
 
 
 N = TypeVar("N", Item, _Outgoing)

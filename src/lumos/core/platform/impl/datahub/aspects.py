@@ -221,8 +221,12 @@ class DatasetConversion:
     ) -> Json:
         fields = cast("list[JsonValue]", schema.get("fields") or [])
         keys = cast("list[str]", schema.get("primary_key") or [])
+        others = cast("list[Json]", schema.get("foreign_keys") or [])
+        named = {*keys, *(name for key in others for name in cast("list[str]", key["columns"]))}
         paths = {
-            str(cast("Json", field)["name"]): field_path(cast("Json", field)) for field in fields
+            str(field["name"]): field_path(field)
+            for field in cast("list[Json]", fields)
+            if field["name"] in named
         }
         aspect: Json = {
             "schemaName": document["name"],
@@ -237,9 +241,9 @@ class DatasetConversion:
         if keys:
             aspect["primaryKeys"] = [paths.get(key, key) for key in keys]
         foreign = [
-            self._foreign_key(cast("Json", key), urn, paths, number)
-            for number, key in enumerate(cast("list[JsonValue]", schema.get("foreign_keys") or []))
-            if str(cast("Json", key)["references"]).startswith("lumos://")
+            self._foreign_key(key, urn, paths, number)
+            for number, key in enumerate(others)
+            if str(key["references"]).startswith("lumos://")
         ]
         if foreign:
             aspect["foreignKeys"] = cast("JsonValue", foreign)

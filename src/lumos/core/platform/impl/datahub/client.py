@@ -128,7 +128,7 @@ class DataHubClient:
             ):
                 pass
 
-    def _post(self, kind: str, bodies: Sequence[Json]) -> None:
+    def _post(self, kind: str, bodies: Sequence[orjson.Fragment]) -> None:
         self._http.json(
             "POST",
             f"openapi/v3/entity/{kind.lower()}",
@@ -213,12 +213,13 @@ class DataHubClient:
         except PlatformNotFoundError:
             return
 
-    def _batches(self, bodies: Sequence[Json]) -> Iterator[list[Json]]:
-        batch: list[Json] = []
+    def _batches(self, bodies: Iterable[Json]) -> Iterator[list[orjson.Fragment]]:
+        batch: list[orjson.Fragment] = []
         aspects = size = 0
         for body in bodies:
             more = len(body) - 1
-            length = len(orjson.dumps(body))
+            text = orjson.dumps(body)
+            length = len(text)
             if length > LARGEST_REQUEST:
                 raise PlatformError(
                     f"datahub: one dataset makes a request of {length:,} bytes",
@@ -228,7 +229,7 @@ class DataHubClient:
             if batch and full:
                 yield batch
                 batch, aspects, size = [], 0, 0
-            batch.append(body)
+            batch.append(orjson.Fragment(text))
             aspects += more
             size += length
         if batch:

@@ -94,15 +94,18 @@ def wire_fields(fields: Sequence[JsonValue], *, keys: Iterable[str] = ()) -> lis
     rows: list[JsonValue] = []
     for field in fields:
         column = cast("Json", field)
-        rows.extend(_rows_of(column, is_key=str(column["name"]) in chosen))
+        path = field_path(column)
+        rows.append(_row(column, path, is_key=column["name"] in chosen))
+        if path.startswith(VERSION):
+            rows.extend(_member_rows(column, path))
     return rows
 
 
 def field_path(column: Mapping[str, JsonValue]) -> str:
     """Return the path of a top-level column, as `wire_fields` writes it."""
-    name = str(column["name"])
-    if str(column["type"]) not in _NESTED and not name.startswith("["):
-        return escaped(name)
+    name = cast("str", column["name"])
+    if column["type"] not in _NESTED and not name.startswith("["):
+        return name if name.isidentifier() else escaped(name)  # identifiers hold nothing to escape
     words = ".".join(f"[type={word}]" for word in _words(column))
     return f"{VERSION}.[type=struct].{words}.{_step(name)}"
 
@@ -128,13 +131,6 @@ def column_of(path: str) -> str:
         return unescaped(path)
     names = [name for _, name in _PATH_PARTS.findall(path[len(VERSION) :]) if name]
     return ".".join(map(unescaped, names)) or path
-
-
-def _rows_of(column: Json, *, is_key: bool) -> Iterator[JsonValue]:
-    path = field_path(column)
-    yield _row(column, path, is_key=is_key)
-    if path.startswith(VERSION):
-        yield from _member_rows(column, path)
 
 
 def _member_rows(node: Mapping[str, JsonValue], path: str) -> Iterator[JsonValue]:
@@ -171,10 +167,11 @@ def _words(node: Mapping[str, JsonValue]) -> list[str]:
 
 
 def _row(node: Mapping[str, JsonValue], path: str, *, is_key: bool) -> Json:
+    kind = cast("str", node["type"])
     row: Json = {
         "fieldPath": path,
         "nullable": bool(node.get("nullable", True)),
-        "type": {"type": {_UNION_OF + _TYPES[str(node["type"])][0]: _details(node)}},
+        "type": {"type": {_CLASS_OF[kind]: _details(node) if kind in _NESTED else {}}},
         "nativeDataType": str(node.get("native_type") or spelt(node)),
         "recursive": False,
         "isPartOfKey": is_key,
@@ -216,9 +213,9 @@ def _details(node: Mapping[str, JsonValue]) -> Json:
 
 def spelt(node: Mapping[str, JsonValue]) -> str:
     """Return the type as people read it, such as `DECIMAL(10,2)`."""
-    name = str(node["type"])
-    if name not in _NESTED and name != "ENUM":
-        given = [node.get(each) for each in PARAMETERS.get(_TYPE_NAMES[name], ())]
+    name = cast("str", node["type"])
+    if name in _PLAIN_TYPES:
+        given = [node.get(each) for each in _PARAMETERS_OF[name]]
         while given and given[-1] is None:
             given.pop()
         inner = ",".join("*" if value is None else str(value) for value in given)
@@ -229,24 +226,27 @@ def spelt(node: Mapping[str, JsonValue]) -> str:
 
 def come_back(fields: Sequence[JsonValue]) -> bool:
     """Tell whether columns are so plain that they are certain to be read as they are written."""
-    return all(
-        column.keys() <= _PLAIN_KEYS
-        and column["type"] in _PLAIN_TYPES
-        and str(column["name"])[0] != "["
-        and all(
-            len(label) <= _SHORT
-            for key in ("tags", "glossary_terms")
-            for label in cast("list[str]", column.get(key) or ())
-        )
-        for column in cast("Sequence[Json]", fields)
-    )
+    for column in cast("Sequence[Json]", fields):
+        keys = column.keys()
+        plain = keys <= _PLAIN_KEYS and column["type"] in _PLAIN_TYPES
+        if not plain or cast("str", column["name"])[0] == "[":
+            return False
+        for key in () if keys <= _UNLABELLED else ("tags", "glossary_terms"):
+            if any(len(label) > _SHORT for label in cast("list[str]", column.get(key) or ())):
+                return False
+    return True
 
 
 _SHORT: Final = 30
-_PLAIN_KEYS: Final = frozenset(
-    {"name", "type", "nullable", "description", "tags", "glossary_terms"}
-)
-_PLAIN_TYPES: Final = _TYPES.keys() - _NESTED - {"ENUM"}
+_UNLABELLED: Final = frozenset({"name", "type", "nullable", "description"})
+_PLAIN_KEYS: Final = _UNLABELLED | {"tags", "glossary_terms"}
+_PLAIN_TYPES: Final = frozenset(_TYPES.keys() - _NESTED - {"ENUM"})
+_PARAMETERS_OF: Final[Mapping[str, tuple[str, ...]]] = {
+    name: tuple(PARAMETERS.get(_TYPE_NAMES[name], ())) for name in _PLAIN_TYPES
+}
+_CLASS_OF: Final[Mapping[str, str]] = {
+    name: f"{_UNION_OF}{known}" for name, (known, _) in _TYPES.items()
+}
 
 
 def read_type(text: str, word: str) -> Json:

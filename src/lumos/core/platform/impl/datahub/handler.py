@@ -215,7 +215,7 @@ class DataHubHandler(CatalogHandler):
 
     def _emit(self, datasets: Sequence[LumosDataset]) -> None:
         documents = {
-            self._conversion.datahub_urn(dataset.urn): dataset.to_json() for dataset in datasets
+            self._conversion.datahub_urn(dataset.urn): dataset.document for dataset in datasets
         }
         held = {each.urn: each for each in self._client.get(_DATASET, [*documents])}
         writes: list[Write] = []

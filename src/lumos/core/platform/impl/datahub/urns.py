@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
@@ -36,6 +37,7 @@ _DIGEST: Final = re.compile(r"~[0-9a-f]{64}\Z")
 _NO_FLOW: Final = "_"
 
 
+@lru_cache(maxsize=4096)
 def dataset_urn(urn: str, *, environment: str = DEFAULT_ENVIRONMENT) -> str:
     """Return what DataHub calls a dataset."""
     name = Urn(urn)
