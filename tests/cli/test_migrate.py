@@ -147,6 +147,26 @@ def test_a_migration_that_was_interrupted_goes_on(
     assert again["imported"]["unchanged"] == COUNT
 
 
+@pytest.mark.parametrize("moved", ["old", "new"])
+def test_a_migration_goes_on_only_between_the_same_two_servers(
+    lumos: Lumos, monkeypatch: pytest.MonkeyPatch, moved: str
+) -> None:
+    monkeypatch.setattr(Catalog, "down_after", 17)
+    command = ("migrate", "--from", "old", "--to", "new", "--batch-size", "5", "--json")
+    assert lumos(*command).exit_code == 3
+    monkeypatch.setattr(Catalog, "down_after", None)
+    PlatformFactory.close_all()
+    Path(f"{moved}.db").rename("elsewhere.db")
+    StateDatabase.open(Path(f"{moved}.db")).close()
+    Path("lumos.yaml").write_text(f"platform_config: {{{moved}: {{server: another}}}}\n", "utf-8")
+
+    done = checked(lumos(*command), "migrate")
+
+    assert done["resumed"] is (moved == "new")
+    assert done["imported"]["resumed"] == 0
+    assert done["verified"]
+
+
 def test_what_does_not_arrive_is_told_and_fails(
     lumos: Lumos, monkeypatch: pytest.MonkeyPatch
 ) -> None:

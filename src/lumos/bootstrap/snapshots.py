@@ -77,7 +77,7 @@ class SnapshotCommands(Parts):
         def target() -> ImportTarget:
             adapter = self._platform(platform, writing=True)
             publisher = self._publisher(adapter, history=history)
-            return ImportTarget(adapter, publisher, self._writer, platform)
+            return ImportTarget(adapter, publisher, self._writer, self._place(platform))
 
         return ImportController(
             open_snapshot=self.snapshots.opened,
@@ -99,8 +99,19 @@ class SnapshotCommands(Parts):
             diffs=lambda: self.diffs,
             importer=lambda name: self.importer(name, history=name == self.settings.platform),
             keeper=self._keeper,
+            place_of=self._place,
             folder=lambda: self.state_dir / "migrations",
         )
+
+    def _place(self, name: str | None) -> str:
+        """Return what tells a catalog from others, also of the same kind; it holds no secret."""
+        from lumos.core.models.base import sha256_of
+        from lumos.core.redaction import looks_secret
+
+        name = name or self.settings.platform
+        given = self.settings.platform_settings(name)
+        place = {key: value for key, value in given.items() if not looks_secret(key)}
+        return sha256_of([name, place])
 
     def _keeper(self, name: str) -> Keeper:
         """Return what tells how a catalog keeps things; no database is made for it."""
@@ -132,18 +143,14 @@ class SnapshotCommands(Parts):
     def _sync_target(self, name: str, writing: bool) -> SyncTarget:
         from lumos.core.controllers.sync_controller import SyncTarget
         from lumos.core.errors import UsageError
-        from lumos.core.models.base import sha256_of
         from lumos.core.platform.factory import EMBEDDED
-        from lumos.core.redaction import looks_secret
 
         if name == EMBEDDED:
             raise UsageError(
                 "sync reads the embedded catalog and writes another one",
                 hint="give --output datahub, openmetadata, atlas, amundsen, snowflake or sqlite:///FILE",
             )
-        given = self.settings.platform_settings(name)
-        place = {key: value for key, value in given.items() if not looks_secret(key)}
         # A dry run asks a catalog for what it can only, and makes no database.
         chosen = EMBEDDED if is_database(name) and not writing else name
         platform = self._platform(chosen, writing=writing)
-        return SyncTarget(platform, f"{platform.name} {sha256_of([name, place])}")
+        return SyncTarget(platform, f"{platform.name} {self._place(name)}")

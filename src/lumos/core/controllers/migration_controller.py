@@ -60,6 +60,7 @@ class MigrationController:
         diffs: Callable[[], DiffController],
         importer: Callable[[str], ImportController],
         keeper: Callable[[str], Keeper],
+        place_of: Callable[[str], str],
         folder: Callable[[], Path],
     ) -> None:
         """Take the ways to the parts.
@@ -69,12 +70,14 @@ class MigrationController:
             diffs: compares.
             importer: imports into a catalog.
             keeper: what tells how a catalog keeps things.
+            place_of: what tells a catalog from another that once had its name in the settings.
             folder: where exports and reports are kept.
         """
         self._snapshots = snapshots
         self._diffs = diffs
         self._importer = importer
         self._keeper = keeper
+        self._place_of = place_of
         self._folder = folder
 
     def migrate(
@@ -137,8 +140,8 @@ class MigrationController:
 
     def _export(self, source: str, place: Path, *, restart: bool) -> bool:
         """Write what the source holds, unless an unfinished migration has done so."""
-        mark = place / _UNFINISHED
-        if mark.exists() and not restart and self._opens(place / "snapshot"):
+        mark, origin = place / _UNFINISHED, self._place_of(source)
+        if not restart and _read(mark) == origin and self._opens(place / "snapshot"):
             return True
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -146,7 +149,7 @@ class MigrationController:
             self._snapshots().export(
                 place / "snapshot", ExportedPart(platform=source), form=SnapshotForm.FOLDER
             )
-            mark.touch()
+            mark.write_text(origin, "utf-8")
         except OSError as error:
             raise _cannot_write(place, error) from error
         return False
@@ -157,6 +160,13 @@ class MigrationController:
         except LumosError:
             return False
         return True
+
+
+def _read(mark: Path) -> str | None:
+    try:
+        return mark.read_text("utf-8")
+    except OSError:
+        return None
 
 
 def counted_fidelity(source: SnapshotSource, target: Keeper) -> FidelityReport:
