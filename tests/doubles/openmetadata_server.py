@@ -171,13 +171,17 @@ class _Handler(BaseHTTPRequestHandler):
         names = sorted(
             name
             for name, entity in entities.items()
-            if name > query.get("after", "")
-            and not entity.get("deleted")
+            if not entity.get("deleted")
             and _is_about(entity, query)
-            and query.get("service") in {None, entity.get("service", {}).get("fullyQualifiedName")}
+            and all(
+                query.get(above) in {None, entity.get(above, {}).get("fullyQualifiedName")}
+                for above in ("service", "databaseSchema")
+            )
         )
-        page = names[: int(query.get("limit", 10))]
-        paging = {"after": page[-1]} if len(page) < len(names) else {}
+        rest = [name for name in names if name > query.get("after", "")]
+        page = rest[: int(query.get("limit", 10))]
+        paging: Json = {"after": page[-1]} if len(page) < len(rest) else {}
+        paging["total"] = len(names)
         fields = query.get("fields", "")
         return {"data": [_shown(entities[name], fields) for name in page], "paging": paging}
 

@@ -46,6 +46,14 @@ def test_all_kinds_are_datasets_and_are_found_by_their_urns(atlas: AtlasHandler)
     assert kinds["aws_s3_v2"] is kinds["hdfs"] is DatasetKind.FILES
 
 
+def test_all_are_found_together_as_each_is_found_alone(atlas: AtlasHandler) -> None:
+    alone = {each.urn: with_parts(each, lineage=DatasetLineage()) for each in atlas.list()}
+
+    found = atlas.find_datasets([*alone, "lumos://hive/nobody@prod"])
+
+    assert found == alone
+
+
 def test_a_table_of_hive_has_columns_partitions_storage_and_all_else(atlas: AtlasHandler) -> None:
     orders = atlas.get_dataset(ORDERS)
 

@@ -26,7 +26,12 @@ from lumos.core.platform.impl.amundsen.fidelity import FIDELITY
 from lumos.core.platform.impl.amundsen.keys import TableKey, key_of, native_key_of
 from lumos.core.platform.impl.amundsen.search import narrowed
 from lumos.core.platform.impl.amundsen.settings import AmundsenSettings
-from lumos.core.platform.impl.amundsen.table_reader import listed, located, read_datasets
+from lumos.core.platform.impl.amundsen.table_reader import (
+    listed,
+    located,
+    located_together,
+    read_datasets,
+)
 from lumos.core.platform.impl.amundsen.table_writer import TableWriter
 from lumos.core.platform.interface import Capability, Entity, EntityKind
 
@@ -49,6 +54,7 @@ class AmundsenHandler(CatalogHandler):
     capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
     BATCH = 50
+    LOOK_UP = 100
 
     def __init__(self, database: AmundsenDatabase) -> None:
         self._database = database
@@ -86,6 +92,16 @@ class AmundsenHandler(CatalogHandler):
         name = Urn(urn)
         with self._database.transaction() as connection:
             return self._dataset(connection, name)
+
+    @override
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
+        found: dict[str, LumosDataset] = {}
+        names = [*dict.fromkeys(map(Urn, urns))]
+        for start in range(0, len(names), self.LOOK_UP):
+            with self._database.transaction() as connection:
+                places = located_together(connection, names[start : start + self.LOOK_UP])
+                found |= {one.urn: one for one in read_datasets(connection, places)}
+        return found
 
     @override
     def emit_edge(self, edge: LineageEdge) -> None:

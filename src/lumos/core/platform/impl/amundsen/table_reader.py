@@ -86,6 +86,15 @@ def located(connection: Connection, urn: Urn) -> Listed | None:
     return next((each for each in found if each.urn == urn), None)
 
 
+def located_together(connection: Connection, urns: Sequence[Urn]) -> list[Listed]:
+    """Return where some datasets are, without those that Amundsen does not hold."""
+    candidates = {key_of(urn).text for urn in urns}
+    candidates |= {native.text for urn in urns if (native := native_key_of(urn))}
+    wanted = {*urns}
+    found = (each for each in listed(connection, keys=sorted(candidates)) if each.urn in wanted)
+    return [*{each.urn: each for each in reversed([*found])}.values()]
+
+
 def read_datasets(connection: Connection, places: Sequence[Listed]) -> list[LumosDataset]:
     """Return the datasets of some tables in the order given, without their lineage."""
     keys = [place.key for place in places]

@@ -65,6 +65,7 @@ class AtlasHandler(CatalogHandler):
     FIDELITY = FIDELITY
     CONCURRENCY = 8
     BATCH = 20
+    LOOK_UP = 50
 
     def __init__(self, settings: AtlasSettings) -> None:
         self._settings = settings
@@ -138,6 +139,13 @@ class AtlasHandler(CatalogHandler):
         entity, referred = self._held(Urn(urn)) or self._foreign(Urn(urn))
         (dataset,) = self._reader.datasets([entity], referred)
         return dataset
+
+    @override
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
+        held = self._client.named(DATASET, urns) if urns else {}
+        own = {urn: each for urn, each in held.items() if not is_placeholder(each[0])}
+        others = self._foreign_together([Urn(urn) for urn in urns if urn not in own])
+        return {urn: self._reader.dataset(*each) for urn, each in {**own, **others}.items()}
 
     @override
     def emit_edge(self, edge: LineageEdge) -> None:
@@ -223,6 +231,21 @@ class AtlasHandler(CatalogHandler):
             if held is not None:
                 return held
         raise DatasetNotFoundError(urn, platform=self.name)
+
+    def _foreign_together(self, urns: Sequence[Urn]) -> dict[str, tuple[Json, Json]]:
+        """Return the tables of others that some URNs stand for, each type asked for at once."""
+        found: dict[str, tuple[Json, Json]] = {}
+        for type_name in self._settings.table_types:
+            names = {
+                name: str(urn)
+                for urn in urns
+                for each, name in foreign_names(urn, (type_name,))
+                if str(urn) not in found
+            }
+            if names and self._is_known(type_name):
+                held = self._client.named(type_name, names)
+                found |= {names[name]: each for name, each in held.items()}
+        return found
 
     def _remove(self, held: tuple[Json, Json] | None) -> None:
         """Delete an entity with its columns and the edges that lead to and from it."""

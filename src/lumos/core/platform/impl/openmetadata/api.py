@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from threading import RLock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
 
 import orjson
@@ -59,6 +60,14 @@ FIELDS: Final[Mapping[str, str]] = {
 _GONE: Final = (HTTPStatus.OK, HTTPStatus.NO_CONTENT, HTTPStatus.NOT_FOUND)
 
 
+class Page(NamedTuple):
+    """Some entities of a list."""
+
+    entities: list[Json]
+    left: float
+    """How many pages come after it."""
+
+
 class OpenMetadataApi:
     """Requests to one server, by type of entity."""
 
@@ -103,9 +112,22 @@ class OpenMetadataApi:
             asked["fields"] = FIELDS[type_]
         self._require_open()
         for page in self._http.pages("GET", COLLECTIONS[type_], params=asked, following=_next_page):
-            data = page.get("data") if isinstance(page, dict) else None
-            if isinstance(data, list):
-                yield from (entity for entity in data if isinstance(entity, dict))
+            yield from _entities(page)
+
+    def pages(self, type_: str, **params: str) -> Iterator[Page]:
+        """Yield pages of the entities of a type, each with how many more requests the rest needs.
+
+        A server that does not tell how many there are is taken for one with no end of them.
+        """
+        asked: dict[str, str | int | bool | list[str]] = {"limit": self._page_size, **params}
+        if type_ in FIELDS:
+            asked["fields"] = FIELDS[type_]
+        self._require_open()
+        pages = self._http.pages("GET", COLLECTIONS[type_], params=asked, following=_next_page)
+        for number, page in enumerate(pages, 1):
+            total = _total(page)
+            left = math.inf if total is None else -(-total // self._page_size) - number
+            yield Page([*_entities(page)], left if _next_page(page) else 0)
 
     def search(self, type_: str, query: Json | None, *, most: int) -> Json:
         """Return what the server's index finds of a type, named by fully qualified names.
@@ -264,6 +286,18 @@ def _reading_again() -> Iterator[None]:
         yield
     except (PlatformUnavailableError, PlatformAnswerError) as error:
         raise PlatformConflictError(error.message, hint=error.hint) from error
+
+
+def _entities(page: JsonValue | None) -> Iterator[Json]:
+    data = page.get("data") if isinstance(page, dict) else None
+    if isinstance(data, list):
+        yield from (entity for entity in data if isinstance(entity, dict))
+
+
+def _total(page: JsonValue | None) -> int | None:
+    paging = page.get("paging") if isinstance(page, dict) else None
+    total = paging.get("total") if isinstance(paging, dict) else None
+    return total if isinstance(total, int) else None
 
 
 def _next_page(page: JsonValue | None) -> dict[str, str | int | bool] | None:

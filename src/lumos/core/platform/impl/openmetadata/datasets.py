@@ -87,19 +87,19 @@ class DatasetWires:
     def find(self, urn: Urn) -> Node | None:
         """Return the entity of a URN, also one that is only mentioned."""
         place, entity = self._located(urn)
-        return None if entity is None else self._node(place.type, entity)
+        return None if entity is None else self.node_of(place.type, entity)
 
     def at(self, type_: str, name: str) -> Node | None:
         """Return the entity of a fully qualified name, also one that is only mentioned."""
         entity = self._api.find(type_, name)
-        return None if entity is None else self._node(type_, entity)
+        return None if entity is None else self.node_of(type_, entity)
 
     def nodes(self) -> Iterator[Node]:
         """Yield the entities of all datasets, with those that are only mentioned."""
         for type_ in _TYPES:
             for entity in self._api.list(type_):
                 if path_of(str(entity["fullyQualifiedName"]))[0] != OWN:
-                    yield self._node(type_, entity)
+                    yield self.node_of(type_, entity)
 
     def read(
         self, node: Node, *, with_tests: bool = True, with_profile: bool = True
@@ -119,7 +119,7 @@ class DatasetWires:
         place, entity = self._located(dataset.urn)
         if entity is not None:
             entity = self._quality.with_tests(place.type, entity)
-        node = self._node(place.type, entity) if entity else None
+        node = self.node_of(place.type, entity) if entity else None
         there = self._compared(node, entity, dataset=dataset)
         if there is not None and there.dataset == dataset:
             return
@@ -161,7 +161,7 @@ class DatasetWires:
                 if self._api.find(place.type, place.fqn) is None:
                     self._create(place, {}, stash=_mention(urn, place))
             entity = self._api.find(place.type, place.fqn)
-        return self._node(place.type, cast("Json", entity))
+        return self.node_of(place.type, cast("Json", entity))
 
     def keep(self, node: Node, stash: Json) -> None:
         """Make this the stash of an entity."""
@@ -194,7 +194,7 @@ class DatasetWires:
         entity = self._api.find(type_, str(name)) if name and type_ in _TYPES else None
         if entity is None:
             return Urn.of("openmetadata", type_, str(name or reference["id"]))
-        return self._node(type_, entity).urn
+        return self.node_of(type_, entity).urn
 
     def write_job(self, job: Job) -> None:
         """Bring the pipeline of a job up to date."""
@@ -392,7 +392,8 @@ class DatasetWires:
             return None
         return self._api.find("table", place.fqn) if place.type == "table" else None
 
-    def _node(self, type_: str, entity: Json) -> Node:
+    def node_of(self, type_: str, entity: Json) -> Node:
+        """Return what an entity stands for."""
         text = stash_of(entity)
         try:
             stash = unpacked(text) if text else {}

@@ -19,6 +19,7 @@ from lumos.core.platform.impl.openmetadata.entities import NAME
 from lumos.core.platform.impl.openmetadata.fidelity import FIDELITY
 from lumos.core.platform.impl.openmetadata.ledger import Ledger
 from lumos.core.platform.impl.openmetadata.lineage import LineageWires, Node
+from lumos.core.platform.impl.openmetadata.look_up import LookUp
 from lumos.core.platform.impl.openmetadata.search import narrowed
 from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
 from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary, Word
@@ -47,6 +48,7 @@ class OpenMetadataHandler(CatalogHandler):
     capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
     CONCURRENCY = 8
+    LOOK_UP = 100
 
     def __init__(self, api: OpenMetadataApi, *, workers: int = 8) -> None:
         self._api = api
@@ -55,6 +57,7 @@ class OpenMetadataHandler(CatalogHandler):
         self._ledger = Ledger(api)
         self._words = Vocabulary(api, self._ledger)
         self._datasets = DatasetWires(api, self._words)
+        self._look_up = LookUp(api, self._datasets, workers=workers)
         self._lineage = LineageWires(api, self._datasets.urn_of_reference)
 
     @classmethod
@@ -102,13 +105,11 @@ class OpenMetadataHandler(CatalogHandler):
 
     @override
     def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
-        found: dict[str, LumosDataset] = {}
-        for urn in urns:
-            node = self._datasets.find(Urn(urn))
-            dataset = self._datasets.read(node) if node else None
-            if dataset is not None:
-                found[urn] = dataset
-        return found
+        nodes = self._look_up.nodes([*map(Urn, urns)])
+        read = partial(self._datasets.read, with_profile=False)
+        datasets = mapped(read, nodes.values(), workers=min(self._workers, len(nodes) or 1))
+        pairs = zip(nodes, datasets, strict=True)
+        return {urn: dataset for urn, dataset in pairs if dataset is not None}
 
     @override
     def emit_edge(self, edge: LineageEdge) -> None:
