@@ -152,3 +152,15 @@ def test_a_report_cannot_be_changed() -> None:
     report = _recorder().finish(at=END)
     with pytest.raises(ValidationError):
         report.complete = False  # type: ignore[misc]
+
+
+def test_a_name_with_line_ends_stays_in_its_line() -> None:
+    recorder = _recorder()
+    recorder.failed("a\nfailed: made up\r\u2028.csv", "it is empty", scope_seen=True)
+    recorder.warning("b\n.csv: odd")
+
+    assert recorder.finish(at=END).as_text().splitlines()[1:] == [
+        r"warning: b\n.csv: odd",
+        "failed: it is empty",
+        r"  a\nfailed: made up\n\n.csv",
+    ]

@@ -76,7 +76,7 @@ class RunReport(_ReportModel):
 
     def as_text(self, *, shown_per_reason: int = SHOWN_PER_REASON) -> str:
         """Return a summary for people: counts, then failed and skipped items by reason."""
-        return "\n".join(self._lines(shown_per_reason))
+        return "\n".join(map(_in_one_line, self._lines(shown_per_reason)))
 
     def _lines(self, shown: int) -> Iterator[str]:
         counts = self.counts
@@ -101,6 +101,11 @@ class RunReport(_ReportModel):
                 yield from (f"  {outcome.item}" for outcome in items[:shown])
                 if len(items) > shown:
                     yield f"  ... and {len(items) - shown} more"
+
+
+def _in_one_line(text: str) -> str:
+    r"""Return text in which a name cannot begin a line of its own: its line ends become `\n`."""
+    return "\\n".join(text.splitlines())
 
 
 def _by_reason(
