@@ -7,7 +7,11 @@ way. If it takes at most so many datasets in a request, and so many requests at 
 `batch * workers / latency` datasets a second is the most that anybody can send; what a whole
 `lumos sync` sends is divided by that: reading the catalog of Lumos, asking the other one what it
 has, comparing, converting, sending and remembering what was acknowledged. Where CPU is what is
-missing, the second figure says so: the share of one core that a sync of that speed would need.
+missing, the second figure says so: the share of one core that a sync of that speed would need, and
+how much of it is spent in the one thread that reads, compares and remembers.
+
+Two figures come first: what bare sockets reach that send bytes made before, which is what server
+and threads cost by themselves, and what the client of Lumos reaches with nothing to prepare.
 """
 
 from __future__ import annotations
@@ -15,12 +19,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
@@ -70,7 +75,7 @@ class SlowCatalog(MetadataPlatformInterface):
 
     @override
     def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
-        self._http.json("PUT", "datasets", body=[dataset.to_json() for dataset in datasets])
+        self._http.json("PUT", "datasets", body=[dataset.document for dataset in datasets])
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -96,6 +101,8 @@ class Measured(NamedTuple):
     wall: float
     cpu: float
     writes: int
+    reading: float
+    """CPU of the thread that reads, compares and remembers."""
 
 
 def main() -> int:
@@ -107,9 +114,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, _server(options.latency) as url:
         state = Path(folder) / "lumos.db"
         _fill(state, options.datasets)
-        bare = _bare(url, workers=options.workers)
-        print(f"the same client with nothing to prepare: {bare:,.0f} requests a second of "
-              f"{options.workers / options.latency * 1000:,.0f}")  # fmt: skip
+        allowed = options.workers / options.latency * 1000
+        for what, reached in (
+            ("bare sockets", _sockets(url, workers=options.workers)),
+            ("the same client with nothing to prepare", _bare(url, workers=options.workers)),
+        ):
+            print(f"{what}: {reached:,.0f} requests a second of {allowed:,.0f}: "
+                  f"{reached / allowed:.2f}")  # fmt: skip
         for batch in (int(each) for each in options.batches.split(",")):
             kind = type("Slow", (SlowCatalog,), {"BATCH": batch, "CONCURRENCY": options.workers})
             with kind(url, workers=options.workers) as slow:
@@ -117,6 +128,30 @@ def main() -> int:
         with DataHubHandler.from_config({"gms_server": url, "workers": options.workers}) as datahub:
             _tell(options, datahub, _measure(state, datahub, url=url, workers=options.workers))
     return 0
+
+
+def _sockets(url: str, *, workers: int) -> float:
+    """Return how many requests a second sockets send whose bytes were made before."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    body = b'["%s"]' % (b"x" * 2_000)
+    sent = b"PUT /datasets HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    idle: list[socket.socket] = []
+
+    def act(_: int) -> None:
+        with suppress(IndexError):
+            connection = idle.pop()
+            connection.sendall(sent)
+            connection.recv(65_536)
+            idle.append(connection)
+
+    with ExitStack() as stack:
+        for _ in range(workers):
+            connection = stack.enter_context(socket.create_connection((host, int(port))))
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            idle.append(connection)
+        began = time.perf_counter()
+        count = sum(1 for _ in mapped(act, range(BARE), workers=workers))
+        return count / (time.perf_counter() - began)
 
 
 def _bare(url: str, *, workers: int) -> float:
@@ -153,7 +188,9 @@ def _tell(
           f"request, {options.workers} requests at a time")  # fmt: skip
     print(f"  {reached:,.0f}/s of {allowed:,.0f}/s (load average {os.getloadavg()[0]:.0f})")
     print(f"  reached / allowed: {reached / allowed:.2f} (aim {AIM})")
-    print(f"  CPU: {each * 1e6:,.0f} us a dataset: {each * allowed:.1f} cores at the speed allowed")
+    reading = first.reading / options.datasets
+    print(f"  CPU: {each * 1e6:,.0f} us a dataset, {reading * 1e6:,.0f} of them in the thread that "
+          f"reads: {each * allowed:.1f} cores at the speed allowed")  # fmt: skip
     print(f"  writes: {first.writes:,} first, {second.writes:,} second ({second.wall:.1f} s)")
 
 
@@ -175,12 +212,13 @@ def _measure(
 
 def _timed(controller: SyncController, counter: CatalogHttp) -> Measured:
     before = _writes(counter)
-    wall, cpu = time.perf_counter(), time.process_time()
+    wall, cpu, thread = time.perf_counter(), time.process_time(), time.thread_time()
     result = controller.sync("there")
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    thread = time.thread_time() - thread
     if result.report.failed:
         raise SystemExit(f"not all arrived: {result.report.failed[0].reason}")
-    return Measured(wall, cpu, _writes(counter) - before)
+    return Measured(wall, cpu, _writes(counter) - before, thread)
 
 
 def _writes(counter: CatalogHttp) -> int:

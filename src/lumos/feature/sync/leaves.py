@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from pydantic import JsonValue
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lumos.core.models import Field, FieldType, LumosDataset
     from lumos.core.settings.sync import Truth, TruthSettings
 
+Json = dict[str, JsonValue]
 Leaves = dict[str, JsonValue]
 EMPTY: Final[tuple[JsonValue, ...]] = (None, [], "", {})
 _OF_FIELDS: Final = {
@@ -30,6 +31,8 @@ _ABSENT: Final[Mapping[str, JsonValue]] = {
     "properties": {},
 }
 """What says nothing, where that is not null."""
+_SILENT: Final = frozenset({"name", "type", "nullable", "native_type"})
+"""What says nothing that people may change, and has nothing inside."""
 _SETS: Final = frozenset({"tags", "owners", "terms"})
 _SETS_OF_DATASETS: Final = frozenset({"governance:glossary_terms", "governance:domains"})
 _TAGGED: Final = frozenset({"tags", "pii"})
@@ -43,23 +46,37 @@ def leaves_of(dataset: LumosDataset, *, catalog: str) -> Leaves:
     What Lumos does not model of the catalog itself counts as one part, of which only a mark is
     given.
     """
+    document = dataset.document
     leaves: Leaves = {}
-    for part, values in (
-        ("documentation", dataset.documentation.to_json()),
-        ("governance", dataset.governance.to_json()),
-    ):
-        leaves |= {f"{part}:{name}": value for name, value in values.items()}
+    for part in ("documentation", "governance"):
+        leaves |= {f"{part}:{name}": value for name, value in _object(document.get(part)).items()}
     # In a list, so that a value which is empty differs from none.
-    leaves |= {f"properties:{name}": [value] for name, value in dataset.properties.items()}
-    leaves["tags"] = list(dataset.tags)
-    leaves["owners"] = dataset.ownership.to_json().get("owners")
+    given = _object(document.get("properties"))
+    leaves |= {f"properties:{name}": [value] for name, value in given.items()}
+    leaves["tags"] = document.get("tags")
+    leaves["owners"] = _object(document.get("ownership")).get("owners")
     if catalog in dataset.extensions:
         leaves[f"extensions:{catalog}"] = sha256_of(dataset.extensions[catalog])
-    for path, field in members(dataset.schema.fields):
-        if _says_something(field):
-            document = field.to_json()
-            leaves |= {f"{part}:{path}": document.get(key) for part, key in _OF_FIELDS.items()}
+    _add_columns(leaves, _object(document.get("schema")).get("fields"))
     return {name: value for name, value in leaves.items() if value not in EMPTY}
+
+
+def _add_columns(leaves: Leaves, columns: JsonValue, *, within: str = "") -> None:
+    """Add what columns, given as `to_json` writes them, and what is nested in them say."""
+    for column in cast("list[Json]", columns or ()):
+        path = _path(within, cast("str", column["name"]))
+        if not column.keys() <= _SILENT:
+            for part, key in _OF_FIELDS.items():
+                if (value := column.get(key)) is not None:
+                    leaves[f"{part}:{path}"] = value
+            _add_inner(leaves, column, path)
+
+
+def _add_inner(leaves: Leaves, node: Json, path: str) -> None:
+    _add_columns(leaves, node.get("fields"), within=f"{path}/")
+    for name in ("items", "value"):
+        if inner := _object(node.get(name)):
+            _add_inner(leaves, inner, f"{path}/~{name}")
 
 
 def members(fields: tuple[Field, ...], *, within: str = "") -> Iterator[tuple[str, Field]]:
@@ -72,7 +89,11 @@ def members(fields: tuple[Field, ...], *, within: str = "") -> Iterator[tuple[st
 
 def path_of(within: str, field: Field) -> str:
     """Return the path of a column, or of a member of another."""
-    return within + field.name.replace("~", "~0").replace("/", "~1")
+    return _path(within, field.name)
+
+
+def _path(within: str, name: str) -> str:
+    return within + name.replace("~", "~0").replace("/", "~1")
 
 
 def _inner(node: FieldType, path: str) -> Iterator[tuple[str, Field]]:
@@ -135,6 +156,10 @@ def of_field(name: str) -> str | None:
 
 def _says_something(field: Field) -> bool:
     return any(getattr(field, key) for key in _OF_FIELDS.values())
+
+
+def _object(value: JsonValue) -> Json:
+    return value if isinstance(value, dict) else {}
 
 
 def _starting_with(start: str, chosen: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
