@@ -13,7 +13,7 @@ from lumos.core.controllers.scan_sources import (
     scan_sources,
     storages_of,
 )
-from lumos.core.errors import ConfigurationError
+from lumos.core.errors import ConfigurationError, SourceError
 from lumos.core.models import Urn
 from lumos.core.run_report import RunRecorder
 from lumos.core.settings import load_settings, settings_from_mapping
@@ -148,3 +148,18 @@ def test_a_path_of_the_home_folder_stays_there(
     (storage,) = storages_of(load_settings(settings, {}).sources[0], skip="")
 
     assert storage.open().shown(b"") == str(tmp_path / "home" / "lake")
+
+
+def test_all_sources_that_cannot_be_scanned_are_named_where_none_can(tmp_path: Path) -> None:
+    sources: list[JsonValue] = [
+        {"type": "local", "name": name, "path": str(tmp_path / name)} for name in ("one", "two")
+    ]
+    entries = settings_from_mapping({"sources": sources}, {}).sources
+    recorder = RunRecorder("ingest", started_at=datetime(2026, 1, 1, tzinfo=UTC))
+
+    with pytest.raises(SourceError, match="no source can be scanned") as caught:
+        scan_sources(entries, recorder, skip="", parallel=1)
+
+    for name in ("one", "two"):
+        assert f"source '{name}': cannot scan {tmp_path / name}" in caught.value.message
+    assert (caught.value.hint or "").count("check the path") == 1

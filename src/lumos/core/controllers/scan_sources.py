@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
-from lumos.core.errors import ConfigurationError, LumosError, SourceError
+from lumos.core.errors import ConfigurationError, SourceError
 from lumos.core.models import Urn
 from lumos.core.storage.local import LocalSource
 from lumos.feature.discovery.datasets import SourceRoot
@@ -137,7 +137,7 @@ def scan_sources(
         ConfigurationError: two sources would find the same files.
     """
     sources = ScanSources()
-    failure: LumosError | None = None
+    failures: list[SourceError] = []
     for entry in entries:
         handler = _handler_of(entry)
         for storage in _storages(handler, skip=skip):
@@ -150,15 +150,28 @@ def scan_sources(
                     storage, settings.path_specs, value_ranges=settings.value_ranges
                 )
             except SourceError as error:
-                failure = error
+                failures.append(error)
                 recorder.failed(storage.name, error)
                 continue
             sources.by_name[storage.name] = source
             sources.units += [(storage.name, unit) for unit in units]
-    if failure is not None and not sources.by_name:
-        raise failure
+    if failures and not sources.by_name:
+        raise _all_of(failures)
     _refuse_overlaps(sources.by_name)
     return sources
+
+
+def _all_of(failures: Sequence[SourceError]) -> SourceError:
+    """Return one error that tells of all sources: none of them has to wait for its turn."""
+    first, *others = failures
+    if not others:
+        return first
+    hints = dict.fromkeys(each.hint for each in failures if each.hint)
+    return SourceError(
+        f"no source can be scanned: {'; '.join(each.message for each in failures)}",
+        hint="; ".join(hints) or None,
+        retryable=any(each.retryable for each in failures),
+    )
 
 
 def storages_of(entry: SourceEntry, *, skip: str) -> Iterator[StorageSource]:
