@@ -13,9 +13,10 @@ from typing_extensions import override
 
 from lumos.core.progress import SILENT
 from lumos.spark import driver_listing
+from lumos.spark.driver_listing import DriverListing
 from lumos.spark.failures import SparkRunError
 from lumos.spark.file_index import FileIndex, KnownUnits, Origin
-from lumos.spark.parquet_rows import scan_rows
+from lumos.spark.parquet_rows import count_rows, scan_rows
 from lumos.spark.pipeline import FileCounts, Pipeline
 from lumos.spark.stages.arrow_rows import names_of
 from lumos.spark.stages.datasets import DatasetPieces
@@ -460,6 +461,7 @@ def listed_somewhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     """List in this process, as small sources are, and where large ones are."""
     if request.param != "here":
         monkeypatch.setattr(driver_listing, "MOST_FILES", -1)
+        monkeypatch.setattr(DriverListing, "is_in_one_piece", False)
 
 
 def prefixed(
@@ -493,6 +495,23 @@ def test_a_unit_that_is_as_it_was_is_told_in_one_row(spark: SparkSession, tmp_pa
     assert changed.told == {b"b/1.csv"}
     assert gone.counts == FileCounts(listed=2, opened=0, unchanged=2)
     assert gone.documents == ["a 3 ['1', '2']"]
+
+
+def test_a_large_unit_in_one_piece_goes_to_disk_in_parts(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_listing, "MOST_FILES", 10)
+    monkeypatch.setattr(driver_listing, "MOST_FILES_PER_PART", 4)
+    files = [(f"a/{number:02}.csv", 1, 1) for number in range(23)]
+
+    first = prefixed(spark, tmp_path, files, "a/")
+    same = prefixed(spark, tmp_path, files, "a/")
+
+    parts = sorted((tmp_path / "run0" / "listed" / "row=file").glob("*.parquet"))
+    assert len(parts) == 6
+    assert count_rows(parts[0].parent) == 23
+    assert first.counts == FileCounts(listed=23, opened=23, unchanged=0)
+    assert same == (FileCounts(listed=23, opened=0, unchanged=23), first.documents, set())
 
 
 def test_a_unit_with_a_file_to_try_again_is_looked_at_again(

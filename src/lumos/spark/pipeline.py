@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from lumos.spark.driver_listing import MOST_FILES, DriverListing
+from lumos.spark.driver_listing import MOST_FILES, MOST_FILES_PER_PART, DriverListing
 from lumos.spark.failures import SparkRunError
 from lumos.spark.file_index import IndexTables, KnownUnit, KnownUnits, Session, parquet_table
 from lumos.spark.findings import Findings
@@ -56,8 +56,6 @@ if TYPE_CHECKING:
 _FEWEST_FILES_PER_TASK = 32
 _WORTH_A_TASK = 1_000
 """So many files, or datasets, keep a core busy for longer than another task costs."""
-_MOST_FILES_PER_TASK = 5_000
-"""Bounds what one task holds, and what is lost with it."""
 _WITHOUT_COMPILING = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
@@ -185,15 +183,14 @@ class Pipeline(Findings):
         self, units: Sequence[tuple[str, bytes, str | None]], *, may_be_same: bool
     ) -> bool:
         """List the units in this process, where that is soon done; else tell that it is not."""
-        here = DriverListing(self._functions.list_unit, units)
-        folder = self._work / "listed"
+        here = DriverListing(self._functions.list_unit, units, folder=self._work / "listed")
         if may_be_same and here.wait(_SECONDS_BEFORE_SPARK) and not here.has_news:
-            here.write(folder, parts=1)  # and Spark need not even start
+            here.write(parts=1)  # and Spark need not even start
             return True
         # What this process writes may be out of sight of executors on other machines.
         is_near = is_local(self._session().conf.get("spark.master") or "")
-        if is_near and here.wait(_SECONDS_AFTER_SPARK):
-            here.write(folder, parts=self._tasks(here.files))
+        if is_near and here.wait(None if here.is_in_one_piece else _SECONDS_AFTER_SPARK):
+            here.write(parts=self._tasks(here.files))
             return True
         here.give_up()
         return False
@@ -386,7 +383,7 @@ class Pipeline(Findings):
         """Keep all cores busy; several tasks for each only where there is enough to do."""
         few = min(self._at_once, files // _FEWEST_FILES_PER_TASK)
         many = min(self._parallel, files // _WORTH_A_TASK)
-        return max(1, few, many, files // _MOST_FILES_PER_TASK)
+        return max(1, few, many, files // MOST_FILES_PER_PART)
 
     def _tasks_to_build(self) -> int:
         pieces = count_rows(kind_folder(self._work / "read", PIECE))

@@ -14,6 +14,7 @@ from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.facts import FileFacts
 from lumos.core.formats.known_schemas import KnownSchema, KnownSchemas
 from lumos.core.formats.magic import HEAD_BYTES, looks_like
+from lumos.core.formats.parquet_prefix import KnownPrefixes
 from lumos.core.formats.parquet_statistics import column_statistics
 from lumos.core.formats.parquet_types import SPARK_SCHEMA_KEY, new_schema
 from lumos.core.formats.tails import Tail
@@ -31,6 +32,7 @@ _SMALLEST_FILE = len(MAGIC) + _TRAILER_BYTES
 _DESCRIPTION_KEYS = (b"description", b"comment")
 _ARROW_SCHEMA_KEY = b"ARROW:schema"
 _SCHEMAS = KnownSchemas()
+_PREFIXES = KnownPrefixes()
 
 
 def read_parquet(
@@ -132,7 +134,7 @@ def _known_schema(metadata: pq.FileMetaData, content: bytes) -> KnownSchema:
     # Names may hold anything, but none can make text of so many columns look like other columns.
     key = (
         metadata.num_columns,
-        str(metadata.schema).partition("\n")[2],
+        _PREFIXES.of(content[len(MAGIC) :]) or str(metadata.schema).partition("\n")[2],
         _arrow_key(metadata, entries),
         entries.get(SPARK_SCHEMA_KEY),
         geometries,

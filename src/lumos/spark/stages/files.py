@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from lumos.spark.stages.arrow_rows import arrow_array, batches, names_of, rows
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 TO_LIST = "source string, unit binary, known string"
 LISTED_ROWS = f"{LISTED}, {ROW} string"
 _MOST_HELD = 200_000
+_DIGEST_BYTES = 16
+_DIGESTS = 1 << 8 * _DIGEST_BYTES
 
 ListUnit = Callable[[str, str], Iterable[ListedFile]]
 IsInTable = Callable[[str, bytes], bool]
@@ -68,7 +70,9 @@ class UnitListing:
         self._source = source
         self._unit = unit
         self._known = known
-        self._seen: list[bytes] | None = []
+        self._is_compared = known is not None
+        self._sum: int | None = 0
+        """Of what identifies each file: the same in whatever order they are met."""
         self._files = 0
 
     def rows(self, list_unit: ListUnit) -> Iterator[tuple[object, ...]]:
@@ -76,16 +80,16 @@ class UnitListing:
         held: list[tuple[object, ...]] = []
         for found in list_unit(self._source, os.fsdecode(self._unit)):
             row = self._row(found)
-            if self._seen is None or row[-1] != FILES:
+            if not self._is_compared or row[-1] != FILES:
                 yield row
                 continue
             held.append(row)
             if len(held) > _MOST_HELD:  # the memory of a task is bounded: nothing is compared
-                self._seen = None
+                self._is_compared = False
                 yield from held
                 held = []
-        digest = self._digest()
-        is_same = digest is not None and digest == self._known
+        digest = None if self._sum is None else f"{self._sum % _DIGESTS:032x}"
+        is_same = self._is_compared and digest is not None and digest == self._known
         if not is_same:
             yield from held
         unit = ListedUnit(self._source, self._unit, self._files, digest, is_same)
@@ -93,21 +97,17 @@ class UnitListing:
 
     def _row(self, found: ListedFile) -> tuple[object, ...]:
         if found.error is not None:
-            self._seen = None
+            self._sum = None
+            self._is_compared = False
             return (*found, self._unit, None, UNLISTED)
         self._files += 1
         _, path, size, mtime_us, etag, *_ = found
-        if self._seen is not None:
-            self._seen.append(b"%b\0%d\0%d\0%a" % (path, size or 0, mtime_us or 0, etag))
+        if self._sum is not None:
+            text = b"%b\0%d\0%d\0%a" % (path, size or 0, mtime_us or 0, etag)
+            self._sum += int.from_bytes(blake2b(text, digest_size=_DIGEST_BYTES).digest(), "little")
         if found.kind is not None:
             return (*found, self._unit, None, LOGS)
         return (*found, self._unit, self._files, FILES)
-
-    def _digest(self) -> str | None:
-        if self._seen is None:
-            return None
-        self._seen.sort()
-        return hashlib.blake2b(b"\n".join(self._seen), digest_size=16).hexdigest()
 
 
 def _row_of_unit(unit: ListedUnit) -> tuple[object, ...]:
