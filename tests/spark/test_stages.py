@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -377,7 +377,7 @@ def test_only_parts_that_a_task_told_of_are_taken_over(tmp_path: Path) -> None:
     list(failed.close())
     (tmp_path / "a").mkdir()
 
-    missing = take_over([*parts[0], *parts[1]], tmp_path / "aside", lambda kind: tmp_path / kind)
+    missing = take_over([*parts[0], *parts[1]], tmp_path / "aside", {"a": tmp_path / "a"})
 
     assert missing == []
     assert [part.counted for part in (*parts[0], *parts[1])] == [2, 2]
@@ -389,9 +389,9 @@ def test_only_parts_that_a_task_told_of_are_taken_over(tmp_path: Path) -> None:
 def test_parts_that_executors_wrote_elsewhere_are_missed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def not_shared(parts: Sequence[Part], aside: Path, folder_of: Callable[[str], Path]) -> object:
+    def not_shared(parts: Sequence[Part], aside: Path, folders: Mapping[str, Path]) -> object:
         shutil.rmtree(aside)
-        return take_over(parts, aside, folder_of)
+        return take_over(parts, aside, folders)
 
     monkeypatch.setattr("lumos.spark.pipeline.take_over", not_shared)
     pipeline = Pipeline(lambda: spark, Functions(FILES), work=tmp_path / "work", progress=SILENT)
@@ -409,9 +409,11 @@ def test_rows_that_executors_wrote_elsewhere_are_missed(
 
     def as_if_not_shared(self: DataFrameWriter, path: str) -> None:
         write(self, path)
-        for part in (tmp_path / "work" / "datasets").rglob("*.parquet"):
+        for part in (tmp_path / "work" / "listed").rglob("*.parquet"):
             part.unlink()
 
+    monkeypatch.setattr(driver_listing, "MOST_FILES", -1)
+    monkeypatch.setattr(DriverListing, "is_in_one_piece", False)
     monkeypatch.setattr(DataFrameWriter, "parquet", as_if_not_shared)
     pipeline = Pipeline(lambda: spark, Functions(FILES), work=tmp_path / "work", progress=SILENT)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -28,6 +28,7 @@ from lumos.spark.stages.files import (
 from lumos.spark.stages.part_files import Part, aside_of, take_over
 from lumos.spark.stages.reading import TABLES, ReadItems, read_items
 from lumos.spark.stages.rows import (
+    BUILT,
     FILE_PART,
     FILES,
     ITEM,
@@ -311,10 +312,14 @@ class Pipeline(Findings):
         aside = aside_of(folder)
         functions = self._functions
         told = read_items(spread, functions.read_items, new_fold=functions.new_fold, aside=aside)
+        return self._taken_over(told, aside, {kind: kind_folder(folder, kind) for kind in TABLES})
+
+    def _taken_over(self, told: DataFrame, aside: Path, folders: Mapping[str, Path]) -> list[Part]:
+        """Run what tells of files, and move those to the folders of their kinds."""
         parts = [Part(*row) for row in told.collect()]
-        for kind in TABLES:
-            kind_folder(folder, kind).mkdir(parents=True)
-        if take_over(parts, aside, lambda kind: kind_folder(folder, kind)):
+        for folder in folders.values():
+            folder.mkdir(parents=True, exist_ok=True)
+        if take_over(parts, aside, folders):
             raise self._not_shared()
         return parts
 
@@ -343,12 +348,10 @@ class Pipeline(Findings):
         """Put the datasets together that have news; all others stay as they were."""
         self._progress.stage("merging schemas", unit="datasets")
         pieces = self._of_kind(PIECE, PIECES)
-        build = self._functions.build_datasets
         if self._before is None or delta is None:
             for kind, name in ((ITEM, "items"), (SCHEMA, "schemas")):
                 os.rename(kind_folder(self._work / "read", kind), self._work / name)
-            self._written("datasets", build_datasets(pieces, build, tasks=self._tasks_to_build()))
-            return IndexTables(self._session, self._work)
+            return self._built(pieces)
         before, read = self._before, self._of_kind(ITEM, ITEMS)
         key = ["source", "dataset"]
         touched = deltas.affected(before.items, delta, read)
@@ -362,9 +365,15 @@ class Pipeline(Findings):
         folded = fold_files(files, self._functions.new_fold)
         schemas = schema_pieces(files, parquet_table(self._session(), folder, SCHEMAS))
         every = pieces.unionByName(folded).unionByName(schemas)
-        built = build_datasets(every, build, tasks=self._tasks_to_build())
-        others = before.datasets.join(touched, key, "left_anti")
-        self._written("datasets", others.unionByName(built))
+        self._written("datasets", before.datasets.join(touched, key, "left_anti"))
+        return self._built(every)
+
+    def _built(self, pieces: DataFrame) -> IndexTables:
+        """Add the datasets of these pieces to the table of them."""
+        folder = self._work / "datasets"
+        build, aside = self._functions.build_datasets, aside_of(folder)
+        told = build_datasets(pieces, build, tasks=self._tasks_to_build(), aside=aside)
+        self._taken_over(told, aside, {BUILT: folder})
         return IndexTables(self._session, self._work)
 
     def _of_kind(self, kind: str, schema: str) -> DataFrame:

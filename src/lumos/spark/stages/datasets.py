@@ -10,9 +10,12 @@ import orjson
 
 from lumos.spark.stages.arrow_rows import batches, names_of, rows
 from lumos.spark.stages.folding import Folds, NewFold
-from lumos.spark.stages.rows import DATASETS, PIECES, BuiltDataset, FileRow
+from lumos.spark.stages.part_files import Told, written_by_tasks
+from lumos.spark.stages.rows import BUILT, DATASETS, PIECES, BuiltDataset, FileRow
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
@@ -66,15 +69,17 @@ def schema_pieces(items: DataFrame, schemas: DataFrame) -> DataFrame:
     return used.select("source", "dataset", F.lit(None).cast("binary").alias("state"), text)
 
 
-def build_datasets(pieces: DataFrame, build: BuildDatasets, *, tasks: int) -> DataFrame:
-    """Bring the pieces of each dataset together and build it."""
+def build_datasets(
+    pieces: DataFrame, build: BuildDatasets, *, tasks: int, aside: Path
+) -> DataFrame:
+    """Bring the pieces of each dataset together, build it, and tell the files with what was."""
     key = ("source", "dataset")
     ordered = pieces.repartition(tasks, *key).sortWithinPartitions(*key)
 
-    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from batches(_built(parts, build), DATASETS)
+    def built(parts: Iterator[pa.RecordBatch]) -> Iterator[Told]:
+        return (Told(BUILT, each) for each in _built(parts, build))
 
-    return ordered.mapInArrow(run, DATASETS)
+    return written_by_tasks(ordered, built, tables={BUILT: DATASETS}, aside=aside)
 
 
 def _built(parts: Iterator[pa.RecordBatch], build: BuildDatasets) -> Iterator[BuiltDataset]:

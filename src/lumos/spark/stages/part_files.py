@@ -7,9 +7,11 @@ that failed, or was overtaken by a copy of itself, is never seen.
 
 from __future__ import annotations
 
+import gc
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -18,6 +20,7 @@ from lumos.spark.stages.arrow_rows import batches
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
+    from pyspark.sql import DataFrame
 
 PARTS: Final = "kind string, name string, counted long"
 """What a task tells of the files that it wrote."""
@@ -33,6 +36,14 @@ class Part(NamedTuple):
     name: str
     counted: int
     """How many of its rows the caller counts."""
+
+
+class Told(NamedTuple):
+    """A row for one of the tables."""
+
+    kind: str
+    row: Row
+    counts: bool = False
 
 
 class PartWriter:
@@ -87,17 +98,56 @@ def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     return pq.ParquetWriter(path, schema, compression="snappy")
 
 
+def written_by_tasks(
+    frame: DataFrame,
+    rows: Callable[[Iterator[pa.RecordBatch]], Iterable[Told]],
+    *,
+    tables: Mapping[str, str],
+    aside: Path,
+) -> DataFrame:
+    """Make rows of a frame where it is run, write them there, and return what tells of the files.
+
+    Args:
+        frame: the input.
+        rows: makes them, in each task.
+        tables: the columns of each kind of rows.
+        aside: where the files are put.
+    """
+
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        _spare_what_is_loaded()
+        writer = PartWriter(aside, tables, task=_task())
+        for kind, row, counts in rows(parts):
+            writer.add(kind, row, counts=counts)
+        yield from batches(writer.close(), PARTS)
+
+    return frame.mapInArrow(run, PARTS)
+
+
+@cache
+def _spare_what_is_loaded() -> None:
+    """Take modules out of garbage collection: PySpark collects after each task of a worker."""
+    gc.freeze()
+
+
+def _task() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return context.partitionId() if context else 0
+
+
 def aside_of(folder: Path) -> Path:
     """Return the folder into which tasks write what belongs into another one."""
     return folder.with_name(f"{folder.name}.aside")
 
 
-def take_over(parts: Sequence[Part], aside: Path, folder_of: Callable[[str], Path]) -> list[Part]:
+def take_over(parts: Sequence[Part], aside: Path, folders: Mapping[str, Path]) -> list[Part]:
     """Move the files that were told of to where they are read; return those that are not there."""
     missing = []
     for part in parts:
         try:
-            os.rename(aside / part.kind / part.name, folder_of(part.kind) / part.name)
+            os.rename(aside / part.kind / part.name, folders[part.kind] / part.name)
         except FileNotFoundError:
             missing.append(part)
     return missing

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from typing import TYPE_CHECKING
 
 import orjson
 
-from lumos.spark.stages.arrow_rows import batches, rows
+from lumos.spark.stages.arrow_rows import rows
 from lumos.spark.stages.folding import Folds, NewFold
-from lumos.spark.stages.part_files import PARTS, Part, PartWriter
+from lumos.spark.stages.part_files import Told, written_by_tasks
 from lumos.spark.stages.rows import (
     FILE_PART,
     ITEM,
@@ -45,25 +43,10 @@ def read_items(items: DataFrame, read: ReadItems, *, new_fold: NewFold, aside: P
     What it counts of items are the files and tables that belong to a dataset.
     """
 
-    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        _spare_what_is_loaded()
-        writer = PartWriter(aside, TABLES, task=_task())
-        yield from batches(_written(read(_items(parts)), Folds(new_fold), writer), PARTS)
+    def found(parts: Iterator[pa.RecordBatch]) -> Iterator[Told]:
+        yield from _told(read(_items(parts)), Folds(new_fold))
 
-    return items.mapInArrow(run, PARTS)
-
-
-def _task() -> int:
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    return context.partitionId() if context else 0
-
-
-@cache
-def _spare_what_is_loaded() -> None:
-    """Take modules out of garbage collection: PySpark collects after each task of a worker."""
-    gc.freeze()
+    return written_by_tasks(items, found, tables=TABLES, aside=aside)
 
 
 def _items(parts: Iterator[pa.RecordBatch]) -> Iterator[ItemToRead]:
@@ -72,25 +55,22 @@ def _items(parts: Iterator[pa.RecordBatch]) -> Iterator[ItemToRead]:
             yield ItemToRead(*row)  # type: ignore[arg-type]
 
 
-def _written(
-    outcomes: Iterable[tuple[ItemToRead, ReadOutcome]], folds: Folds, writer: PartWriter
-) -> Iterator[Part]:
+def _told(outcomes: Iterable[tuple[ItemToRead, ReadOutcome]], folds: Folds) -> Iterator[Told]:
     texts: dict[str, str] = {}
     for item, outcome in outcomes:
         part, place, *facts, schema = outcome
         row = (*item, part, *(place or _NOWHERE), *facts)
-        writer.add(ITEM, row, counts=place is not None and part == FILE_PART)
+        yield Told(ITEM, row, counts=place is not None and part == FILE_PART)
         if outcome.fingerprint is None or place is None:
             continue
         if schema is not None:
             texts[outcome.fingerprint] = schema
         folds.add((item.source, place.dataset), _file_row(item, place, outcome))
         if folds.is_full:
-            _write_pieces(folds, texts, writer)
-    _write_pieces(folds, texts, writer)
+            yield from _pieces(folds, texts)
+    yield from _pieces(folds, texts)
     for fingerprint, text in texts.items():
-        writer.add(SCHEMA, (fingerprint, text))
-    yield from writer.close()
+        yield Told(SCHEMA, (fingerprint, text))
 
 
 def _file_row(item: ItemToRead, place: Place, outcome: ReadOutcome) -> FileRow:
@@ -109,7 +89,7 @@ def _file_row(item: ItemToRead, place: Place, outcome: ReadOutcome) -> FileRow:
     )
 
 
-def _write_pieces(folds: Folds, texts: dict[str, str], writer: PartWriter) -> None:
+def _pieces(folds: Folds, texts: dict[str, str]) -> Iterator[Told]:
     for (source, dataset), state, fingerprints in folds.taken():
         schemas = {fingerprint: texts[fingerprint] for fingerprint in sorted(fingerprints)}
-        writer.add(PIECE, (source, dataset, state, orjson.dumps(schemas).decode()))
+        yield Told(PIECE, (source, dataset, state, orjson.dumps(schemas).decode()))

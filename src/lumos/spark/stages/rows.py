@@ -21,7 +21,7 @@ ITEMS = (
 ROW = "row"
 """The column that tells the kinds of rows of a stage apart; each kind is a table of its own."""
 FILES, LOGS, UNLISTED, UNITS = "file", "log", "unlisted", "unit"
-ITEM, SCHEMA, PIECE = "item", "schema", "piece"
+ITEM, SCHEMA, PIECE, BUILT = "item", "schema", "piece", "dataset"
 
 SCHEMAS = "fingerprint string, schema string"
 PIECES = "source string, dataset string, state binary, schemas string"
