@@ -363,7 +363,12 @@ class SyncRun:
                 truth=self._settings.truth,
                 catalog=self._target.name,
             )
-            same = remote is not None and as_sent(remote, self._target) == chosen.dataset
+            # What only the catalog knows of it may stand for something that has to be shown again.
+            same = (
+                remote is not None
+                and item.content.extensions == chosen.dataset.extensions
+                and as_sent(remote, self._target) == chosen.dataset
+            )
             if not same:
                 writing.append(chosen.dataset)
             state = SentState(item.name, item.hash, chosen.kept)
