@@ -32,8 +32,6 @@ MOST: Final = 60
 _IDENTITY: Final = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}")
 """What a server gives out at random."""
 _QUESTIONS: Final = ("/batchGet", "/scroll", "/search/basic")
-_TYPES: Final = "/types/typedefs"
-"""Where a conflict says no more than that a name is taken, and is told of taken names only."""
 
 
 class Fault(NamedTuple):
@@ -127,7 +125,7 @@ class Wire:
 
     def _chosen(self, request: Request) -> bool:
         path = request.target.partition("?")[0]
-        asks = request.method == "GET" or path.endswith((*_QUESTIONS, _TYPES))
+        asks = request.method == "GET" or path.endswith(_QUESTIONS)
         if (self._fault.writes_only and asks) or self._fault.only not in {None, request.method}:
             return False
         said = b" ".join((f"{request.method} {request.target}".encode(), request.body or b""))

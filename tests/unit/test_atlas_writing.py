@@ -170,3 +170,18 @@ def test_a_conflict_over_a_tag_that_is_not_there_is_told_as_a_conflict(
 
     with pytest.raises(PlatformConflictError):
         atlas.emit_entity(Tag(name="gold"))
+
+
+def test_types_that_cannot_be_defined_are_told_as_a_conflict_and_tried_again(
+    server: AtlasServer, atlas: AtlasHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_bundle: Json, *, anew: bool) -> None:
+        raise AtlasRefusalError(409, "ATLAS-409-00-001")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(server.store, "define", refuse)
+        with pytest.raises(PlatformConflictError):
+            atlas.emit_dataset(dataset("t"))
+
+    atlas.emit_dataset(dataset("t"))
+    assert atlas.get_dataset(dataset("t").urn) == dataset("t")

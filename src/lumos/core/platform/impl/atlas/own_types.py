@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,7 @@ class OwnTypes:
         with self._lock:
             if self._done:
                 return
-            for _ in range(_TRIES):
+            for left in reversed(range(_TRIES)):
                 known = self._vocabulary.type_names().keys()
                 missing = frozenset(TYPE_NAMES) - known
                 if DATASET in known and is_older(self._client.type_version(DATASET)):
@@ -45,6 +44,9 @@ class OwnTypes:
                 if not missing:
                     break
                 self._vocabulary.forget()
-                with suppress(PlatformConflictError):  # another process was faster
+                try:
                     self._client.define(definitions(missing), anew=True)
+                except PlatformConflictError:  # another process was faster
+                    if not left:
+                        raise
             self._done = True
