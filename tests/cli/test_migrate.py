@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -19,6 +20,7 @@ from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Entity, MetadataPlatformInterface
+from lumos.core.progress import Progress
 from lumos.core.registry import Registry
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
@@ -111,6 +113,7 @@ def test_everything_moves_and_it_is_proven(lumos: Lumos) -> None:
     assert report["verified"]
     page = (folder / "report.html").read_text("utf-8")
     assert "[ok] 30/30 datasets migrated" in page
+    assert "arrived, but not everything is the same" in page  # three tags
     assert "<script" not in page
 
 
@@ -124,6 +127,76 @@ def test_a_dry_run_reports_and_writes_nothing(lumos: Lumos) -> None:
     assert (fates["dataset"], fates["tag_definition"]) == ("native", "dropped")
     assert Catalog.emitted == []
     assert held() == 0
+
+
+@pytest.mark.parametrize("command", ["migrate", "import"])
+def test_what_becomes_of_each_concept_is_told_before_anything_is_written(
+    lumos: Lumos, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    arguments = ("migrate", "--from", "old", "--to", "new")
+    if command == "import":
+        lumos("export", "--platform", "old", "--output", "old.json")
+        arguments = ("import", "old.json", "--platform", "new", "--strict")
+        planned = checked(lumos(*arguments, "--dry-run", "--json"), "import")
+        fates = {row["concept"]: row["fidelity"] for row in planned["fidelity"]["rows"]}
+        assert (fates["dataset"], fates["tag_definition"]) == ("native", "dropped")
+        assert "[warn] dropped: 3 tag definition\n" in lumos(*arguments, "--dry-run").stdout
+    monkeypatch.setattr(Catalog, "down_after", 0)
+    stopped = lumos(*arguments)
+    assert stopped.exit_code == 3
+    assert "[warn] dropped: 3 tag definition\n" in stopped.stdout
+    assert held() == 0
+
+
+def test_those_who_wait_are_told_how_far_it_is(
+    lumos: Lumos, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told()
+    monkeypatch.setattr("lumos.entry.cli.snapshot_options.progress", lambda _: nullcontext(told))
+    assert lumos("migrate", "--from", "old", "--to", "new").exit_code == 0
+    assert told.words == [
+        "reading old",
+        "writing datasets, 30 datasets", "10", "20", "30",
+        "comparing with new",
+    ]  # fmt: skip
+    told.words.clear()
+    lumos("export", "--platform", "old", "--output", "old.json")
+    lumos("import", "old.json")
+    told.words.clear()
+    assert lumos("sync", "--all", "--output", "new").exit_code == 0
+    assert [word for word in told.words if "dataset" in word] == ["sending datasets"]
+    assert "30" in told.words
+
+
+class Told(Progress):
+    """Writes down what is told."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+
+    @override
+    def stage(self, name: str, *, total: int | None = None, unit: str = "files") -> None:
+        self.words.append(name if total is None else f"{name}, {total} {unit}")
+
+    @override
+    def advance(self, done: int) -> None:
+        self.words.append(str(done))
+
+    @override
+    def note(self, text: str) -> None:
+        self.words.append(text)
+
+
+def test_a_dry_run_leaves_what_was_interrupted_alone(
+    lumos: Lumos, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Catalog, "down_after", 17)
+    command = ("migrate", "--from", "old", "--to", "new", "--batch-size", "5", "--json")
+    assert lumos(*command).exit_code == 3
+    assert lumos(*command, "--dry-run").exit_code == 0
+    monkeypatch.setattr(Catalog, "down_after", None)
+    done = checked(lumos(*command), "migrate")
+    assert (done["resumed"], done["imported"]["resumed"]) == (True, 15)
 
 
 def test_a_migration_that_was_interrupted_goes_on(

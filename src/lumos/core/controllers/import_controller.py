@@ -14,8 +14,10 @@ from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.import_checkpoint import Done, ImportCheckpoint
 from lumos.core.controllers.results import ImportResult
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
+from lumos.core.platform.factory import EMBEDDED
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.core.platform.refusals import REFUSALS, ends_run
+from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.part_format import item_of, urn_of
 from lumos.feature.snapshot.engine_choice import Engine
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.import_checkpoint import Checkpoints
     from lumos.core.controllers.publishing import Clock, Publisher, Transactional
     from lumos.core.models import LineageEdge
+    from lumos.core.platform.fidelity import FidelityReport
     from lumos.feature.snapshot.bucket_work import BucketEngine
     from lumos.feature.snapshot.engines import Engines
     from lumos.feature.snapshot.source import SnapshotSource
@@ -142,11 +145,14 @@ class ImportController:
         restart: bool = False,
         engine: Engine = Engine.AUTO,
         tell: Callable[[str], None] = lambda _: None,
+        planned: Callable[[FidelityReport], None] | None = None,
+        progress: Progress = SILENT,
     ) -> ImportResult:
         """Bring the catalog up to what a snapshot says; datasets that it does not name stay.
 
         An import that was interrupted goes on where it stopped, unless `restart` is asked for or
-        something else was written since.
+        something else was written since. `planned` is told what becomes of each concept in a
+        catalog other than Lumos's own, before anything is written to it.
         """
         tally = _Tally(RunRecorder("import", started_at=self._clock()))
         source = self._open_snapshot(reference)
@@ -154,16 +160,21 @@ class ImportController:
         # Planning on Spark needs all of the catalog first: it never pays, but may be asked for.
         with self._engines.opened(engine, worth_spark=False, tell=tell) as worker:
             if dry_run:
-                self._rehearse(source, mode, tally=tally, engine=worker)
+                catalog = self._look()
+                fidelity = _told(planned, source, catalog)
+                self._rehearse(source, catalog, mode=mode, tally=tally, engine=worker)
                 report = tally.recorder.finish(at=self._clock())
             else:
                 with self._write_lock("import"), only_new_garbage():
                     target = self._target()
                     target.platform.reached()  # a wrong address is told once
+                    fidelity = _told(planned, source, target.platform)
                     checkpoint = self._checkpoint(
                         source, mode, platform=target.place or target.platform.name
                     )
-                    run = ImportRun(target, mode, tally=tally, checkpoint=checkpoint)
+                    run = ImportRun(
+                        target, mode, tally=tally, checkpoint=checkpoint, progress=progress
+                    )
                     keep = partial(self._keep_cut_short, run)
                     with report_if_cut_short(tally.recorder, keep, clock=self._clock):
                         run.apply(source, batch_size, engine=worker, restart=restart)
@@ -178,6 +189,7 @@ class ImportController:
             resumed=tally.resumed,
             lineage_edges=tally.edges,
             lineage_edges_removed=tally.removed_edges,
+            fidelity=fidelity,
             report=report,
         )
 
@@ -195,9 +207,14 @@ class ImportController:
         )
 
     def _rehearse(
-        self, source: SnapshotSource, mode: ImportMode, *, tally: _Tally, engine: BucketEngine
+        self,
+        source: SnapshotSource,
+        catalog: MetadataPlatformInterface | None,
+        *,
+        mode: ImportMode,
+        tally: _Tally,
+        engine: BucketEngine,
     ) -> None:
-        catalog = self._look()
         for bucket in _buckets(source, catalog, mode=mode, engine=engine):
             for line in bucket.lines:
                 urn = urn_of(line).decode()
@@ -217,7 +234,10 @@ class ImportRun:
         *,
         tally: _Tally,
         checkpoint: ImportCheckpoint | None = None,
+        progress: Progress = SILENT,
     ) -> None:
+        self._progress = progress
+        self._seen = 0
         self._platform, self._publisher, self._database, _ = target
         self._mode = mode
         self._tally = tally
@@ -239,6 +259,9 @@ class ImportRun:
         self._kept = None if before == Done() else before
         passed_over = self._extensions_to_skip(source)
         self._prepare_extensions(source, passed_over)
+        self._seen = before.datasets
+        total = source.section_count("datasets")
+        self._progress.stage("writing datasets", total=total, unit="datasets")
         self._apply_entities(source)
         if not self._can(Capability.LINEAGE):
             self._left_out("lineage edges", source.section_count("lineage_edges"))
@@ -263,6 +286,9 @@ class ImportRun:
                     changes = bucket.changes.pop(urn, [])
                     put = partial(self._put, urn, plan=partial(bucket.plan, line), changes=changes)
                     self._attempt(urn, put)
+                    self._seen += 1
+                    if not self._seen % _SHOWN_EVERY:
+                        self._progress.advance(self._seen)
                 done += len(lines)
                 self._came_to(self._done.after_lines(place, done, new=len(lines)))
         for urns in _batches(sorted(bucket.changes), batch_size):
@@ -376,6 +402,7 @@ class ImportRun:
         return capability in self._platform.capabilities
 
 
+_SHOWN_EVERY = 10
 _WRITING = frozenset({PlannedAction.CREATE, PlannedAction.UPDATE})
 
 
@@ -414,6 +441,21 @@ def _extensions(
         item = item_of(line)
         if str(item["name"]) not in passed_over:
             yield str(item["name"]), item["value"]
+
+
+def _told(
+    planned: Callable[[FidelityReport], None] | None,
+    source: SnapshotSource,
+    catalog: MetadataPlatformInterface | None,
+) -> FidelityReport | None:
+    """Tell what becomes of each concept, where somebody listens and anything can become of it."""
+    if planned is None or catalog is None or catalog.name == EMBEDDED:
+        return None
+    from lumos.feature.snapshot.fidelity_count import counted_fidelity
+
+    report = counted_fidelity(source, catalog)
+    planned(report)
+    return report
 
 
 def _find_nothing(_urn: str) -> None:

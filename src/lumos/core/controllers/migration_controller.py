@@ -13,15 +13,13 @@ import orjson
 from lumos.core.controllers.migration_checks import everything_moved, migration_checks
 from lumos.core.controllers.results import MigrationCheck, MigrationResult
 from lumos.core.errors import GateFailedError, LumosError, StateError, UsageError
-from lumos.core.models import LineageEdge
-from lumos.core.platform.fidelity import FidelityCount, FidelityReport
+from lumos.core.progress import SILENT, Progress
 from lumos.core.redaction import redact
-from lumos.core.store.part_format import dataset_of, item_of
 from lumos.feature.migration.page import Line, migration_page
+from lumos.feature.snapshot.fidelity_count import counted_fidelity
 from lumos.feature.snapshot.forms import SnapshotForm
 from lumos.feature.snapshot.import_plan import ImportMode
 from lumos.feature.snapshot.selection import ExportedPart
-from lumos.feature.snapshot.source import section_lines
 
 if TYPE_CHECKING:
     from lumos.core.controllers.diff_controller import DiffController
@@ -29,21 +27,10 @@ if TYPE_CHECKING:
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.platform.fidelity import Keeper
     from lumos.feature.snapshot.diff import DiffTotals
-    from lumos.feature.snapshot.source import SnapshotSource
 
 DEFAULT_BATCH: Final = 500
 _UNFINISHED: Final = "unfinished"
 _MOST_FAILED: Final = 100
-_COUNTED: Final = {
-    "jobs": "job",
-    "users": "user",
-    "groups": "group",
-    "tags": "tag_definition",
-    "glossary": "glossary_term",
-    "domains": "domain_definition",
-    "identity_map": "identity",
-    "extensions": "catalog_extension",
-}
 
 
 class MigrationController:
@@ -89,8 +76,12 @@ class MigrationController:
         dry_run: bool = False,
         restart: bool = False,
         batch_size: int = DEFAULT_BATCH,
+        planned: Callable[[MigrationResult], None] = lambda _: None,
+        progress: Progress = SILENT,
     ) -> MigrationResult:
         """Bring all that one catalog holds into another, and compare both afterwards.
+
+        `planned` is told what was exported and what becomes of it before anything is written.
 
         Raises:
             UsageError: both are the same, or one is no catalog.
@@ -98,6 +89,9 @@ class MigrationController:
         """
         self._check(source, target)
         place = self._folder() / f"{_file_name(source)}-to-{_file_name(target)}"
+        if dry_run:
+            place /= "dry-run"  # beside what an interrupted migration goes on with
+        progress.note(f"reading {_shown(source)}")
         resumed = self._export(source, place, restart=restart or dry_run)
         snapshot = place / "snapshot"
         validation = self._snapshots().validate(str(snapshot))
@@ -119,9 +113,11 @@ class MigrationController:
         if dry_run:
             (place / _UNFINISHED).unlink(missing_ok=True)
             return result
+        planned(result)
         imported = self._importer(target).run(
-            str(snapshot), mode=mode, batch_size=batch_size, restart=restart
+            str(snapshot), mode=mode, batch_size=batch_size, restart=restart, progress=progress
         )
+        progress.note(f"comparing with {_shown(target)}")
         with self._diffs().streamed(str(snapshot), target) as found:
             totals = found.totals
         done = result.model_copy(update={"imported": imported, **_verdict(totals)})
@@ -169,18 +165,6 @@ def _read(mark: Path) -> str | None:
         return None
 
 
-def counted_fidelity(source: SnapshotSource, target: Keeper) -> FidelityReport:
-    """Count by concept what would become of a snapshot in a catalog."""
-    count = FidelityCount()
-    for line in section_lines(source, "datasets"):
-        count.add_dataset(dataset_of(line))
-    for line in section_lines(source, "lineage_edges"):
-        count.add_edge(LineageEdge.from_json(item_of(line)))
-    for section, concept in _COUNTED.items():
-        count.add(concept, source.section_count(section))
-    return count.report(target)
-
-
 def _verdict(totals: DiffTotals) -> dict[str, object]:
     checks = list(migration_checks(totals))
     differing = totals.datasets.changed
@@ -198,17 +182,17 @@ def _verdict(totals: DiffTotals) -> dict[str, object]:
 def _reported(result: MigrationResult, place: Path) -> MigrationResult:
     files = (place / "report.json", place / "report.html")
     done = result.model_copy(update={"reports": tuple(str(file) for file in files)})
-    verdict = "Everything arrived." if done.verified else "Not everything arrived."
     failed = done.imported.report.failed if done.imported else ()
     page = migration_page(
         f"Migration from {done.source} to {done.target}",
-        verdict,
+        _said(done),
         checks={
             "Exported": [Line(each.status, each.message) for each in done.validation.checks],
             "Compared": [Line(each.status, each.message) for each in done.checks],
         },
         concepts=[(row.concept, row.count, row.fidelity.value) for row in done.fidelity.rows],
         failed=[(item.item, item.reason or "") for item in failed[:_MOST_FAILED]],
+        more_failed=max(0, len(failed) - _MOST_FAILED),
     )
     try:
         files[0].write_bytes(orjson.dumps(done.as_json(), option=orjson.OPT_INDENT_2))
@@ -216,6 +200,15 @@ def _reported(result: MigrationResult, place: Path) -> MigrationResult:
     except OSError as error:
         raise _cannot_write(place, error) from error
     return done
+
+
+def _said(done: MigrationResult) -> str:
+    """Say in a sentence how a migration ended, and no more than is true."""
+    if not done.verified:
+        return "Not everything arrived."
+    if all(check.status == "ok" for check in done.checks):
+        return "Everything arrived."
+    return "All datasets and lineage edges arrived, but not everything is the same: see below."
 
 
 def _cannot_write(place: Path, error: OSError) -> StateError:

@@ -154,6 +154,9 @@ class ImportResult(_Result):
     lineage_edges_removed: int = Field(
         default=0, description="Edges that a complete snapshot lacks, when overwriting."
     )
+    fidelity: FidelityReport | None = Field(
+        default=None, description="What becomes of each concept in a catalog other than Lumos's."
+    )
     report: RunReport
 
 

@@ -12,6 +12,7 @@ from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.sync_results import SyncedKind, SyncResult
 from lumos.core.errors import UsageError
 from lumos.core.models.origin import origin_of
+from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.sync_states import SyncStates
 from lumos.feature.sync.removals import Removals
@@ -78,6 +79,7 @@ class SyncController:
         full: bool = False,
         dry_run: bool = False,
         max_removals: int | None = None,
+        progress: Progress = SILENT,
     ) -> SyncResult:
         """Send to a catalog what changed since it was last brought up to date.
 
@@ -87,6 +89,7 @@ class SyncController:
             full: look at everything again, also at what did not change here.
             dry_run: only say what would happen.
             max_removals: instead of that of the settings.
+            progress: is told how much was sent.
 
         Raises:
             UsageError: the catalog is the one that is read, or there is no such source.
@@ -101,7 +104,13 @@ class SyncController:
             return self._synced(output, settings, tally=tally, sources=sources, full=full)
         with self._write_lock("sync"), only_new_garbage(after=_OBJECTS_UNDER_WAY):
             return self._synced(
-                output, settings, tally=tally, sources=sources, full=full, writing=True
+                output,
+                settings,
+                tally=tally,
+                sources=sources,
+                full=full,
+                writing=True,
+                progress=progress,
             )
 
     def _synced(
@@ -113,6 +122,7 @@ class SyncController:
         sources: tuple[str, ...],
         full: bool,
         writing: bool = False,
+        progress: Progress = SILENT,
     ) -> SyncResult:
         source, database = self._source(writing)
         target = self._target(output, writing)
@@ -128,6 +138,7 @@ class SyncController:
             wanted=wanted,
             full=full,
             dry_run=not writing,
+            progress=progress,
         )
         keep = self._keep_report if writing else _forget
         with report_if_cut_short(tally.recorder, keep, clock=self._clock):

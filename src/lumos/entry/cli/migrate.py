@@ -9,6 +9,7 @@ import typer
 from lumos.bootstrap import Application
 from lumos.core.errors import EXIT_GATE_FAILED, UsageError
 from lumos.entry.cli.output import AsJson, counted, print_badge, print_json, print_line
+from lumos.entry.cli.snapshot_options import shown_late
 
 if TYPE_CHECKING:
     from lumos.core.controllers.results import MigrationResult
@@ -49,34 +50,47 @@ def migrate(
         raise UsageError("give one of --skip-existing and --overwrite")
     mode = ImportMode.OVERWRITE if overwrite else ImportMode.UPDATE
     application: Application = context.obj
-    result = application.migrations.migrate(
-        source,
-        target,
-        mode=ImportMode.SKIP_EXISTING if skip_existing else mode,
-        dry_run=dry_run,
-        restart=restart,
-        batch_size=batch_size,
-    )
+    with shown_late("migrate") as shown:
+
+        def planned(result: MigrationResult) -> None:
+            shown.rest()
+            if not as_json:
+                _print_plan(result)
+
+        result = application.migrations.migrate(
+            source,
+            target,
+            mode=ImportMode.SKIP_EXISTING if skip_existing else mode,
+            dry_run=dry_run,
+            restart=restart,
+            batch_size=batch_size,
+            planned=planned,
+            progress=shown,
+        )
     if as_json:
         print_json(result.as_json())
+    elif dry_run:
+        _print_plan(result)
+        print_line(f"would migrate {result.source} to {result.target}; nothing was written")
     else:
-        _print(result)
+        _print_outcome(result)
     if not (dry_run or result.verified):
         raise typer.Exit(EXIT_GATE_FAILED)
 
 
-def _print(result: MigrationResult) -> None:
+def _print_plan(result: MigrationResult) -> None:
     from lumos.entry.cli.sync import print_fidelity
 
     for check in result.validation.checks:
         print_badge(check.status, check.message)
     print_fidelity(result.fidelity)
+
+
+def _print_outcome(result: MigrationResult) -> None:
     for each in result.checks:
         print_badge(each.status, each.message)
     if result.imported is not None and result.imported.report.failed:
         refused = counted(len(result.imported.report.failed), "item")
         print_badge("warn", f"{refused} refused by {result.target}; the report names them")
-    if result.dry_run:
-        print_line(f"would migrate {result.source} to {result.target}; nothing was written")
     for file in result.reports:
         print_line(f"report: {file}")

@@ -23,11 +23,13 @@ from lumos.entry.cli.output import (
     print_report,
     writing_output,
 )
-from lumos.entry.cli.snapshot_options import EngineOption, told
+from lumos.entry.cli.snapshot_options import EngineOption, shown_late, told
+from lumos.entry.cli.sync import print_fidelity
 from lumos.feature.snapshot.engine_choice import Engine
 from lumos.feature.snapshot.forms import SnapshotForm
 
 if TYPE_CHECKING:
+    from lumos.core.platform.fidelity import FidelityReport
     from lumos.feature.snapshot.selection import ExportedPart
 
 _STANDARD_STREAM = "-"
@@ -223,7 +225,7 @@ def import_(
     }
     mode = next((mode for mode, asked in chosen.items() if asked), ImportMode.UPDATE)
     application: Application = context.obj
-    with _given_snapshot(snapshot, input_) as reference, told("import") as tell:
+    with _given_snapshot(snapshot, input_) as reference, shown_late("import") as shown:
         result = application.importer(platform).run(
             reference,
             mode=mode,
@@ -231,7 +233,9 @@ def import_(
             batch_size=batch_size,
             restart=restart,
             engine=engine,
-            tell=tell,
+            tell=shown.note,
+            planned=_counted_only if as_json else print_fidelity,
+            progress=shown,
         )
     if as_json:
         print_json(result.as_json())
@@ -252,6 +256,10 @@ def import_(
             print_report(result.report)
     if strict and result.report.failed:
         raise typer.Exit(EXIT_GATE_FAILED)
+
+
+def _counted_only(_report: FidelityReport) -> None:
+    """Leave it to the JSON of the result to tell."""
 
 
 @contextmanager

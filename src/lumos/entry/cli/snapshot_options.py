@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from typing_extensions import override
 
+from lumos.core.progress import Progress
 from lumos.entry.cli.progress import progress
 from lumos.feature.snapshot.engine_choice import Engine
-
-if TYPE_CHECKING:
-    from lumos.core.progress import Progress
 
 EngineOption = Annotated[
     Engine,
@@ -23,15 +22,49 @@ EngineOption = Annotated[
 ]
 
 
+class LateProgress(Progress):
+    """Shows how far a command is from the first word on; most say nothing."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._stack = ExitStack()
+        self._shown: Progress | None = None
+
+    @override
+    def stage(self, name: str, *, total: int | None = None, unit: str = "files") -> None:
+        self._open().stage(name, total=total, unit=unit)
+
+    @override
+    def advance(self, done: int) -> None:
+        self._open().advance(done)
+
+    @override
+    def note(self, text: str) -> None:
+        self._open().note(text)
+
+    def rest(self) -> None:
+        """Leave the terminal to others, until there is something to tell again."""
+        self._stack.close()
+        self._shown = None
+
+    def _open(self) -> Progress:
+        if self._shown is None:
+            self._shown = self._stack.enter_context(progress(self._title))
+        return self._shown
+
+
+@contextmanager
+def shown_late(title: str) -> Iterator[LateProgress]:
+    """Yield what shows how far a command is, and clear it away at the end."""
+    late = LateProgress(title)
+    try:
+        yield late
+    finally:
+        late.rest()
+
+
 @contextmanager
 def told(title: str) -> Iterator[Callable[[str], None]]:
-    """Yield what shows how far a command is, from the first word on; most say nothing."""
-    with ExitStack() as stack:
-        shown: list[Progress] = []
-
-        def tell(text: str) -> None:
-            if not shown:
-                shown.append(stack.enter_context(progress(title)))
-            shown[0].note(text)
-
-        yield tell
+    """Yield what tells in words how far a command is."""
+    with shown_late(title) as late:
+        yield late.note

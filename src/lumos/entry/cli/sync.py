@@ -16,6 +16,7 @@ from lumos.entry.cli.output import (
     print_line,
     print_report,
 )
+from lumos.entry.cli.snapshot_options import shown_late
 
 if TYPE_CHECKING:
     from lumos.core.controllers.sync_results import SyncResult
@@ -57,13 +58,15 @@ def sync(
     if everything == bool(source):
         raise UsageError("give either --all or --source", hint="lumos sync --all --output CATALOG")
     application: Application = context.obj
-    result = application.sync.sync(
-        output,
-        sources=tuple(source or ()),
-        full=full,
-        dry_run=dry_run,
-        max_removals=max_removals,
-    )
+    with shown_late("sync") as shown:
+        result = application.sync.sync(
+            output,
+            sources=tuple(source or ()),
+            full=full,
+            dry_run=dry_run,
+            max_removals=max_removals,
+            progress=shown,
+        )
     if as_json:
         print_json(result.as_json())
     else:
@@ -73,7 +76,7 @@ def sync(
 
 
 def _print(result: SyncResult) -> None:
-    if result.dry_run:
+    if result.dry_run or not result.fidelity.is_lossless:
         print_fidelity(result.fidelity)
     verb = "would send" if result.dry_run else "sent"
     for kind, each in result.kinds.items():

@@ -21,12 +21,14 @@ td.number { text-align: right; font-variant-numeric: tabular-nums }
 {% endfor %}</ul>{% endfor %}
 <h2>What became of each concept</h2>
 <table><tr><th>concept</th><th>count</th><th>kept</th></tr>
-{% for concept, count, fidelity in concepts %}<tr><td>{{ concept }}</td>
+{% for concept, count, fidelity in concepts %}<tr><td>{{ concept | replace("_", " ") }}</td>
 <td class="number">{{ "{:,}".format(count) }}</td><td>{{ fidelity }}</td></tr>
 {% endfor %}</table>
 {% if failed %}<h2>Refused by the target</h2><ul>
 {% for item, reason in failed %}<li>{{ item }}: {{ reason }}</li>
-{% endfor %}</ul>{% endif %}
+{% endfor %}{% if more_failed %}
+<li>and {{ "{:,}".format(more_failed) }} more, which report.json names</li>
+{% endif %}</ul>{% endif %}
 </body></html>
 """
 
@@ -45,11 +47,17 @@ def migration_page(
     checks: Mapping[str, Sequence[Line]],
     concepts: Sequence[tuple[str, int, str]],
     failed: Sequence[tuple[str, str]],
+    more_failed: int = 0,
 ) -> str:
     """Return the page; everything in it is text."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     return environment.from_string(_PAGE).render(
-        title=title, verdict=verdict, checks=checks, concepts=concepts, failed=failed
+        title=title,
+        verdict=verdict,
+        checks=checks,
+        concepts=concepts,
+        failed=failed,
+        more_failed=more_failed,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -15,6 +15,7 @@ from lumos.core.platform.fidelity import FidelityCount
 from lumos.core.platform.http import mapped
 from lumos.core.platform.interface import Capability
 from lumos.core.platform.refusals import REFUSALS, ends_run
+from lumos.core.progress import SILENT, Progress
 from lumos.core.store.sync_states import SentState
 from lumos.feature.sync.items import (
     BEFORE_DATASETS,
@@ -112,6 +113,7 @@ class SyncRun:
         wanted: Callable[[LumosDataset], bool] | None = None,
         full: bool = False,
         dry_run: bool = False,
+        progress: Progress = SILENT,
     ) -> None:
         """Get ready.
 
@@ -123,6 +125,7 @@ class SyncRun:
             wanted: which datasets; without it all of them.
             full: look also at what did not change since the last sync.
             dry_run: count only.
+            progress: is told how much was sent.
         """
         self._source, self._target, self._states = ends
         self._settings = settings
@@ -131,6 +134,8 @@ class SyncRun:
         self._wanted = wanted
         self._full = full
         self._dry_run = dry_run
+        self._progress = progress
+        self._shown: Counter[str] = Counter()
         self._workers = min(settings.workers, self._target.CONCURRENCY)
         self._asks = settings.truth.asks
         self.datasets: set[str] = set()
@@ -322,6 +327,7 @@ class SyncRun:
         tally = self._tally
         try:
             for outcome in outcomes:
+                self._show(kind)
                 tally.writes += outcome.written
                 tally.conflicts.extend(f"{outcome.name} {name}" for name in outcome.conflicts)
                 if outcome.state is not None:
@@ -339,6 +345,14 @@ class SyncRun:
         finally:
             if acknowledged:
                 self._states.put(kind, acknowledged, at=self._clock())
+
+    def _show(self, kind: str) -> None:
+        self._shown[kind] += 1
+        done, title = self._shown[kind], f"{kind.replace('_', ' ')}s"
+        if done == 1:
+            self._progress.stage(f"sending {title}", unit=title)
+        elif not done % _SHOWN_EVERY:
+            self._progress.advance(done)
 
     def _send_chunk(self, chunk: Sequence[_Outgoing]) -> list[_Sent]:
         try:
@@ -398,6 +412,7 @@ class _Outgoing(NamedTuple):
 N = TypeVar("N", Item, _Outgoing)
 _LOOK_UP = 100
 """How many datasets are got ready at a time."""
+_SHOWN_EVERY = 10
 _ENTITIES = "people, tags, terms, domains or jobs"
 _CONCEPTS = {"tag": "tag_definition", "domain": "domain_definition"}
 

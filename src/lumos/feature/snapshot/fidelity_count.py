@@ -1,0 +1,37 @@
+"""What a catalog would make of a snapshot, counted without holding it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from lumos.core.models import LineageEdge
+from lumos.core.platform.fidelity import FidelityCount, FidelityReport
+from lumos.core.store.part_format import dataset_of, item_of
+from lumos.feature.snapshot.source import section_lines
+
+if TYPE_CHECKING:
+    from lumos.core.platform.fidelity import Keeper
+    from lumos.feature.snapshot.source import SnapshotSource
+
+_COUNTED: Final = {
+    "jobs": "job",
+    "users": "user",
+    "groups": "group",
+    "tags": "tag_definition",
+    "glossary": "glossary_term",
+    "domains": "domain_definition",
+    "identity_map": "identity",
+    "extensions": "catalog_extension",
+}
+
+
+def counted_fidelity(source: SnapshotSource, target: Keeper) -> FidelityReport:
+    """Count by concept what would become of a snapshot in a catalog."""
+    count = FidelityCount()
+    for line in section_lines(source, "datasets"):
+        count.add_dataset(dataset_of(line))
+    for line in section_lines(source, "lineage_edges"):
+        count.add_edge(LineageEdge.from_json(item_of(line)))
+    for section, concept in _COUNTED.items():
+        count.add(concept, source.section_count(section))
+    return count.report(target)
