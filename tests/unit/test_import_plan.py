@@ -154,3 +154,15 @@ def test_a_user_keeps_what_the_snapshot_does_not_say() -> None:
     assert combined_entity(here, there) == User(
         username="ada", email="ada@shop.example", title="Steward", teams=("finance", "sales")
     )
+
+
+def test_what_people_said_of_a_column_stays_also_that_it_is_to_go() -> None:
+    words = {"deprecation": {"note": "use total"}, "tags": ["mine"], "glossary_terms": ["Key"]}
+    plain = {"urn": "lumos://s3/lake/t", "name": "t", "platform": "s3"}
+    column = {"name": "id", "type": "INT64"}
+    here = LumosDataset.from_json({**plain, "schema": {"fields": [{**column, **words}]}})
+    there = LumosDataset.from_json({**plain, "schema": {"fields": [column]}})
+    planned = plan_dataset(here, there, mode=ImportMode.UPDATE)
+    assert planned == (here, PlannedAction.KEEP)
+    exact = plan_dataset(here, there, mode=ImportMode.OVERWRITE)
+    assert exact == (there, PlannedAction.UPDATE)

@@ -49,7 +49,14 @@ class PlannedAction(StrEnum):
 _PEOPLES_PARTS = frozenset(
     {"ownership", "governance", "documentation", "properties", "extensions", "tags"}
 )
-_PEOPLES_FIELD_PARTS = ("description", "pii", "tags", "glossary_terms", "properties")
+_PEOPLES_FIELD_PARTS = (
+    "description",
+    "pii",
+    "tags",
+    "glossary_terms",
+    "properties",
+    "deprecation",
+)
 _NAMED_LISTS = frozenset({"fields", "assertions", "checks"})
 
 
