@@ -133,6 +133,24 @@ def test_a_catalog_that_is_wrong_is_told_in_one_line_and_found_by_doctor(
     assert SECRET not in found.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "make"), [*WEB.items(), ("amundsen", neo4j)], ids=[*WEB, "amundsen-neo4j"]
+)
+def test_a_catalog_that_refuses_is_named_with_its_server_and_what_is_set(
+    lumos: Lumos, project: Path, name: str, make: Callable[[str], Config]
+) -> None:
+    with web_server(Answers(401)) as url:
+        settings = {"platform": name, "platform_config": {name: make(url)}}
+        (project / "lumos.yaml").write_text(json.dumps(settings), "utf-8")
+        outcome = lumos("export", "--output", "out.json")
+        found = lumos("doctor")
+
+    given = "the token is" if name in {"datahub", "openmetadata"} else "the password are"
+    for line in (outcome.error_line, finding(found.stdout, "catalog")):
+        assert f" at {url.rstrip('/')}: " in line
+        assert f"{given} not accepted (401)" in line
+
+
 @pytest.mark.parametrize("name", WEB)
 def test_a_catalog_to_sync_with_is_looked_at_too(lumos: Lumos, project: Path, name: str) -> None:
     lumos("import", JANUARY)

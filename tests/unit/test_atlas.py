@@ -281,6 +281,8 @@ def test_a_wrong_password_is_one_clear_line(server: AtlasServer) -> None:
         next(iter(atlas.list()), None)
 
     assert "secret-word" not in f"{caught.value} {caught.value.hint}"
+    assert "the username and the password are not accepted" in caught.value.message
+    assert "token" not in f"{caught.value.message} {caught.value.hint}"
 
 
 def test_a_server_that_is_down_is_one_clear_line(server: AtlasServer, atlas: AtlasHandler) -> None:

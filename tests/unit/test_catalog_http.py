@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from lumos.core.errors import (
     PlatformUnavailableError,
 )
 from lumos.core.platform.http import CatalogHttp, RetryPolicy, mapped
+from lumos.core.platform.login import NOBODY, PASSWORD, TOKEN, Login, server_of
+from lumos.core.redaction import redact
 from scripted_server import Reply, ScriptedServer, scripted_server
 
 QUICK = RetryPolicy(attempts=3, first_wait=0.001, longest_wait=0.002)
@@ -50,7 +53,9 @@ def refused(http: CatalogHttp, kind: type[PlatformError], method: str = "GET") -
         http.json(method, "/v1/things", params={"q": "hunter2"})
     error = raised.value
     assert type(error) is kind
-    assert error.message.startswith(f"cat: {method} /v1/things: ")
+    assert re.match(rf"cat: {method} /v1/things at http://127\.0\.0\.1:\d+: ", error.message), (
+        error.message
+    )
     assert error.hint
     assert "hunter2" not in f"{error.message} {error.hint}"
     assert "\n" not in error.message
@@ -111,6 +116,54 @@ def test_a_refusal_is_one_clear_line_and_is_not_tried_again(
     server.answer(Reply(status, body, "text/html" if html else "application/json"))
     assert f"({status})" in refused(http, kind).message
     assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("login", "told", "advice"),
+    [
+        (TOKEN, "the token is not accepted (401)", "expired"),
+        (PASSWORD, "the username and the password are not accepted (401)", "password"),
+        (NOBODY, "a request without a login is not accepted (401)", "set the token"),
+    ],
+    ids=["token", "password", "nobody"],
+)
+def test_a_login_that_is_not_accepted_is_called_what_was_set(
+    server: ScriptedServer, login: Login, told: str, advice: str
+) -> None:
+    server.answer(Reply(401))
+    with CatalogHttp(server.url, name="cat", timeout=300, login=login) as http:
+        error = refused(http, PlatformAuthError)
+    assert error.message.endswith(told)
+    assert advice in str(error.hint)
+    assert redact(error.message) == error.message
+    assert redact(str(error.hint)) == error.hint
+
+
+@pytest.mark.parametrize("login", [TOKEN, PASSWORD, NOBODY], ids=["token", "password", "nobody"])
+def test_a_login_that_is_not_allowed_something_is_told_as_such(
+    server: ScriptedServer, login: Login
+) -> None:
+    server.answer(Reply(403))
+    with CatalogHttp(server.url, name="cat", timeout=300, login=login) as http:
+        error = refused(http, PlatformAuthError)
+    assert error.message.endswith(f"{login.forbidden} (403)")
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://localhost:8080/", "http://localhost:8080"),
+        ("https://catalog.example.org/api/v1/", "https://catalog.example.org"),
+        ("https://ann:hunter2@catalog.example.org:8585/api/", "https://catalog.example.org:8585"),
+        ("https://hunter2@h/?token=hunter2#hunter2", "https://h"),
+        ("http://[::1]:21000/hunter2/", "http://[::1]:21000"),
+        ("http://ann:12/hunter2@h:80/", "its server"),
+        ("http://ann:12#hunter2@h:80/", "its server"),
+        ("http://ann:12?hunter2@h:80/", "its server"),
+    ],
+)
+def test_of_a_url_messages_show_the_server_alone(url: str, shown: str) -> None:
+    assert server_of(url) == shown
 
 
 def test_a_status_can_be_declared_to_be_no_error(server: ScriptedServer, http: CatalogHttp) -> None:

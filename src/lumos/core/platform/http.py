@@ -34,6 +34,7 @@ from lumos.core.errors import (
     PlatformNotFoundError,
     PlatformUnavailableError,
 )
+from lumos.core.platform.login import TOKEN, Login, server_of
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -99,6 +100,7 @@ class CatalogHttp:
         verify: bool | str = True,
         retries: RetryPolicy = DEFAULT_RETRIES,
         connections: int = 32,
+        login: Login = TOKEN,
     ) -> None:
         """Get ready; nothing is sent yet.
 
@@ -110,16 +112,19 @@ class CatalogHttp:
             verify: whether the certificate is checked, or a file of authorities to trust.
             retries: how often to try again.
             connections: how many requests may be under way at a time.
+            login: what messages say where the catalog does not take who asks.
 
         Raises:
             ConfigurationError: the address is none, or the file of authorities cannot be read.
             MissingExtraError: the packages for HTTP are not installed.
         """
         self._name = name
+        self._login = login
         self._retries = retries
         self._timeout = timeout
         self._left = retries.budget  # threads may overdraw it by one request each
         place = _checked_place(base_url, name)
+        self._server = server_of(place)
         try:
             import stamina
 
@@ -226,13 +231,17 @@ class CatalogHttp:
             before, more = more, following(page)
             if more is not None and more == before:
                 raise PlatformAnswerError(
-                    f"{self._name}: {method} {_shown(path)}: the list leads back to the same page",
+                    f"{self.where(method, path)}: the list leads back to the same page",
                     hint="check the version of the catalog",
                 )
 
     def map(self, act: Callable[[T], R], items: Iterable[T], *, workers: int = 8) -> Iterator[R]:
         """Yield what a function makes of each item, in their order, a few at a time at once."""
         return mapped(act, items, workers=workers)
+
+    def where(self, method: str, path: str) -> str:
+        """Return for messages what was asked of which server."""
+        return f"{self._name}: {method} {_shown(path)} at {self._server}"
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -308,7 +317,7 @@ class CatalogHttp:
 
     def _refused(self, call: _Call, answer: Answer) -> Exception:
         status = answer.status
-        where = f"{self._name}: {call.shown}"
+        where = self.where(call.request.method, call.path)
         if status in _FOR_NOW or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             busy = PlatformUnavailableError(
                 f"{where}: the catalog refused for now ({status})",
@@ -321,6 +330,12 @@ class CatalogHttp:
             return self._odd(
                 call, f"the catalog leads elsewhere ({status})", "check the URL and the token"
             )
+        if status == HTTPStatus.UNAUTHORIZED:
+            return PlatformAuthError(
+                f"{where}: {self._login.refused} ({status})", hint=self._login.hint
+            )
+        if status == HTTPStatus.FORBIDDEN:
+            return PlatformAuthError(f"{where}: {self._login.forbidden} ({status})", hint=_RIGHT)
         known = _REFUSALS.get(status)
         if known is None:
             return PlatformError(
@@ -338,12 +353,14 @@ class CatalogHttp:
         else:
             reason = "the connection broke off"
         return PlatformUnavailableError(
-            f"{self._name}: {call.shown}: {reason}",
+            f"{self.where(call.request.method, call.path)}: {reason}",
             hint="check the URL of the platform, the network and that the server runs",
         )
 
     def _odd(self, call: _Call, reason: str, hint: str) -> PlatformAnswerError:
-        return PlatformAnswerError(f"{self._name}: {call.shown}: {reason}", hint=hint)
+        return PlatformAnswerError(
+            f"{self.where(call.request.method, call.path)}: {reason}", hint=hint
+        )
 
     def _wait_before(self, error: Exception) -> bool | float:
         """Tell how long to wait before a repeat, or that there is to be none."""
@@ -364,10 +381,6 @@ class _Call(NamedTuple):
     ok: Collection[int]
     repeatable: bool
 
-    @property
-    def shown(self) -> str:
-        return f"{self.request.method} {_shown(self.path)}"
-
 
 class _AgainError(Exception):
     """A failure that may not happen again."""
@@ -382,12 +395,9 @@ _FOR_NOW = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.LOCKED, HTTPStatus.
                       HTTPStatus.TOO_MANY_REQUESTS})  # fmt: skip
 _NOT_DONE = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 """Refused before anything was done, so that any request may be sent again."""
+_RIGHT = "give its user the right to do this in the catalog"
 _VERSION = "check the catalog's version"
 _REFUSALS: Final[Mapping[int, tuple[type[PlatformError], str, str]]] = {
-    401: (PlatformAuthError, "the token is not accepted",
-          "it may be wrong or expired; set a new one for the platform"),
-    403: (PlatformAuthError, "the token does not allow it",
-          "give its user the right to do this in the catalog"),
     404: (PlatformNotFoundError, "there is no such thing", f"check the URL; {_VERSION}"),
     405: (PlatformNotFoundError, "the address takes no such request", f"check the URL; {_VERSION}"),
     409: (PlatformConflictError, "it was changed by somebody else meanwhile", "run again"),

@@ -14,6 +14,7 @@ from lumos.core.errors import (
     PlatformUnavailableError,
 )
 from lumos.core.platform.http import CatalogHttp, RetryPolicy
+from lumos.core.platform.login import NOBODY, PASSWORD
 from lumos.core.platform.server_version import usable_version
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Neo4jGraph:
             headers=_authorization(settings),
             timeout=settings.timeout,
             retries=retries,
+            login=NOBODY if settings.neo4j_username is None else PASSWORD,
         )
         self._path = f"db/{settings.neo4j_database}/tx/commit"
 

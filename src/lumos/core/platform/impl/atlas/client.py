@@ -12,6 +12,7 @@ from urllib.parse import quote
 from lumos.core.errors import PlatformAnswerError, PlatformNotFoundError
 from lumos.core.platform.http import CatalogHttp, RetryPolicy
 from lumos.core.platform.impl.atlas.wire import Json, mapping, objects, text
+from lumos.core.platform.login import NOBODY, PASSWORD, TOKEN, Login
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -40,6 +41,7 @@ class AtlasClient:
             timeout=settings.timeout_seconds,
             verify=settings.verify,
             retries=RetryPolicy(attempts=settings.attempts),
+            login=_login(settings),
         )
 
     def close(self) -> None:
@@ -59,7 +61,7 @@ class AtlasClient:
         headers = self._http.json("GET", "v2/types/typedefs/headers")
         if not isinstance(headers, list):
             raise PlatformAnswerError(
-                f"{NAME}: GET /v2/types/typedefs/headers: the answer is no list of types",
+                f"{self._http.where('GET', 'v2/types/typedefs/headers')}: no list of types",
                 hint="check that the URL is that of an Atlas server",
             )
         # The list of types leaves business metadata out.
@@ -314,6 +316,12 @@ def _short_enough(names: Iterable[str]) -> Iterator[list[str]]:
         length += needed
     if some:
         yield some
+
+
+def _login(settings: AtlasSettings) -> Login:
+    if settings.token is not None:
+        return TOKEN
+    return NOBODY if settings.username is None else PASSWORD
 
 
 def _authorization(settings: AtlasSettings) -> dict[str, str]:

@@ -34,6 +34,7 @@ from lumos.core.platform.impl.datahub.search import narrowed
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
 from lumos.core.platform.impl.datahub.urns import is_shortened
 from lumos.core.platform.interface import Capability, Entity, EntityKind, kind_of, name_of
+from lumos.core.platform.login import NOBODY, TOKEN
 from lumos.core.platform.server_version import usable_version
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class DataHubHandler(CatalogHandler):
             verify=settings.verify,
             retries=retries,
             connections=settings.workers + settings.slices,
+            login=NOBODY if settings.token is None else TOKEN,
         )
         self._client = DataHubClient(self._http, settings)
         self._conversion = DatasetConversion(settings.environment)

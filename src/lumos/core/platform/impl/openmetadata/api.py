@@ -243,7 +243,7 @@ class OpenMetadataApi:
         answer = self._send(method, path, params=asked, body=body)
         if not isinstance(answer, dict):
             raise PlatformAnswerError(
-                f"openmetadata: {method} /{path}: the answer is no entity",
+                f"{self._http.where(method, path)}: the answer is no entity",
                 hint="check that the URL is that of an OpenMetadata server",
             )
         return answer

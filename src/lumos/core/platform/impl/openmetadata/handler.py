@@ -24,6 +24,7 @@ from lumos.core.platform.impl.openmetadata.search import narrowed
 from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
 from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary, Word
 from lumos.core.platform.interface import Capability, Entity, EntityKind, kind_of
+from lumos.core.platform.login import NOBODY, TOKEN
 from lumos.core.platform.server_version import usable_version
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class OpenMetadataHandler(CatalogHandler):
             verify=settings.verify,
             retries=retries,
             connections=settings.workers,
+            login=TOKEN if token else NOBODY,
         )
         return cls(OpenMetadataApi(http, page_size=settings.page_size), workers=settings.workers)
 
