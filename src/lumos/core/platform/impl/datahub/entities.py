@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Json = dict[str, "JsonValue"]
 WITHOUT_PROPERTIES: Final = ("tag", "corpGroup")
 """Entities that have no custom properties; what they cannot hold is kept beside them."""
-_USER_FIELDS: Final[Mapping[str, str]] = {
+USER_FIELDS: Final[Mapping[str, str]] = {
     "display_name": "displayName", "email": "email", "title": "title",
     "manager_urn": "managerUrn", "department_name": "departmentName", "first_name": "firstName",
     "last_name": "lastName", "full_name": "fullName", "country_code": "countryCode",
@@ -130,7 +130,7 @@ def _user(document: Json, _: str) -> Json:
         "customProperties": _texts(cast("Json", document.get("custom_properties") or {})),
     }
     info.update(
-        {theirs: document[ours] for ours, theirs in _USER_FIELDS.items() if ours in document}
+        {theirs: document[ours] for ours, theirs in USER_FIELDS.items() if ours in document}
     )
     if isinstance(document.get("department_id"), int):
         info["departmentId"] = document["department_id"]
@@ -151,7 +151,7 @@ def _read_user(urn: str, aspects: Mapping[str, JsonValue], _: str) -> Json:
     info = cast("Json", aspects.get("corpUserInfo") or {})
     edited = cast("Json", aspects.get("corpUserEditableInfo") or {})
     document: Json = {"username": simple_name(urn)}
-    for ours, theirs in (*_USER_FIELDS.items(), ("department_id", "departmentId")):
+    for ours, theirs in (*USER_FIELDS.items(), ("department_id", "departmentId")):
         value = edited.get(theirs) or info.get(theirs)
         if value is not None:
             document[ours] = value

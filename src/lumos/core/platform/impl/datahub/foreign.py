@@ -17,7 +17,7 @@ from lumos.core.platform.impl.datahub.companions import entity_of
 from lumos.core.platform.impl.datahub.entities import FORMS, read_entity, wire_entity
 from lumos.core.platform.impl.datahub.lineage import ASPECT, read_edges, with_edges
 from lumos.core.platform.impl.datahub.residue import residue, restored
-from lumos.core.platform.impl.datahub.stash import KEY
+from lumos.core.platform.impl.datahub.stash import KEY, without_stash
 from lumos.core.platform.impl.datahub.structured import MADE_BY_LUMOS
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class ForeignEntities:
 
     def _left_of(self, kind: str, held: Held) -> JsonValue:
         theirs: Json = {
-            name: _without_stash(value)
+            name: without_stash(value)
             for name, value in held.aspects.items()
             if name not in _LEFT and not name.endswith("Key")
         }
@@ -141,14 +141,14 @@ class ForeignEntities:
         aspects = held.aspects
         if kind not in _MODELLED:
             own = _OWN_ASPECTS[kind] if _is_own(kind, held) else frozenset[str]()
-            ours = {name: _without_stash(aspects[name]) for name in own if name in aspects}
+            ours = {name: without_stash(aspects[name]) for name in own if name in aspects}
             return {**ours, "status": {"removed": False}} if kind == _ASSERTION else ours
         name = _MODELLED[kind]
         read = read_entity(name, held.urn, aspects, environment=self._environment)
         if read is None:
             return {}
         made = wire_entity(name, read.to_json(), environment=self._environment)
-        ours = {aspect: _without_stash(value) for aspect, value in made.aspects.items()}
+        ours = {aspect: without_stash(value) for aspect, value in made.aspects.items()}
         return {**ours, "status": {"removed": False}}
 
     def _left_of_lineage(self, held: Held) -> JsonValue:
@@ -219,13 +219,6 @@ _TOLD_BY: Final[Mapping[str, Callable[[Mapping[str, JsonValue]], bool]]] = {
 def _part(aspects: Mapping[str, JsonValue], name: str) -> Json:
     value = aspects.get(name)
     return value if isinstance(value, dict) else {}
-
-
-def _without_stash(value: JsonValue) -> JsonValue:
-    custom = value.get("customProperties") if isinstance(value, dict) else None
-    if not isinstance(value, dict) or not isinstance(custom, dict) or KEY not in custom:
-        return value
-    return {**value, "customProperties": {name: custom[name] for name in custom if name != KEY}}
 
 
 def _in_order(aspects: Mapping[str, JsonValue]) -> Json:

@@ -22,6 +22,7 @@ from lumos.core.platform.impl.datahub.edges import EdgeStore
 from lumos.core.platform.impl.datahub.entities import (
     FORMS,
     WITHOUT_PROPERTIES,
+    Converted,
     read_entity,
     wire_entity,
 )
@@ -29,6 +30,7 @@ from lumos.core.platform.impl.datahub.fidelity import FIDELITY
 from lumos.core.platform.impl.datahub.foreign import NAME as FOREIGN
 from lumos.core.platform.impl.datahub.foreign import ForeignEntities, is_foreign
 from lumos.core.platform.impl.datahub.lineage import ASPECT, read_edges
+from lumos.core.platform.impl.datahub.merging import merged
 from lumos.core.platform.impl.datahub.observations import TIMESERIES
 from lumos.core.platform.impl.datahub.search import narrowed
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from lumos.core.platform.search_match import Narrowed
 
 T = TypeVar("T")
+Json = dict[str, "JsonValue"]
 _DATASET = "dataset"
 _NOT_A_DATASET = DERIVED | TIMESERIES | {ASPECT, "status"}
 _CONFLICTS = 20
@@ -140,12 +143,10 @@ class DataHubHandler(CatalogHandler):
 
     @override
     def emit_entity(self, entity: Entity) -> None:
-        made = wire_entity(
-            kind_of(entity), entity.to_json(), environment=self._settings.environment
-        )
+        document = entity.to_json()
+        made = wire_entity(kind_of(entity), document, environment=self._settings.environment)
         self._companions.ensure(made.before)
-        aspects = {**made.aspects, **self._revived(made.kind)}
-        self._client.write([Write(made.kind, made.urn, aspects)])
+        retried(partial(self._put_entity, kind_of(entity), document, made=made))
         if made.kind in WITHOUT_PROPERTIES:
             self._carriers.put_residue(made.kind, made.urn, made.beside)
 
@@ -314,6 +315,19 @@ class DataHubHandler(CatalogHandler):
             found = self._client.get(_DATASET, [there], aspects=("datasetProperties",))
             aspects = found[0].aspects if found else {}
         return self._conversion.name_in(there, aspects)
+
+    def _put_entity(self, kind: EntityKind, document: Json, *, made: Converted) -> None:
+        """Write what Lumos knows of an entity; all else that stands in its aspects stays."""
+        found = self._client.get(made.kind, [made.urn])
+        held = found[0] if found else Held(made.urn, {}, {})
+        aspects = {
+            **merged(kind, document, made=made, held=held, environment=self._settings.environment),
+            **self._revived(made.kind),
+        }
+        changed = {
+            name: value for name, value in aspects.items() if held.aspects.get(name) != value
+        }
+        self._client.write([Write(made.kind, made.urn, changed, versions=held.versions)])
 
     def _revived(self, kind: str) -> dict[str, JsonValue]:
         return {"status": {"removed": False}} if self._client.knows(kind, "status") else {}

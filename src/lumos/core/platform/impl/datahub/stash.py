@@ -11,7 +11,7 @@ from lumos.core.platform.stash import unpacked as _unpacked
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-__all__ = ["KEY", "packed", "unpacked"]
+__all__ = ["KEY", "packed", "unpacked", "without_stash"]
 
 KEY: Final = STASH_KEY
 
@@ -24,3 +24,11 @@ def unpacked(text: JsonValue) -> JsonValue:
         return _unpacked(text)
     except InvalidModelError:
         return None
+
+
+def without_stash(aspect: JsonValue) -> JsonValue:
+    """Return an aspect without the text that Lumos keeps in its properties."""
+    custom = aspect.get("customProperties") if isinstance(aspect, dict) else None
+    if not isinstance(aspect, dict) or not isinstance(custom, dict) or KEY not in custom:
+        return aspect
+    return {**aspect, "customProperties": {name: custom[name] for name in custom if name != KEY}}
