@@ -9,6 +9,7 @@ import pytest
 from pydantic import JsonValue
 
 from doubles.datahub_server import DataHubDouble, datahub_double
+from lumos.core.errors import PlatformConflictError
 from lumos.core.models import Domain, GlossaryTerm, Group, Job, Tag, Urn, User
 from lumos.core.platform.http import RetryPolicy
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
@@ -178,6 +179,50 @@ def test_of_a_job_ends_that_it_no_longer_has_go_and_what_others_say_stays(
     assert [edge["properties"] for edge in stored["inputDatasetEdges"]] == [{"by": "hand"}]
     assert stored["inputDatajobs"] == ["urn:li:dataJob:theirs"]
     assert server.stored[there]["dataJobInfo"][0]["externalUrl"] == "https://e.org"
+
+
+def test_owners_that_are_added_in_between_stay(
+    running: tuple[str, DataHubDouble], platform: DataHubHandler
+) -> None:
+    urn = dataset().urn
+    platform.emit_dataset(dataset())
+    names = ["ada", "ben", "cleo", "dan"]
+    original = platform._client.related  # asked after the dataset is read, before it is written
+    waiting = [*names[:3]]
+
+    def related_late(there: str, *types: str) -> list[tuple[str, str]]:
+        if waiting:
+            with DataHubHandler(DataHubSettings(gms_server=running[0]), retries=QUICK) as other:
+                other.emit_ownership(urn, waiting.pop())
+        return original(there, *types)
+
+    platform._client.related = related_late  # type: ignore[method-assign, assignment]
+    platform.emit_ownership(urn, names[3], "DATA_STEWARD")
+
+    owners = platform.get_dataset(urn).ownership.owners
+    assert {owner.user for owner in owners} == {*names}
+    assert {owner.type for owner in owners if owner.user == "dan"} == {"DATA_STEWARD"}
+
+
+def test_adding_an_owner_ends_where_others_never_stop_writing(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    platform.emit_dataset(dataset())
+    (there,) = (urn for urn in server.stored if urn.startswith("urn:li:dataset:"))
+    original = platform._client.related
+    turns: list[int] = []
+
+    def related_late(asked: str, *types: str) -> list[tuple[str, str]]:
+        turns.append(1)
+        owner = {"owner": f"urn:li:corpuser:u{len(turns)}", "type": "TECHNICAL_OWNER"}
+        server.put(there, ownership={"owners": [owner]})
+        return original(asked, *types)
+
+    platform._client.related = related_late  # type: ignore[method-assign, assignment]
+    with pytest.raises(PlatformConflictError):
+        platform.emit_ownership(dataset().urn, "ada")
+
+    assert len(turns) == 20
 
 
 def test_whoever_changes_an_entity_in_between_keeps_it(

@@ -112,12 +112,7 @@ class DataHubHandler(CatalogHandler):
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
         name = Urn(urn)
-        there = self._conversion.datahub_urn(name)
-        held = self._held(name, there)
-        related = self._client.related(there, "DownstreamOf", "Asserts")
-        downstream = [self._lumos_name(other) for kind, other in related if kind == "DownstreamOf"]
-        assertions = [other for kind, other in related if kind == "Asserts"]
-        return self._read(held, downstream=downstream, assertions=assertions)
+        return self._whole(self._held(name, self._conversion.datahub_urn(name)))
 
     @override
     def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
@@ -216,11 +211,27 @@ class DataHubHandler(CatalogHandler):
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
         return narrowed(self._http, self._conversion, words=words, is_dataset=_is_dataset)
 
-    def _emit(self, datasets: Sequence[LumosDataset]) -> None:
+    @override
+    def _change(self, urn: Urn, change: Callable[[LumosDataset], LumosDataset]) -> None:
+        there = self._conversion.datahub_urn(urn)
+
+        def changed() -> LumosDataset:
+            held = self._held(urn, there)
+            dataset = change(self._whole(held))
+            self._emit((dataset,), over=(held,))
+            return dataset
+
+        self._emit_neighbours(retried(changed))
+
+    def _emit(
+        self, datasets: Sequence[LumosDataset], *, over: Sequence[Held] | None = None
+    ) -> None:
+        """Write datasets over what was read of them, or else over what is there now."""
         documents = {
             self._conversion.datahub_urn(dataset.urn): dataset.document for dataset in datasets
         }
-        held = {each.urn: each for each in self._client.get(_DATASET, [*documents])}
+        there_now = self._client.get(_DATASET, [*documents]) if over is None else over
+        held = {each.urn: each for each in there_now}
         writes: list[Write] = []
         for there, document in documents.items():
             aspects = self._conversion.aspects(
@@ -263,6 +274,13 @@ class DataHubHandler(CatalogHandler):
         if not found or not _is_dataset(found[0]):
             raise DatasetNotFoundError(name, platform=self.name)
         return found[0]
+
+    def _whole(self, held: Held) -> LumosDataset:
+        """Return a dataset with what others point at it for."""
+        related = self._client.related(held.urn, "DownstreamOf", "Asserts")
+        downstream = [self._lumos_name(other) for kind, other in related if kind == "DownstreamOf"]
+        assertions = [other for kind, other in related if kind == "Asserts"]
+        return self._read(held, downstream=downstream, assertions=assertions)
 
     @override
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
