@@ -166,6 +166,7 @@ def _typedefs(server: AtlasServer, _: tuple[str, ...], params: Params, body: Jso
     return 200, {part[kind]: [*found]}
 
 
+@route("GET", "v2/types/classificationdef/name/{}")
 @route("GET", "v2/types/entitydef/name/{}")
 def _typedef(server: AtlasServer, path: tuple[str, ...], params: Params, body: JsonValue) -> Answer:
     if path[0] not in server.store.types:

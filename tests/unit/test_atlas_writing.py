@@ -9,7 +9,7 @@ import pytest
 from doubles.atlas_server import AtlasServer, atlas_at
 from doubles.atlas_store import AtlasRefusalError, Json, obj, objs
 from lumos.core.errors import PlatformConflictError
-from lumos.core.models import Tag, with_parts
+from lumos.core.models import GlossaryTerm, Tag, with_parts
 from lumos.core.platform.impl.atlas import writing
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
 from lumos.core.platform.impl.atlas.typedefs import COLUMN, COLUMN_EDGE, DATASET, TYPE_VERSION
@@ -185,3 +185,32 @@ def test_types_that_cannot_be_defined_are_told_as_a_conflict_and_tried_again(
 
     atlas.emit_dataset(dataset("t"))
     assert atlas.get_dataset(dataset("t").urn) == dataset("t")
+
+
+def test_what_people_say_of_a_term_or_a_tag_stays_also_when_they_say_it_meanwhile(
+    server: AtlasServer, atlas: AtlasHandler
+) -> None:
+    glossary = server.store.create_glossary({"name": "Business"})
+    theirs: Json = {
+        "name": "Net",
+        "anchor": {"glossaryGuid": glossary["guid"]},
+        "additionalAttributes": {"steward": "ada"},
+    }
+    guid = str(server.store.put_term(theirs, None)["guid"])
+    server.store.define({"classificationDefs": [{"name": "PII", "options": {"x": "y"}}]}, anew=True)
+    assert [*atlas.list_entities("glossary_term")] == [GlossaryTerm(name="Net")]
+    assert [*atlas.list_entities("tag")] == [Tag(name="PII")]
+    server.store.put_term({**theirs, "abbreviation": "N"}, guid)
+    later: Json = {"name": "PII", "options": {"x": "z"}, "attributeDefs": [{"name": "level"}]}
+    server.store.define({"classificationDefs": [later]}, anew=False)
+
+    atlas.emit_entity(GlossaryTerm(name="Net", definition="after tax"))
+    atlas.emit_entity(Tag(name="PII", description="personal"))
+
+    term, tag = server.store.terms[guid], server.store.types["PII"]
+    assert (term["abbreviation"], obj(term["additionalAttributes"])["steward"]) == ("N", "ada")
+    assert (tag["attributeDefs"], obj(tag["options"])["x"]) == ([{"name": "level"}], "z")
+    assert [*atlas.list_entities("glossary_term")] == [
+        GlossaryTerm(name="Net", definition="after tax")
+    ]
+    assert [*atlas.list_entities("tag")] == [Tag(name="PII", description="personal")]

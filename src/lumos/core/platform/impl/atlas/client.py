@@ -83,6 +83,14 @@ class AtlasClient:
         found = self._http.json("GET", "v2/types/typedefs", params={"type": "classification"})
         yield from objects(mapping(found).get("classificationDefs"))
 
+    def classification(self, name: str) -> Json | None:
+        """Return the definition of a classification, or nothing where there is none."""
+        path = f"v2/types/classificationdef/name/{quote(name, safe='')}"
+        try:
+            return mapping(self._http.json("GET", path)) or None
+        except PlatformNotFoundError:
+            return None
+
     def define(self, definitions: Json, *, anew: bool) -> None:
         """Create types, or bring them up to date.
 

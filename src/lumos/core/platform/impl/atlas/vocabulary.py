@@ -102,8 +102,9 @@ class Vocabulary:
             if name not in self._definitions() and self._create(wanted):
                 return
             held = self._definitions()[name]
-            changed = _redefined(held, wanted)
-            if changed != held:
+            if _redefined(held, wanted) != held:
+                now = self._client.classification(name) or held  # people may have gone on with it
+                changed = _redefined(now, wanted)
                 self._client.define(_bundle(changed), anew=False)
                 self._definitions()[name] = changed
 
@@ -227,7 +228,8 @@ class Vocabulary:
             document["anchor"] = {"glossaryGuid": self._glossary}
             guid = self._client.create_term(document)
         else:
-            document = {**self._known_terms()[guid], **document}
+            held = self._client.term(guid) or self._known_terms()[guid]
+            document = _restated(held, document)
             self._client.update_term(guid, document)
         self._known_terms()[guid] = {**document, "guid": guid}
         return guid
@@ -277,6 +279,17 @@ def _redefined(held: Json, wanted: Json) -> Json:
     }
     options: Json = {**theirs, **mapping(wanted.get("options"))}
     return {**held, "description": wanted["description"], "options": options}
+
+
+def _restated(held: Json, wanted: Json) -> Json:
+    """Return a term with what Lumos says of it; what else people gave it stays."""
+    said = mapping(wanted.get("additionalAttributes"))
+    theirs = {
+        name: value
+        for name, value in mapping(held.get("additionalAttributes")).items()
+        if name not in (_NAME, _KEY, _IMPLIED)
+    }
+    return {**held, **wanted, "additionalAttributes": {**theirs, **said}}
 
 
 def _bundle(definition: Json) -> Json:
