@@ -77,7 +77,10 @@ class SnapshotCommands(Parts):
         def target() -> ImportTarget:
             adapter = self._platform(platform, writing=True)
             publisher = self._publisher(adapter, history=history)
-            return ImportTarget(adapter, publisher, self._writer, self._place(platform))
+            workers = self.settings.sync.workers
+            return ImportTarget(
+                adapter, publisher, self._writer, self._place(platform), workers=workers
+            )
 
         return ImportController(
             open_snapshot=self.snapshots.opened,

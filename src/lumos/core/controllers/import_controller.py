@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from lumos.core.controllers.cut_short import report_if_cut_short
 from lumos.core.controllers.garbage import only_new_garbage
+from lumos.core.controllers.import_batches import BatchWriter, LookUps, Step, takes_batches
 from lumos.core.controllers.import_checkpoint import Done, ImportCheckpoint
+from lumos.core.controllers.import_comparison import bulk_look_ups, compared_buckets
+from lumos.core.controllers.import_tally import ImportTally
 from lumos.core.controllers.results import ImportResult
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
+from lumos.core.platform.batches import batches
 from lumos.core.platform.factory import EMBEDDED
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.core.platform.refusals import REFUSALS, ends_run
@@ -21,17 +23,6 @@ from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.part_format import item_of, urn_of
 from lumos.feature.snapshot.engine_choice import Engine
-from lumos.feature.snapshot.import_buckets import (
-    CatalogPlans,
-    EdgeChange,
-    EdgeChanges,
-    ImportBucket,
-    Plan,
-    Plans,
-    edge_changes,
-    import_buckets,
-    prepared_plans,
-)
 from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction
 from lumos.feature.snapshot.source import section_lines
 
@@ -40,13 +31,13 @@ if TYPE_CHECKING:
 
     from lumos.core.controllers.import_checkpoint import Checkpoints
     from lumos.core.controllers.publishing import Clock, Publisher, Transactional
-    from lumos.core.models import LineageEdge
+    from lumos.core.errors import LumosError
     from lumos.core.platform.fidelity import FidelityReport
     from lumos.feature.snapshot.bucket_work import BucketEngine
     from lumos.feature.snapshot.engines import Engines
+    from lumos.feature.snapshot.import_buckets import EdgeChange, ImportBucket, Plan
     from lumos.feature.snapshot.source import SnapshotSource
 
-T = TypeVar("T")
 DEFAULT_BATCH = 500
 
 
@@ -58,39 +49,8 @@ class ImportTarget(NamedTuple):
     database: Transactional
     place: str | None = None
     """What tells it from other catalogs of the same kind, where there may be several."""
-
-
-@dataclass
-class _Tally:
-    """What an import did to datasets and edges."""
-
-    recorder: RunRecorder
-    created: list[Urn] = field(default_factory=list)
-    updated: list[Urn] = field(default_factory=list)
-    unchanged: int = 0
-    skipped: int = 0
-    resumed: int = 0
-    failed: int = 0
-    edges: int = 0
-    removed_edges: int = 0
-
-    def count(self, urn: str, action: PlannedAction) -> None:
-        if action is PlannedAction.KEEP:
-            self.unchanged += 1
-        elif action is PlannedAction.SKIP:
-            self.skipped += 1
-            self.recorder.skipped(urn, reason="the catalog has it already")
-        else:
-            written = self.created if action is PlannedAction.CREATE else self.updated
-            written.append(Urn(urn))
-            self.recorder.done(urn)
-
-    def count_edges(self, changes: Iterable[EdgeChange]) -> None:
-        for change in changes:
-            if change.removed:
-                self.removed_edges += 1
-            else:
-                self.edges += 1
+    workers: int = 8
+    """How many requests may be under way at once, where the catalog takes as many."""
 
 
 class ImportController:
@@ -154,7 +114,7 @@ class ImportController:
         something else was written since. `planned` is told what becomes of each concept in a
         catalog other than Lumos's own, before anything is written to it.
         """
-        tally = _Tally(RunRecorder("import", started_at=self._clock()))
+        tally = ImportTally(RunRecorder("import", started_at=self._clock()))
         source = self._open_snapshot(reference)
         source.require_whole()
         # Planning on Spark needs all of the catalog first: it never pays, but may be asked for.
@@ -212,14 +172,20 @@ class ImportController:
         catalog: MetadataPlatformInterface | None,
         *,
         mode: ImportMode,
-        tally: _Tally,
+        tally: ImportTally,
         engine: BucketEngine,
     ) -> None:
-        for bucket in _buckets(source, catalog, mode=mode, engine=engine):
-            for line in bucket.lines:
-                urn = urn_of(line).decode()
-                tally.count(urn, bucket.plan(line).action)
-                tally.count_edges(bucket.changes.pop(urn, ()))
+        look_ups = bulk_look_ups(catalog, mode, engine=engine)
+        for bucket in compared_buckets(
+            source, catalog, mode=mode, engine=engine, look_ups=look_ups
+        ):
+            for lines in batches(bucket.lines, DEFAULT_BATCH):
+                urns = [urn_of(line).decode() for line in lines]
+                if look_ups:
+                    look_ups.ahead(urns)
+                for urn, line in zip(urns, lines, strict=True):
+                    tally.count(urn, bucket.plan(line).action)
+                    tally.count_edges(bucket.changes.pop(urn, ()))
             for changes in bucket.changes.values():
                 tally.count_edges(_written(changes))
 
@@ -232,13 +198,24 @@ class ImportRun:
         target: ImportTarget,
         mode: ImportMode,
         *,
-        tally: _Tally,
+        tally: ImportTally,
         checkpoint: ImportCheckpoint | None = None,
         progress: Progress = SILENT,
     ) -> None:
         self._progress = progress
         self._seen = 0
-        self._platform, self._publisher, self._database, _ = target
+        self._platform, self._publisher, self._database, _, workers = target
+        self._workers = min(workers, self._platform.CONCURRENCY)
+        self._look_ups: LookUps | None = None
+        self._writer: BatchWriter | None = None
+        if takes_batches(self._platform):
+            self._writer = BatchWriter(
+                self._platform,
+                self._publisher,
+                workers=self._workers,
+                refused=self._refuse,
+                advance=self._advance,
+            )
         self._mode = mode
         self._tally = tally
         self._checkpoint = checkpoint
@@ -265,7 +242,13 @@ class ImportRun:
         self._apply_entities(source)
         if not self._can(Capability.LINEAGE):
             self._left_out("lineage edges", source.section_count("lineage_edges"))
-        with closing(_buckets(source, self._platform, mode=self._mode, engine=engine)) as buckets:
+        self._look_ups = bulk_look_ups(
+            self._platform, self._mode, engine=engine, workers=self._workers
+        )
+        compared = compared_buckets(
+            source, self._platform, mode=self._mode, engine=engine, look_ups=self._look_ups
+        )
+        with closing(compared) as buckets:
             for place, bucket in enumerate(buckets):
                 done = before.of_bucket(place)
                 if done is not None:
@@ -279,24 +262,67 @@ class ImportRun:
     ) -> None:
         for line in bucket.lines[:done]:
             bucket.changes.pop(urn_of(line).decode(), None)
-        for lines in _batches(bucket.lines[done:], batch_size):
+        for lines in batches(bucket.lines[done:], batch_size):
             with self._database.transaction():
-                for line in lines:
-                    urn = urn_of(line).decode()
-                    changes = bucket.changes.pop(urn, [])
-                    put = partial(self._put, urn, plan=partial(bucket.plan, line), changes=changes)
-                    self._attempt(urn, put)
-                    self._seen += 1
-                    if not self._seen % _SHOWN_EVERY:
-                        self._progress.advance(self._seen)
+                if self._writer:
+                    self._put_together(self._writer, bucket, lines)
+                else:
+                    self._put_one_by_one(bucket, lines)
                 done += len(lines)
                 self._came_to(self._done.after_lines(place, done, new=len(lines)))
-        for urns in _batches(sorted(bucket.changes), batch_size):
+        for urns in batches(sorted(bucket.changes), batch_size):
+            left = {urn: changes for urn in urns if (changes := _written(bucket.changes[urn]))}
             with self._database.transaction():
-                for urn in urns:
-                    if changes := _written(bucket.changes[urn]):
-                        self._attempt(f"lineage of {urn}", partial(self._lead, urn, changes))
+                self._lead_to(left)
         self._came_to(self._done.after_bucket(place))
+
+    def _put_one_by_one(self, bucket: ImportBucket, lines: Sequence[bytes]) -> None:
+        for line in lines:
+            urn = urn_of(line).decode()
+            changes = bucket.changes.pop(urn, [])
+            put = partial(self._put, urn, plan=partial(bucket.plan, line), changes=changes)
+            self._attempt(urn, put)
+            self._advance()
+
+    def _put_together(
+        self, writer: BatchWriter, bucket: ImportBucket, lines: Sequence[bytes]
+    ) -> None:
+        if self._look_ups:
+            self._look_ups.ahead([urn_of(line).decode() for line in lines])
+        for step in writer.write(self._steps(bucket, lines)):
+            self._tally.count_edges(step.changes)
+            if step.action is not None:
+                self._tally.count(step.urn, step.action)
+
+    def _steps(self, bucket: ImportBucket, lines: Sequence[bytes]) -> Iterator[Step]:
+        for line in lines:
+            urn = urn_of(line).decode()
+            changes = bucket.changes.pop(urn, [])
+            try:
+                action, dataset = bucket.plan(line)
+            except REFUSALS as error:
+                self._refuse(urn, error)
+                self._advance()
+                continue
+            written = None
+            if dataset is not None and action in _WRITING:
+                written = self._without_listed_lineage(dataset)
+            yield Step(urn, Urn(urn), changes, written, action)
+
+    def _lead_to(self, left: Mapping[str, Sequence[EdgeChange]]) -> None:
+        """Change the lineage of datasets that the snapshot does not have."""
+        if self._writer:
+            steps = [Step(f"lineage of {urn}", Urn(urn), left[urn]) for urn in left]
+            for step in self._writer.write(steps):
+                self._tally.count_edges(step.changes)
+            return
+        for urn, changes in left.items():
+            self._attempt(f"lineage of {urn}", partial(self._lead, urn, changes))
+
+    def _advance(self) -> None:
+        self._seen += 1
+        if not self._seen % _SHOWN_EVERY:
+            self._progress.advance(self._seen)
 
     def _came_to(self, done: Done) -> None:
         """Keep how far it came, as long as nothing failed that the next run has to try again."""
@@ -388,10 +414,14 @@ class ImportRun:
             with self._database.transaction():
                 act()
         except REFUSALS as error:
-            self._tally.failed += 1
-            self._tally.recorder.failed(item, error)
-            if ends_run(error):
-                raise
+            self._refuse(item, error)
+
+    def _refuse(self, item: str, error: LumosError) -> None:
+        """Record what was refused; where nothing else would fare better, the run ends."""
+        self._tally.failed += 1
+        self._tally.recorder.failed(item, error)
+        if ends_run(error):
+            raise error
 
     def _left_out(self, what: str, count: int) -> None:
         if count:
@@ -404,34 +434,6 @@ class ImportRun:
 
 _SHOWN_EVERY = 10
 _WRITING = frozenset({PlannedAction.CREATE, PlannedAction.UPDATE})
-
-
-def _buckets(
-    source: SnapshotSource,
-    catalog: MetadataPlatformInterface | None,
-    *,
-    mode: ImportMode,
-    engine: BucketEngine,
-) -> Generator[ImportBucket]:
-    """Yield a snapshot by buckets, compared with what a catalog has."""
-    # What a snapshot of a part of the world lacks may well be there.
-    exact = mode is ImportMode.OVERWRITE and source.header.complete
-    with ExitStack() as stack:
-        if catalog is None or Capability.LINEAGE in catalog.capabilities:
-            known: Iterable[LineageEdge] = catalog.list_edges() if catalog else ()
-            compared = edge_changes(source, known, mode=mode, exact=exact)
-            edges = stack.enter_context(compared)
-        else:
-            edges = EdgeChanges((), buckets=source.bucket_count(), mode=mode, exact=exact)
-        if engine.reads_parts_only:
-            present: Iterable[LumosDataset] = catalog.list() if catalog else ()
-            plans: Plans = stack.enter_context(
-                prepared_plans(source, present, mode=mode, exact=exact, engine=engine)
-            )
-        else:
-            find = catalog.find_dataset if catalog else _find_nothing
-            plans = CatalogPlans(find, mode, exact=exact)
-        yield from import_buckets(source, plans, edges=edges)
 
 
 def _extensions(
@@ -458,16 +460,6 @@ def _told(
     return report
 
 
-def _find_nothing(_urn: str) -> None:
-    return None
-
-
 def _written(changes: Iterable[EdgeChange]) -> list[EdgeChange]:
     """Leave out removals: they are for datasets that the snapshot has."""
     return [change for change in changes if not change.removed]
-
-
-def _batches(items: Sequence[T], size: int) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
-        yield batch

@@ -54,6 +54,11 @@ class Publisher:
         self._clock = clock
         self._author = author
 
+    @property
+    def keeps_history(self) -> bool:
+        """Whether versions are recorded."""
+        return self._versions is not None
+
     def publish(self, dataset: LumosDataset) -> Outcome:
         """Create or update a dataset; equal content changes nothing."""
         with self._database.transaction():
@@ -75,6 +80,14 @@ class Publisher:
             dataset = self._platform.find_dataset(urn)
             return self._record(dataset) if dataset else None
 
+    def recorded(self, dataset: LumosDataset) -> LumosDataset | None:
+        """Version what a catalog holds; return what it is still to be told, where that differs."""
+        with self._database.transaction():
+            version = self._version(dataset)
+        if version is None or version.version == dataset.version or self._platform.derives_versions:
+            return None
+        return with_parts(dataset, version=version.version)
+
     def retire(self, dataset: LumosDataset) -> None:
         """Remove a dataset that its source no longer has; its history stays, with the removal."""
         with self._database.transaction():
@@ -85,13 +98,19 @@ class Publisher:
     def _record(
         self, dataset: LumosDataset, *, before: LumosDataset | None = None
     ) -> DatasetVersion | None:
+        """Add a version, and let a catalog that keeps the number of it know."""
+        version = self._version(dataset, before=before)
+        if version is not None and not self._platform.derives_versions:
+            self._platform.emit_dataset(with_parts(dataset, version=version.version))
+        return version
+
+    def _version(
+        self, dataset: LumosDataset, *, before: LumosDataset | None = None
+    ) -> DatasetVersion | None:
         """Add a version, also where no history was kept so far of a state that Lumos holds."""
         if self._versions is None:
             return None
         held = before if self._platform.derives_versions else None
-        version = self._versions.record(
+        return self._versions.record(
             held, dataset, at=self._clock(), author=self._author, first=dataset.version
         )
-        if version is not None and not self._platform.derives_versions:
-            self._platform.emit_dataset(with_parts(dataset, version=version.version))
-        return version

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from lumos.core.models import DatasetLineage, Domain, GlossaryTerm, LineageEdge, with_parts
@@ -79,13 +78,6 @@ def extension_items(
     """Yield what Lumos does not model."""
     for name, value in sorted(source.extensions().items()):
         yield Item(name, sha256_of(value), partial(emit, name, value), value)
-
-
-def batches(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
-    """Yield items in tuples of a size, the last one of what is left."""
-    rest = iter(items)
-    while batch := tuple(islice(rest, size)):
-        yield batch
 
 
 def as_sent(dataset: LumosDataset, target: MetadataPlatformInterface) -> LumosDataset:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from lumos.core.errors import LumosError
 from lumos.core.models.base import sha256_of
+from lumos.core.platform.batches import batches, looked_up, together
 from lumos.core.platform.entities import name_of
 from lumos.core.platform.fidelity import FidelityCount
 from lumos.core.platform.http import mapped
@@ -25,7 +26,6 @@ from lumos.feature.sync.items import (
     IDENTITY,
     Item,
     as_sent,
-    batches,
     edge_items,
     entity_items,
     extension_items,
@@ -287,23 +287,11 @@ class SyncRun:
         if not self._asks:
             yield from todo
             return
-        size = max(-(-len(todo) // self._workers), self._target.LOOK_UP)
         names = [item.name for item in todo]
-        found: dict[str, LumosDataset | LumosError] = {}
-        with closing(mapped(self._found, batches(names, size), workers=self._workers)) as parts:
-            for part in parts:
-                found |= part
+        found = looked_up(self._target, names, workers=self._workers)
         kept = self._states.kept_of(DATASET, [*found])
         for item in todo:
             yield item._replace(remote=found.get(item.name), kept=kept.get(item.name))
-
-    def _found(self, names: Sequence[str]) -> dict[str, LumosDataset | LumosError]:
-        try:
-            return {**self._target.find_datasets(names)}
-        except REFUSALS as error:
-            if ends_run(error) or len(names) == 1:
-                return dict.fromkeys(names, error)
-        return {name: each for one in names for name, each in self._found([one]).items()}
 
     def _differing(self, kind: str, page: Sequence[N], *, hash_of: Callable[[N], str]) -> list[N]:
         known = self._states.hashes(kind, [item.name for item in page])
@@ -355,12 +343,7 @@ class SyncRun:
             self._progress.advance(done)
 
     def _send_chunk(self, chunk: Sequence[_Outgoing]) -> list[_Sent]:
-        try:
-            return self._sent_together(chunk)
-        except REFUSALS as error:
-            if ends_run(error) or len(chunk) == 1:
-                return [_Sent(item.name, error=error) for item in chunk]
-        return [each for item in chunk for each in self._send_chunk([item])]
+        return together(self._sent_together, chunk, refused=_refused)
 
     def _sent_together(self, chunk: Sequence[_Outgoing]) -> list[_Sent]:
         outcomes: list[_Sent] = []
@@ -423,3 +406,7 @@ def _attempted(item: Item) -> _Sent:
     except REFUSALS as error:
         return _Sent(item.name, error=error)
     return _Sent(item.name, SentState(item.name, item.hash), written=True)
+
+
+def _refused(item: _Outgoing, error: LumosError) -> _Sent:
+    return _Sent(item.name, error=error)

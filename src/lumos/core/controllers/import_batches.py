@@ -1,0 +1,210 @@
+"""An import into a catalog that takes several datasets, or several calls, at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from lumos.core.errors import LumosError
+from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
+from lumos.core.platform.batches import batches, looked_up, together
+from lumos.core.platform.http import mapped
+from lumos.core.platform.interface import Capability, MetadataPlatformInterface
+from lumos.core.platform.refusals import REFUSALS
+from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.publishing import Publisher
+    from lumos.feature.snapshot.import_buckets import EdgeChange
+
+
+def takes_batches(platform: MetadataPlatformInterface) -> bool:
+    """Tell whether a catalog gains by being told of many datasets at a time.
+
+    One whose versions follow from the history written with each dataset does not.
+    """
+    return max(platform.BATCH, platform.CONCURRENCY) > 1 and not platform.derives_versions
+
+
+class LookUps:
+    """What a catalog has of the datasets whose turn comes next, asked for in bulk."""
+
+    def __init__(
+        self, platform: MetadataPlatformInterface, mode: ImportMode, *, workers: int
+    ) -> None:
+        self._platform = platform
+        self._mode = mode
+        self._workers = workers
+        self._known: dict[str, LumosDataset | LumosError | None] = {}
+
+    def ahead(self, urns: Sequence[str]) -> None:
+        """Ask for datasets before `find` is: whole ones, where their content counts."""
+        found = looked_up(self._platform, urns, workers=self._workers)
+        self._known = {urn: found.get(urn) for urn in urns}
+        if self._mode is ImportMode.SKIP_EXISTING:
+            return
+        there = [urn for urn in urns if isinstance(found.get(urn), LumosDataset)]
+        with closing(mapped(self._whole, there, workers=self._workers)) as wholes:
+            self._known.update(zip(there, wholes, strict=True))
+
+    def find(self, urn: str) -> LumosDataset | None:
+        """Return a dataset that was asked for; that it could not be read is said only now."""
+        known = self._known[urn]
+        if isinstance(known, LumosError):
+            raise known
+        return known
+
+    def _whole(self, urn: str) -> LumosDataset | LumosError | None:
+        try:
+            return self._platform.find_dataset(urn)
+        except REFUSALS as error:
+            return error
+
+
+class Step(NamedTuple):
+    """What an import does to a dataset and to the lineage that leads to it."""
+
+    name: str
+    """What a report calls it."""
+    urn: Urn
+    changes: Sequence[EdgeChange] = ()
+    dataset: LumosDataset | None = None
+    """What is written; nothing where the dataset stays as it is."""
+    action: PlannedAction | None = None
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing at all is changed."""
+        return self.dataset is None and not self.changes
+
+
+class _Outcome(NamedTuple):
+    """What became of a step, or why nothing did."""
+
+    step: Step
+    error: LumosError | None = None
+
+
+Act = Callable[[Sequence[Step]], Sequence[_Outcome]]
+
+
+class BatchWriter:
+    """Carries out steps: datasets in batches, then lineage, then what the history says of them.
+
+    A batch that is refused is sent one by one, so that one dataset never costs another.
+    """
+
+    def __init__(
+        self,
+        platform: MetadataPlatformInterface,
+        publisher: Publisher,
+        *,
+        workers: int,
+        refused: Callable[[str, LumosError], None],
+        advance: Callable[[], None],
+    ) -> None:
+        """Get ready.
+
+        Args:
+            platform: where to write.
+            publisher: keeps the history, if one is kept.
+            workers: how many calls may be under way at once.
+            refused: is told what was refused and why; it raises where the run is to end.
+            advance: is told of each dataset that was dealt with.
+        """
+        self._platform = platform
+        self._publisher = publisher
+        self._workers = workers
+        self._refused = refused
+        self._advance = advance
+
+    def write(self, steps: Iterable[Step]) -> list[Step]:
+        """Carry out steps, and return those that nothing was refused of."""
+        resting: list[Step] = []
+        size = self._platform.BATCH
+        passed = self._passed(self._emit, self._writing(steps, resting), size=size, show=True)
+        passed += resting
+        done = [step for step in passed if not step.changes]
+        done += self._passed(self._lead, filter(_removes, passed), workers=1)
+        adding = [step for step in passed if step.changes and not _removes(step)]
+        done += self._passed(self._lead, adding)
+        return self._recorded(done) if self._publisher.keeps_history else done
+
+    def _writing(self, steps: Iterable[Step], resting: list[Step]) -> Iterator[Step]:
+        for step in steps:
+            if step.dataset is not None:
+                yield step
+            else:
+                resting.append(step)
+                self._advance()
+
+    def _passed(
+        self,
+        act: Act,
+        steps: Iterable[Step],
+        *,
+        size: int = 1,
+        workers: int | None = None,
+        show: bool = False,
+    ) -> list[Step]:
+        """Do something with all steps, and return those that it was not refused for."""
+
+        def attempted(some: Sequence[Step]) -> list[_Outcome]:
+            return together(act, some, refused=_Outcome)
+
+        passed = []
+        ready = batches(steps, size)
+        workers = self._workers if workers is None else workers
+        with closing(mapped(attempted, ready, workers=workers)) as outcomes:
+            for step, error in chain.from_iterable(outcomes):
+                if error is None:
+                    passed.append(step)
+                else:
+                    self._refused(step.name, error)
+                if show:
+                    self._advance()
+        return passed
+
+    def _emit(self, steps: Sequence[Step]) -> list[_Outcome]:
+        self._platform.emit_datasets([step.dataset for step in steps if step.dataset is not None])
+        return [_Outcome(step) for step in steps]
+
+    def _lead(self, steps: Sequence[Step]) -> list[_Outcome]:
+        for change in chain.from_iterable(step.changes for step in steps):
+            if change.removed:
+                self._platform.remove_edge(change.edge)
+            else:
+                self._platform.emit_edge(change.edge)
+        return [_Outcome(step) for step in steps]
+
+    def _recorded(self, steps: Sequence[Step]) -> list[Step]:
+        """Add versions of what the catalog holds now, and let it know their numbers."""
+        held: dict[Urn, LumosDataset | None] = {}
+
+        def read(some: Sequence[Step]) -> list[_Outcome]:
+            for step in some:
+                written = step.dataset is not None
+                find = self._platform.get_dataset if written else self._platform.find_dataset
+                held[step.urn] = find(step.urn)
+            return [_Outcome(step) for step in some]
+
+        same = [step for step in steps if step.rests]
+        numbered: list[Step] = []
+        for step in self._passed(read, [step for step in steps if not step.rests]):
+            found = held[step.urn]
+            wanted = self._publisher.recorded(found) if found else None
+            if wanted is None:
+                same.append(step)
+            else:
+                numbered.append(step._replace(dataset=self._plain(wanted)))
+        return same + self._passed(self._emit, numbered, size=self._platform.BATCH)
+
+    def _plain(self, dataset: LumosDataset) -> LumosDataset:
+        keeps_edges = Capability.LINEAGE in self._platform.capabilities
+        return with_parts(dataset, lineage=DatasetLineage()) if keeps_edges else dataset
+
+
+def _removes(step: Step) -> bool:
+    return any(change.removed for change in step.changes)

@@ -1,0 +1,71 @@
+"""Many datasets at a time: asked for and sent together, and alone where a catalog refuses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from lumos.core.platform.http import mapped
+from lumos.core.platform.refusals import REFUSALS, ends_run
+
+if TYPE_CHECKING:
+    from lumos.core.errors import LumosError
+    from lumos.core.models import LumosDataset
+    from lumos.core.platform.interface import MetadataPlatformInterface
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def batches(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
+    """Yield items in tuples of a size, the last one of what is left."""
+    rest = iter(items)
+    while batch := tuple(islice(rest, size)):
+        yield batch
+
+
+def together(
+    act: Callable[[Sequence[T]], Sequence[R]],
+    items: Sequence[T],
+    *,
+    refused: Callable[[T, LumosError], R],
+) -> list[R]:
+    """Return what becomes of items that are dealt with at once.
+
+    Where that is refused each is tried alone, so that the one that is to blame is known by name;
+    where the catalog is lost none is.
+    """
+    try:
+        return [*act(items)]
+    except REFUSALS as error:
+        if ends_run(error) or len(items) == 1:
+            return [refused(item, error) for item in items]
+    return [each for item in items for each in together(act, [item], refused=refused)]
+
+
+def looked_up(
+    platform: MetadataPlatformInterface, urns: Sequence[str], *, workers: int
+) -> dict[str, LumosDataset | LumosError]:
+    """Return those of some datasets that a catalog has, or why it could not be asked, by URN.
+
+    As with `find_datasets`, their neighbours and what others attached to them may be missing.
+    """
+    size = max(-(-len(urns) // workers), platform.LOOK_UP)
+    found: dict[str, LumosDataset | LumosError] = {}
+    ask = partial(_found, platform)
+    with closing(mapped(ask, batches(urns, size), workers=workers)) as parts:
+        for part in parts:
+            found.update(part)
+    return found
+
+
+def _found(
+    platform: MetadataPlatformInterface, urns: Sequence[str]
+) -> list[tuple[str, LumosDataset | LumosError]]:
+    def find(some: Sequence[str]) -> Sequence[tuple[str, LumosDataset | LumosError]]:
+        return [*platform.find_datasets(some).items()]
+
+    return together(find, urns, refused=lambda urn, error: (urn, error))
