@@ -9,8 +9,18 @@ import pytest
 
 from doubles.openmetadata_server import openmetadata_at, openmetadata_server
 from doubles.openmetadata_store import Json, OpenMetadataStore
-from lumos.core.models import DatasetLineage, LumosDataset, with_parts
+from lumos.core.models import (
+    DatasetLineage,
+    Domain,
+    GlossaryTerm,
+    Group,
+    LumosDataset,
+    Tag,
+    User,
+    with_parts,
+)
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
+from lumos.core.platform.interface import Entity, kind_of
 from lumos.testing.platform_samples import consumed, dataset, edge
 
 SERVICES = "services/databaseServices"
@@ -176,3 +186,44 @@ def test_custom_properties_are_properties_where_somebody_declared_them(
     platform.emit_dataset(fewer)
     assert set(held["extension"]) == {"lumos", "mood"}
     assert platform.get_dataset(found.urn) == fewer
+
+
+WORDS: list[tuple[str, Json, Entity]] = [
+    (
+        "tags",
+        {"name": "gold", "classification": "Worth"},
+        Tag(name="Worth.gold", description="of worth"),
+    ),
+    (
+        "glossaryTerms",
+        {"name": "net", "glossary": "Money"},
+        GlossaryTerm(name="Money.net", definition="after tax"),
+    ),
+    ("domains", {"name": "sales", "domainType": "Aggregate"}, Domain(name="sales")),
+    ("users", {"name": "ada", "email": "ada@example.org"}, User(username="ada", about_me="hi")),
+    ("teams", {"name": "data", "teamType": "Group"}, Group(name="data", description="us")),
+]
+
+
+@pytest.mark.parametrize(("collection", "body", "word"), WORDS, ids=[word[0] for word in WORDS])
+def test_what_lumos_does_not_model_of_a_word_stays_when_it_is_written(
+    platform: OpenMetadataHandler,
+    store: OpenMetadataStore,
+    collection: str,
+    body: Json,
+    word: Entity,
+) -> None:
+    store.put("classifications", {"name": "Worth", "description": "w"})
+    store.put("glossaries", {"name": "Money", "description": "m"})
+    held, _ = store.put(collection, {**body, "description": "before"})
+    theirs: Json = {"style": {"color": "#ffd700"}, "theirs": {"a": [1]}}
+    if collection not in {"users", "teams"}:  # of those Lumos has the name for display
+        theirs["displayName"] = "As people say"
+    held.update(theirs)
+
+    platform.emit_entity(word)
+
+    _, now = store.by_id(held["id"])
+    assert {name: now.get(name) for name in theirs} == theirs
+    assert now["description"] != "before"
+    assert word in [*platform.list_entities(kind_of(word))]

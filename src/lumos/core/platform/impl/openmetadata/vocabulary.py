@@ -158,7 +158,7 @@ _SORTS: Final[Mapping[str, _Sort]] = {
         _domain_told,
     ),
 }
-_REMOVABLE: Final = ("displayName", "description", "synonyms")
+_REMOVABLE: Final = frozenset({"displayName", "description", "synonyms"})
 _FIXED: Final = ("email", "teamType", "domainType")
 
 
@@ -222,10 +222,12 @@ class Vocabulary:
 
     def _written(self, sort: _Sort, meant: Json, *, entity: Json | None) -> Json:
         path = sort.path(str(meant[sort.key]))
-        wire: Json = {name: value for name, value in sort.wire(meant).items() if value}
+        known = sort.wire(meant)
+        wire: Json = {name: value for name, value in known.items() if value}
+        removable = known.keys() & _REMOVABLE  # a name for display that Lumos has none for stays
         if entity is None:
             self._created(sort, path, wire=wire)
-        elif changed := changes(entity, _changeable(wire), removable=_REMOVABLE):
+        elif changed := changes(entity, _changeable(wire), removable=removable):
             self._api.patch(sort.entity, entity, changes=changed)
         else:
             return entity
