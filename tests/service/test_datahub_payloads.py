@@ -244,6 +244,10 @@ def test_what_the_sdk_makes_is_exported_imported_and_comes_back(
 
 
 def _put(platform: DataHubHandler, snapshot: Snapshot) -> None:
+    """Write a snapshot in the order in which an import does."""
+    extensions = cast("dict[str, JsonValue]", snapshot.to_json()["extensions"])
+    for name, value in extensions.items():
+        platform.prepare_extension(name, value)
     entities: list[Entity] = [*snapshot.users, *snapshot.groups, *snapshot.tags]
     entities += [*snapshot.glossary, *snapshot.domains]
     for entity in entities:
@@ -253,7 +257,7 @@ def _put(platform: DataHubHandler, snapshot: Snapshot) -> None:
         platform.emit_entity(job)
     for each in snapshot.lineage_edges:
         platform.emit_edge(each)
-    for name, value in cast("dict[str, JsonValue]", snapshot.to_json()["extensions"]).items():
+    for name, value in extensions.items():
         platform.emit_extension(name, value)
 
 
