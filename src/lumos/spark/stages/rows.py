@@ -59,7 +59,7 @@ class ListedUnit(NamedTuple):
     unit: bytes
     files: int
     digest: str | None
-    """Says what was there; None where a part could not be listed, or where there is too much."""
+    """Says what was there; None where a part could not be listed."""
     is_same: bool
     """Whether it is as it was known to be, so that its files were not told."""
 
