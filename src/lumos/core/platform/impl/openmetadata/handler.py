@@ -238,13 +238,12 @@ class OpenMetadataHandler(CatalogHandler):
 
     def _connect(self, dataset: LumosDataset) -> None:
         """Make edges of the neighbours that a dataset lists and the catalog does not know."""
-        known = self.get_dataset(dataset.urn).lineage
-        for upstream in dataset.lineage.upstream:
-            if upstream not in {*known.upstream, dataset.urn}:
-                self.emit_edge(LineageEdge(upstream_urn=upstream, downstream_urn=dataset.urn))
-        for downstream in dataset.lineage.downstream:
-            if downstream not in {*known.downstream, dataset.urn}:
-                self.emit_edge(LineageEdge(upstream_urn=dataset.urn, downstream_urn=downstream))
+        node = self._datasets.find(dataset.urn)
+        known = self._lineage.of(node.type, node.entity) if node else DatasetLineage()
+        held = {*known.ends(dataset.urn)}
+        for upstream, downstream in dataset.lineage.ends(dataset.urn):
+            if (upstream, downstream) not in held:
+                self.emit_edge(LineageEdge(upstream_urn=upstream, downstream_urn=downstream))
 
     def _put_edges(
         self, upstream: Node, downstream: Node, *, edges: tuple[LineageEdge, ...]

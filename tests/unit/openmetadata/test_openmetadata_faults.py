@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
-from doubles.openmetadata_server import openmetadata_at, openmetadata_server
 from doubles.openmetadata_store import OpenMetadataStore
 from faulty_wire import FAULTS, Fault, faulty_wire
 from lumos.core.errors import PlatformUnavailableError
@@ -44,19 +43,6 @@ AFTER = orders(
         "checks": [{"name": "id is set", "status": "PASSED", "timestamp": "2026-01-02T03:04:05Z"}]
     },
 )
-
-
-@pytest.fixture
-def store() -> Iterator[OpenMetadataStore]:
-    with openmetadata_server() as (url, store):
-        store.url = url
-        yield store
-
-
-@pytest.fixture
-def platform(store: OpenMetadataStore) -> Iterator[OpenMetadataHandler]:
-    with openmetadata_at(store.url) as platform:
-        yield platform
 
 
 def hitting(fault: str, method: str) -> Fault:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-from doubles.openmetadata_server import openmetadata_at, openmetadata_server
 from doubles.openmetadata_store import OpenMetadataStore
 from lumos.core.models import LumosDataset, with_parts
 from lumos.core.models.quality import AssertionStatus
@@ -51,19 +47,6 @@ def orders(**parts: object) -> LumosDataset:
         },
     }
     return LumosDataset.from_json({**document, **parts})
-
-
-@pytest.fixture
-def store() -> Iterator[OpenMetadataStore]:
-    with openmetadata_server() as (url, store):
-        store.url = url
-        yield store
-
-
-@pytest.fixture
-def platform(store: OpenMetadataStore) -> Iterator[OpenMetadataHandler]:
-    with openmetadata_at(store.url) as platform:
-        yield platform
 
 
 def stash(store: OpenMetadataStore) -> str:

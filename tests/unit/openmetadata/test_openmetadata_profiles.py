@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,19 +74,6 @@ MADE_THERE: Json = {
     "tableProfile": TABLE_FIGURES,
     "columnProfile": [{**each, **HIDDEN.get(each["name"], {})} for each in KEPT],
 }
-
-
-@pytest.fixture
-def store() -> Iterator[OpenMetadataStore]:
-    with openmetadata_server() as (url, store):
-        store.url = url
-        yield store
-
-
-@pytest.fixture
-def platform(store: OpenMetadataStore) -> Iterator[OpenMetadataHandler]:
-    with openmetadata_at(store.url) as platform:
-        yield platform
 
 
 def table(store: OpenMetadataStore, profile: Json | None = None) -> Json:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from doubles.openmetadata_server import openmetadata_at, openmetadata_server
+from doubles.openmetadata_server import openmetadata_at
 from doubles.openmetadata_store import OpenMetadataStore
 from lumos.core.errors import ConfigurationError, PlatformAuthError
 from lumos.core.models import ColumnMapping, GlossaryTerm, Job, LumosDataset, Urn, with_parts
@@ -40,23 +39,6 @@ TABLE = {
     "properties": {"retention": "7y"},
 }
 PLACE = "snowflake.shop.public.orders"
-
-
-@pytest.fixture
-def server() -> Iterator[tuple[str, OpenMetadataStore]]:
-    with openmetadata_server() as running:
-        yield running
-
-
-@pytest.fixture
-def store(server: tuple[str, OpenMetadataStore]) -> OpenMetadataStore:
-    return server[1]
-
-
-@pytest.fixture
-def platform(server: tuple[str, OpenMetadataStore]) -> Iterator[OpenMetadataHandler]:
-    with openmetadata_at(server[0]) as platform:
-        yield platform
 
 
 def orders(**parts: object) -> LumosDataset:
@@ -99,6 +81,24 @@ def test_the_same_again_is_not_written_again(
     platform.emit_dataset(orders())
 
     assert store.writes() == before
+
+
+def test_neighbours_that_are_known_cost_no_more_than_a_look_at_the_lineage(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    upstream, itself = "lumos://snowflake/shop/public/raw", TABLE["urn"]
+    linked = orders(lineage={"upstream": [upstream, itself], "downstream": [itself]})
+    platform.emit_dataset(linked)
+    assert [(each.upstream_urn, each.downstream_urn) for each in platform.list_edges()] == [
+        (upstream, itself)
+    ]
+    store.requests.clear()
+
+    platform.emit_dataset(linked)
+
+    asked = [path for _, path in store.requests if "Profile" in path or "lineage" in path]
+    assert asked == [f"lineage/table/name/{PLACE}"]
+    assert store.writes() == []
 
 
 def test_what_goes_is_removed_although_a_put_would_keep_it(
@@ -284,9 +284,9 @@ def test_a_table_that_people_deleted_is_written_anew(
     assert [owner["name"] for owner in held(store)["owners"]] == ["eve"]
 
 
-def test_a_wrong_token_is_told_without_the_token(server: tuple[str, OpenMetadataStore]) -> None:
+def test_a_wrong_token_is_told_without_the_token(store: OpenMetadataStore) -> None:
     with (
-        openmetadata_at(server[0], token="wrong-and-secret") as platform,
+        openmetadata_at(store.url, token="wrong-and-secret") as platform,
         pytest.raises(PlatformAuthError) as caught,
     ):
         platform.get_dataset(dataset().urn)

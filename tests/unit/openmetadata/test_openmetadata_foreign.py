@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -25,19 +24,6 @@ from lumos.testing.platform_samples import consumed, dataset, edge
 
 SERVICES = "services/databaseServices"
 STORES = "services/storageServices"
-
-
-@pytest.fixture
-def store() -> Iterator[OpenMetadataStore]:
-    with openmetadata_server() as (url, store):
-        store.url = url
-        yield store
-
-
-@pytest.fixture
-def platform(store: OpenMetadataStore) -> Iterator[OpenMetadataHandler]:
-    with openmetadata_at(store.url) as platform:
-        yield platform
 
 
 def table(store: OpenMetadataStore, **parts: object) -> Json:
