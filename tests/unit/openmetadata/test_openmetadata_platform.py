@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from doubles.openmetadata_store import OpenMetadataStore
 from lumos.core.errors import ConfigurationError, PlatformAuthError
 from lumos.core.models import ColumnMapping, GlossaryTerm, Job, LumosDataset, Urn, with_parts
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity
+from lumos.core.platform.impl.openmetadata import stashed
+from lumos.core.platform.impl.openmetadata.entities import told_dataset
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
 from lumos.core.platform.impl.openmetadata.names import fqn, path_of, place_of, urn_of
 from lumos.testing.platform_samples import dataset, rich_dataset
@@ -99,6 +102,26 @@ def test_neighbours_that_are_known_cost_no_more_than_a_look_at_the_lineage(
     asked = [path for _, path in store.requests if "Profile" in path or "lineage" in path]
     assert asked == [f"lineage/table/name/{PLACE}"]
     assert store.writes() == []
+
+
+def test_a_dataset_is_read_once_for_each_time_that_it_is_asked_for(
+    platform: OpenMetadataHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def counted(entity: Mapping[str, Any], type_: str, *, foreign: bool = False) -> LumosDataset:
+        read.append(entity["name"])
+        return told_dataset(entity, type_, foreign=foreign)
+
+    monkeypatch.setattr(stashed, "told_dataset", counted)
+    platform.emit_dataset(orders())
+    assert read == ["orders"]  # to see beforehand what has to be stashed
+    read.clear()
+    assert [*platform.list()] == [orders()]
+    assert read == ["orders"]
+    read.clear()
+    platform.emit_dataset(orders(tags=["gold"]))
+    assert read == ["orders"] * 2  # what is there, and what has to be stashed
 
 
 def test_what_goes_is_removed_although_a_put_would_keep_it(

@@ -14,6 +14,9 @@ from lumos.core.platform.stash import STASH_KEY, Json
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+_COLUMN_KEYS: Final = frozenset(COLUMN_KEYS)
+_WITH_MORE: Final = frozenset({"tags", "children"})
+"""Of these the server tells more than it was told."""
 _OF_COLUMNS: Final = {*COLUMN_KEYS, "profile"}
 """What of a column is written as it is wanted; anything else of it stays."""
 
@@ -109,8 +112,11 @@ def _plain(name: str, value: JsonValue) -> object:
 
 
 def _plain_column(column: Json) -> dict[str, object]:
-    plain = {name: _plain(name, column.get(name)) for name in COLUMN_KEYS}
-    return {name: value for name, value in plain.items() if value is not None}
+    return {
+        name: _plain(name, value) if name in _WITH_MORE else value
+        for name, value in column.items()
+        if value and name in _COLUMN_KEYS
+    }
 
 
 def _objects(value: JsonValue) -> list[Json]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.models import Field, FieldType, TypeName
@@ -252,6 +253,18 @@ def _field_type(column: Json) -> Json:
             pass
     told = {name: value for name, value in told.items() if value is not None}
     shown = column.get("dataTypeDisplay")
-    if isinstance(shown, str) and shown != FieldType.from_json(told).signature().lower():
+    if isinstance(shown, str) and shown != _spelled(told):
         told["native_type"] = shown
     return told
+
+
+def _spelled(told: Json) -> str:
+    """Return how Lumos spells a type; one without others inside is looked up."""
+    if "fields" in told or "items" in told:
+        return FieldType.from_json(told).signature().lower()
+    return _spelled_plainly(tuple(told.items()))
+
+
+@lru_cache(maxsize=4_096)
+def _spelled_plainly(told: tuple[tuple[str, JsonValue], ...]) -> str:
+    return FieldType.from_json(dict(told)).signature().lower()

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from threading import RLock
 from typing import TYPE_CHECKING, Final, cast
 
-from lumos.core.errors import InvalidModelError, InvalidUrnError, PlatformError
+from lumos.core.errors import InvalidUrnError, PlatformError
 from lumos.core.models import Job, LumosDataset, Urn
 from lumos.core.platform.impl.openmetadata.changes import (
     changes,
     extension_changes,
     stash_changes,
 )
-from lumos.core.platform.impl.openmetadata.columns import GLOSSARY
 from lumos.core.platform.impl.openmetadata.entities import (
     SERVICE_TYPE,
     custom_properties,
     foreign_key,
     kept_of,
     kept_of_job,
-    other_properties,
-    told_dataset,
-    told_job,
     wire_dataset,
     wire_job,
 )
-from lumos.core.platform.impl.openmetadata.ledger import stash_of, stash_text
+from lumos.core.platform.impl.openmetadata.ledger import stash_text
 from lumos.core.platform.impl.openmetadata.lineage import EDGES, Node
 from lumos.core.platform.impl.openmetadata.names import (
     OWN,
@@ -45,12 +41,24 @@ from lumos.core.platform.impl.openmetadata.profiles import (
 )
 from lumos.core.platform.impl.openmetadata.quality import (
     OWN_TESTS,
-    TESTS,
     QualityWires,
     planned_tests,
 )
 from lumos.core.platform.impl.openmetadata.services import service_type
-from lumos.core.platform.stash import STASH_KEY, Json, StashedDataset, residue, restored, unpacked
+from lumos.core.platform.impl.openmetadata.stashed import (
+    MENTIONED,
+    REMOVABLE,
+    Plan,
+    job_stash,
+    labels_in,
+    mention_text,
+    node_of,
+    own,
+    read_dataset,
+    read_job,
+    with_extension,
+)
+from lumos.core.platform.stash import STASH_KEY, Json
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -58,16 +66,9 @@ if TYPE_CHECKING:
     from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
     from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary
 
-MENTIONED: Final = "mentioned"
 OWN_PROPERTIES: Final = "properties"
 """Where the stash names the custom properties that Lumos set; it takes away no others."""
 _TYPES: Final = ("table", "container")
-_REMOVABLE: Final = {
-    "table": ("displayName", "description", "owners", "tags", "domains", "columns", "tableType",
-              "tableConstraints"),
-    "container": ("displayName", "description", "owners", "tags", "domains", "dataModel",
-                  "fileFormats", "prefix"),
-}  # fmt: skip
 _BUCKET: Final = 2
 _FIRST_VERSION: Final = 0.1
 _URN_SCHEME: Final = "lumos://"
@@ -87,19 +88,19 @@ class DatasetWires:
     def find(self, urn: Urn) -> Node | None:
         """Return the entity of a URN, also one that is only mentioned."""
         place, entity = self._located(urn)
-        return None if entity is None else self.node_of(place.type, entity)
+        return None if entity is None else node_of(place.type, entity)
 
     def at(self, type_: str, name: str) -> Node | None:
         """Return the entity of a fully qualified name, also one that is only mentioned."""
         entity = self._api.find(type_, name)
-        return None if entity is None else self.node_of(type_, entity)
+        return None if entity is None else node_of(type_, entity)
 
     def nodes(self) -> Iterator[Node]:
         """Yield the entities of all datasets, with those that are only mentioned."""
         for type_ in _TYPES:
             for entity in self._api.list(type_):
                 if path_of(str(entity["fullyQualifiedName"]))[0] != OWN:
-                    yield self.node_of(type_, entity)
+                    yield node_of(type_, entity)
 
     def read(
         self, node: Node, *, with_tests: bool = True, with_profile: bool = True
@@ -111,47 +112,78 @@ class DatasetWires:
         if node.stash.get(MENTIONED):
             return None
         seen = self._quality.with_tests(node.type, node.entity) if with_tests else node.entity
-        dataset = _read(node.type, seen)
+        dataset = read_dataset(node.type, seen)
         return self._profiled(node, dataset).dataset if with_profile else dataset
+
+    def completed(self, node: Node, dataset: LumosDataset) -> LumosDataset:
+        """Return a dataset that was read without its tests and its profile with both."""
+        if node.type != "table":
+            return dataset
+        seen = self._quality.with_tests(node.type, node.entity)
+        whole = dataset if seen is node.entity else read_dataset(node.type, seen)
+        return self._profiled(node, whole).dataset
 
     def write(self, dataset: LumosDataset) -> None:
         """Bring the entity of a dataset up to date; one that says the same is left alone."""
-        place, entity = self._located(dataset.urn)
+        self.write_at(*self._located(dataset.urn), dataset=dataset)
+
+    def write_at(self, place: Place, entity: Json | None, *, dataset: LumosDataset) -> None:
+        """Bring an entity that was just read, or none, to what a dataset says."""
+        plan = self.plan(dataset, place, entity=entity)
+        if plan is None:
+            return
+        there = plan.entity
+        if there is None:
+            made = self._api.put(place.type, self.creating(plan))
+            if made.get("version") == _FIRST_VERSION:
+                self.finish(plan, made)
+                return
+            there = cast("Json", self._seen(place))  # people had deleted it; it is back as it was
+        self._change(plan.over(there), there)
+        self.finish(plan.over(there), there)
+
+    def plan(self, dataset: LumosDataset, place: Place, *, entity: Json | None) -> Plan | None:
+        """Return what is to be written of a dataset; None where its entity says it already.
+
+        What it refers to is made first.
+        """
         if entity is not None:
             entity = self._quality.with_tests(place.type, entity)
-        node = self.node_of(place.type, entity) if entity else None
-        there = self._compared(node, entity, dataset=dataset)
+        node = node_of(place.type, entity) if entity else None
+        there = self._compared(node, dataset=dataset)
         if there is not None and there.dataset == dataset:
-            return
+            return None
         tests = planned_tests(dataset, place.fqn) if place.type == "table" else {}
         kept: Json = {OWN_TESTS: [*tests]} if tests else {}
         if node:
-            kept |= self._still_kept(node, dataset)
+            kept |= self._still_kept(node, dataset, there=there)
         wire = wire_dataset(dataset, place)
         wanted = {**wire, **self._references(dataset, wire)}
         properties = self._custom_properties(place, dataset)
         if properties:
             kept[OWN_PROPERTIES] = [*properties]
-        extension: Json = {**(other_properties(entity) if entity else {}), **properties}
-        tests_told: list[JsonValue] = [test.told for test in tests.values()]
-        shown: Json = {**wanted, TESTS: tests_told, "extension": extension}
-        made = None
-        if entity is None:
-            stash = _stash(place, shown, dataset, kept=kept)
-            hints = (str(kept_of(dataset).get(SERVICE_TYPE)), dataset.platform)
-            body = {**wanted, "extension": {**properties}} if properties else wanted
-            made = self._create(place, body, stash=stash, hints=hints)
-            if made.get("version") != _FIRST_VERSION:  # people had deleted it; it is back as it was
-                entity = self._seen(place)
-        if entity is not None:
-            foreseen = _stash(place, {**_kept_anyway(entity, place), **shown}, dataset, kept=kept)
-            gone = dict.fromkeys(_own(node, OWN_PROPERTIES) - properties.keys())
-            parts: Json = {**gone, **properties, STASH_KEY: foreseen}
-            self._change(place, entity, wanted=wanted, extension=parts)
-        self._quality.write(cast("Json", entity or made), tests, ours=_own(node, OWN_TESTS))
-        stored = self._settled(place, dataset, kept=kept)
-        if place.type == "table":
-            self._profiles.write(dataset, stored, there=there)
+        return Plan(dataset, place, node, entity, there, tests, kept, wanted, properties)
+
+    def creating(self, plan: Plan) -> Json:
+        """Return the request that creates the entity of a dataset, with all that it lies in."""
+        hints = (str(kept_of(plan.dataset).get(SERVICE_TYPE)), plan.dataset.platform)
+        body = plan.wanted
+        if plan.properties:
+            body = {**body, "extension": {**plan.properties}}
+        return self._created_by(plan.place, body, stash=plan.stash, hints=hints)
+
+    def finish(self, plan: Plan, entity: Json, *, stored: Json | None = None) -> None:
+        """Write what stands beside an entity that was written, and what the server altered of it.
+
+        Args:
+            plan: what was written.
+            entity: what was there before, or what was made.
+            stored: what is there now, where it was read already.
+        """
+        self._quality.write(entity, plan.tests, ours=own(plan.node, OWN_TESTS))
+        stored = self._settled(plan, None if plan.tests else stored)
+        if plan.place.type == "table":
+            self._profiles.write(plan.dataset, stored, there=plan.there)
 
     def mention(self, urn: Urn) -> Node:
         """Return the entity of a URN; where there is none, an empty one that is not listed."""
@@ -159,9 +191,9 @@ class DatasetWires:
         if entity is None:
             with self._making:
                 if self._api.find(place.type, place.fqn) is None:
-                    self._create(place, {}, stash=_mention(urn, place))
+                    self._create(place, {}, stash=mention_text(urn, place))
             entity = self._api.find(place.type, place.fqn)
-        return self.node_of(place.type, cast("Json", entity))
+        return node_of(place.type, cast("Json", entity))
 
     def keep(self, node: Node, stash: Json) -> None:
         """Make this the stash of an entity."""
@@ -179,8 +211,8 @@ class DatasetWires:
         if node.type == "container" and len(path) == _BUCKET:
             place = Place("container", path)
             current = cast("Json", self._api.find("container", place.fqn))
-            changed = changes(current, {}, removable=_REMOVABLE["container"])
-            changed += stash_changes(current, _mention(node.urn, place))
+            changed = changes(current, {}, removable=REMOVABLE["container"])
+            changed += stash_changes(current, mention_text(node.urn, place))
             self._api.patch("container", current, changes=changed)
         else:
             self._api.delete(node.type, node.entity)
@@ -194,23 +226,23 @@ class DatasetWires:
         entity = self._api.find(type_, str(name)) if name and type_ in _TYPES else None
         if entity is None:
             return Urn.of("openmetadata", type_, str(name or reference["id"]))
-        return self.node_of(type_, entity).urn
+        return node_of(type_, entity).urn
 
     def write_job(self, job: Job) -> None:
         """Bring the pipeline of a job up to date."""
         service, name = pipeline_path(job.urn)
         full = fqn((service, name))
         entity = self._api.find("pipeline", full)
-        if entity is not None and _read_job(entity) == job:
+        if entity is not None and read_job(entity) == job:
             return
         wanted = wire_job(job)
         self._api.declare("pipeline")
-        foreseen = _job_stash({"name": name, "fullyQualifiedName": full, **wanted}, job)
+        foreseen = job_stash({"name": name, "fullyQualifiedName": full, **wanted}, job)
         if entity is None:
             hints = (str(kept_of_job(job).get(SERVICE_TYPE)),)
             self._service("pipelineService", service, hints=hints)
             body: Json = {"name": name, "service": fqn((service,)), **wanted}
-            self._api.put("pipeline", _with_extension(body, foreseen))
+            self._api.put("pipeline", with_extension(body, foreseen))
         else:
             if entity.get("tasks"):
                 del wanted["tasks"]  # they may be those of a scheduler
@@ -219,12 +251,12 @@ class DatasetWires:
                 "pipeline", entity, changes=[*changed, *stash_changes(entity, foreseen)]
             )
         stored = cast("Json", self._api.find("pipeline", full))
-        if changed := stash_changes(stored, _job_stash(stored, job)):
+        if changed := stash_changes(stored, job_stash(stored, job)):
             self._api.patch("pipeline", stored, changes=changed)
 
     def jobs(self) -> Iterator[Job]:
         """Yield all jobs in ascending order of URN."""
-        yield from sorted(map(_read_job, self._api.list("pipeline")), key=lambda job: job.urn)
+        yield from sorted(map(read_job, self._api.list("pipeline")), key=lambda job: job.urn)
 
     def _located(self, urn: Urn) -> tuple[Place, Json | None]:
         """Return where a dataset lies or would lie, and what is there; also where others put it."""
@@ -245,23 +277,21 @@ class DatasetWires:
             return SeenProfile(dataset)
         return self._profiles.seen(dataset, node.entity, stash=node.stash)
 
-    def _compared(
-        self, node: Node | None, entity: Json | None, *, dataset: LumosDataset
-    ) -> SeenProfile | None:
+    def _compared(self, node: Node | None, *, dataset: LumosDataset) -> SeenProfile | None:
         """Return what is there of a dataset; with what others measured where it tells of that."""
-        if node is None or entity is None or node.stash.get(MENTIONED):
+        if node is None or node.stash.get(MENTIONED):
             return None
-        held = _read(node.type, entity)
+        held = read_dataset(node.type, node.entity)
         if held == dataset or not tells_of_profile(dataset):
             return SeenProfile(held)
         return self._profiled(node, held)
 
-    def _still_kept(self, node: Node, dataset: LumosDataset) -> Json:
+    def _still_kept(self, node: Node, dataset: LumosDataset, *, there: SeenProfile | None) -> Json:
         """Return what of its stash stays with an entity, whatever the dataset says."""
         edges: Json = {EDGES: node.stash[EDGES]} if EDGES in node.stash else {}
-        if node.type != "table" or node.stash.get(MENTIONED):
+        if node.type != "table" or there is None:
             return edges
-        before = _read(node.type, node.entity)
+        before = read_dataset(node.type, node.entity) if there.is_theirs else there.dataset
         return edges | self._profiles.kept_time(dataset, before, stash=node.stash)
 
     def _custom_properties(self, place: Place, dataset: LumosDataset) -> Json:
@@ -269,22 +299,26 @@ class DatasetWires:
             return {}
         return custom_properties(dataset, self._api.properties(place.type))
 
-    def _change(self, place: Place, entity: Json, *, wanted: Json, extension: Json) -> None:
-        changed = changes(entity, wanted, removable=_REMOVABLE[place.type])
-        changed += extension_changes(entity, extension)
+    def _change(self, plan: Plan, entity: Json) -> None:
+        type_ = plan.place.type
+        gone = dict.fromkeys(own(plan.node, OWN_PROPERTIES) - plan.properties.keys())
+        parts: Json = {**gone, **plan.properties, STASH_KEY: plan.stash}
+        changed = changes(entity, plan.wanted, removable=REMOVABLE[type_])
+        changed += extension_changes(entity, parts)
         if changed:
-            self._api.declare(place.type)
-            self._api.patch(place.type, entity, changes=changed)
+            self._api.declare(type_)
+            self._api.patch(type_, entity, changes=changed)
 
-    def _settled(self, place: Place, dataset: LumosDataset, *, kept: Json) -> Json:
-        """Read and return what was written; what the server altered is put into the stash."""
-        stored = self._seen(place)
+    def _settled(self, plan: Plan, stored: Json | None) -> Json:
+        """Return what was written; what the server altered is put into the stash."""
+        place = plan.place
+        stored = stored or self._seen(place)
         if stored is None:
             raise PlatformError(
                 "openmetadata: what was written cannot be read",
                 hint="give the token's user the right to see all entities",
             )
-        if changed := stash_changes(stored, _stash(place, stored, dataset, kept=kept)):
+        if changed := stash_changes(stored, plan.stash_with(stored)):
             self._api.declare(place.type)
             self._api.patch(place.type, stored, changes=changed)
         return stored
@@ -292,7 +326,14 @@ class DatasetWires:
     def _create(
         self, place: Place, wanted: Json, *, stash: str | None, hints: tuple[str, ...] = ()
     ) -> Json:
-        """Create an entity and what it lies in.
+        """Create an entity and what it lies in."""
+        body = self._created_by(place, wanted, stash=stash, hints=hints)
+        return self._api.put(place.type, body)
+
+    def _created_by(
+        self, place: Place, wanted: Json, *, stash: str | None, hints: tuple[str, ...]
+    ) -> Json:
+        """Return the request that creates an entity, and create what it lies in.
 
         Args:
             place: where.
@@ -317,7 +358,7 @@ class DatasetWires:
             body["service"] = fqn((service,))
             if len(place.path) > _BUCKET:
                 body["parent"] = self._bucket(place)
-        return self._api.put(place.type, _with_extension(body, stash))
+        return with_extension(body, stash)
 
     def _schema(self, place: Place, hints: tuple[str, ...]) -> str:
         service, database, schema, _ = place.path
@@ -342,7 +383,7 @@ class DatasetWires:
     def _made_bucket(self, path: tuple[str, ...]) -> Json:
         above = Place("container", path)
         urn = urn_of("container", above.fqn) or Urn.of("openmetadata", path[-1])
-        return self._create(above, {}, stash=_mention(urn, above))
+        return self._create(above, {}, stash=mention_text(urn, above))
 
     def _service(self, type_: str, name: str, *, hints: tuple[str, ...] = ()) -> None:
         kind = service_type(type_, (*hints, name))
@@ -358,7 +399,7 @@ class DatasetWires:
 
     def _references(self, dataset: LumosDataset, wire: Json) -> Json:
         """Make sure that all exists to which a dataset refers, and return the references."""
-        for kind, path in _labels(wire):
+        for kind, path in labels_in(wire):
             self._words.mention_at(kind, path)
         owners = {
             (owner.category, owner.name): self._words.mention(owner.category, owner.name)
@@ -391,91 +432,3 @@ class DatasetWires:
         except InvalidUrnError:
             return None
         return self._api.find("table", place.fqn) if place.type == "table" else None
-
-    def node_of(self, type_: str, entity: Json) -> Node:
-        """Return what an entity stands for."""
-        text = stash_of(entity)
-        try:
-            stash = unpacked(text) if text else {}
-        except InvalidModelError:
-            stash = {}
-        known = stash if isinstance(stash, dict) else {}
-        mentioned = known.get(MENTIONED)
-        if isinstance(mentioned, str):
-            return Node(Urn(mentioned), type_, entity, known)
-        return Node(_read(type_, entity).urn, type_, entity, known)
-
-
-def _own(node: Node | None, what: str) -> set[str]:
-    """Return the names of what Lumos made of an entity, as its stash tells."""
-    known = node.stash.get(what) if node else None
-    return {str(name) for name in known} if isinstance(known, list) else set()
-
-
-def _labels(value: JsonValue) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield kind and path of every label anywhere in what goes out."""
-    if isinstance(value, list):
-        for each in value:
-            yield from _labels(each)
-    elif isinstance(value, dict):
-        name = value.get("tagFQN")
-        if isinstance(name, str):
-            glossary = value.get("source") == GLOSSARY
-            yield "glossary_term" if glossary else "tag", path_of(name)
-        else:
-            yield from _labels([*value.values()])
-
-
-def _read(type_: str, entity: Json) -> LumosDataset:
-    text = stash_of(entity)
-    if text is None:
-        return told_dataset(entity, type_, foreign=True)
-    native = told_dataset(entity, type_)
-    try:
-        stash = unpacked(text)
-    except InvalidModelError:
-        stash = text
-    if isinstance(stash, dict) and "patch" not in stash:
-        return native
-    return StashedDataset.merged(native, stash)
-
-
-def _read_job(entity: Json) -> Job:
-    text = stash_of(entity)
-    told = told_job(entity, foreign=text is None)
-    try:
-        return Job.from_json(restored(told.to_json(), text)) if text else told
-    except InvalidModelError:
-        return told
-
-
-def _stash(
-    place: Place, entity: Mapping[str, JsonValue], dataset: LumosDataset, *, kept: Json
-) -> str | None:
-    """Return the stash of a dataset beside what an entity tells of it."""
-    named = {"name": place.path[-1], "fullyQualifiedName": place.fqn, **entity}
-    left = residue(told_dataset(named, place.type).to_json(), dataset.to_json())
-    stash = {**kept, **(left if isinstance(left, dict) else {})}
-    return stash_text({"v": 1, **stash}) if stash else None
-
-
-def _job_stash(entity: Mapping[str, JsonValue], job: Job) -> str | None:
-    left = residue(told_job(entity).to_json(), job.to_json())
-    return None if left is None else stash_text(left)
-
-
-def _mention(urn: Urn, place: Place) -> str:
-    return stash_text({"v": 1, MENTIONED: str(urn), "place": place.type})
-
-
-def _with_extension(body: Json, stash: str | None) -> Json:
-    if stash is None:
-        return body
-    given = body.get("extension")
-    return {**body, "extension": {**(given if isinstance(given, dict) else {}), STASH_KEY: stash}}
-
-
-def _kept_anyway(entity: Json, place: Place) -> Json:
-    """Return what of an entity stays, whatever is written."""
-    managed = {*_REMOVABLE[place.type], "extension"}
-    return {name: value for name, value in entity.items() if name not in managed}

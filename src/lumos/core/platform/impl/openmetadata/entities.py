@@ -60,7 +60,7 @@ _KIND_OF: Final[Mapping[str, DatasetKind]] = {
     "Iceberg": DatasetKind.TABLE,
 }
 _FORMATS: Final = frozenset({"csv", "json", "tsv", "parquet", "avro", "zip", "gz", "zstd", "MF4"})
-_VERBATIM: Final = {
+UNMODELLED: Final = {
     "table": ("sourceUrl", "schemaDefinition", "retentionPeriod", "locationPath", "fileFormat",
               "tablePartition", "dataModel", "lifeCycle"),
     "container": ("sourceUrl", "fullPath", "numberOfObjects", "size", "lifeCycle"),
@@ -84,7 +84,7 @@ def wire_dataset(dataset: LumosDataset, place: Place) -> Json:
         "displayName": dataset.name if dataset.name != place.path[-1] else None,
         "description": dataset.documentation.description or None,
         "tags": labels_of(dataset.tags, dataset.governance.glossary_terms),
-        **{key: kept[key] for key in _VERBATIM[place.type] if kept.get(key)},
+        **{key: kept[key] for key in UNMODELLED[place.type] if kept.get(key)},
     }
     if place.type == "table":
         kind = dataset.kind
@@ -147,7 +147,7 @@ def other_properties(entity: Mapping[str, JsonValue]) -> Json:
 
 def custom_properties(dataset: LumosDataset, declared: Mapping[str, str]) -> Json:
     """Return the properties of a dataset that fit custom properties which somebody declared."""
-    given = cast("Json", dataset.to_json().get("properties") or {})
+    given = cast("Json", dataset.document.get("properties") or {})
     return {
         name: value
         for name, value in given.items()
@@ -209,7 +209,7 @@ def _without_name(task: JsonValue) -> JsonValue:
 
 def _verbatim(entity: Mapping[str, JsonValue], type_: str, *, foreign: bool) -> Json:
     """Return what Lumos does not model of an entity, and types and formats without a twin."""
-    found: Json = {key: entity[key] for key in _VERBATIM[type_] if entity.get(key)}
+    found: Json = {key: entity[key] for key in UNMODELLED[type_] if entity.get(key)}
     if entity.get(_TABLE_TYPE) not in {None, *_KINDS.values()}:
         found[_TABLE_TYPE] = entity[_TABLE_TYPE]
     formats = entity.get(_FILE_FORMATS)
@@ -230,7 +230,7 @@ def kept_of(dataset: LumosDataset) -> Json:
     """Return what of OpenMetadata a dataset carries along, in plain JSON."""
     if NAME not in dataset.extensions:
         return {}
-    kept = cast("Json", dataset.to_json()["extensions"])[NAME]
+    kept = cast("Json", dataset.document["extensions"])[NAME]
     return kept if isinstance(kept, dict) else {}
 
 

@@ -14,7 +14,7 @@ from lumos.core.models import DatasetLineage, Job, LineageEdge, LumosDataset, Ur
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy, mapped
 from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
-from lumos.core.platform.impl.openmetadata.datasets import MENTIONED, DatasetWires
+from lumos.core.platform.impl.openmetadata.datasets import DatasetWires
 from lumos.core.platform.impl.openmetadata.entities import NAME
 from lumos.core.platform.impl.openmetadata.fidelity import FIDELITY
 from lumos.core.platform.impl.openmetadata.ledger import Ledger
@@ -22,6 +22,7 @@ from lumos.core.platform.impl.openmetadata.lineage import LineageWires, Node
 from lumos.core.platform.impl.openmetadata.look_up import LookUp
 from lumos.core.platform.impl.openmetadata.search import narrowed
 from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
+from lumos.core.platform.impl.openmetadata.stashed import MENTIONED
 from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary, Word
 from lumos.core.platform.interface import Capability, Entity, EntityKind, kind_of
 from lumos.core.platform.login import NOBODY, TOKEN
@@ -90,10 +91,10 @@ class OpenMetadataHandler(CatalogHandler):
 
     @override
     def emit_dataset(self, dataset: LumosDataset) -> None:
-        alone = with_parts(dataset, lineage=DatasetLineage())
+        alone = _without_lineage(dataset)
         with self._alone_with(dataset.urn):
             _unless_changed_meanwhile(lambda: self._datasets.write(alone))
-        if dataset.lineage != DatasetLineage():
+        if alone is not dataset:
             self._connect(dataset)
 
     @override
@@ -231,8 +232,7 @@ class OpenMetadataHandler(CatalogHandler):
 
     def _with_lineage(self, found: tuple[LumosDataset, Node]) -> LumosDataset:
         dataset, node = found
-        if node.type == "table":
-            dataset = self._datasets.read(node) or dataset
+        dataset = self._datasets.completed(node, dataset)
         lineage = self._lineage.of(node.type, node.entity)
         return dataset if lineage == DatasetLineage() else with_parts(dataset, lineage=lineage)
 
@@ -250,6 +250,12 @@ class OpenMetadataHandler(CatalogHandler):
     ) -> None:
         stash = self._lineage.write(upstream, downstream, edges=edges)
         self._datasets.keep(downstream, stash)
+
+
+def _without_lineage(dataset: LumosDataset) -> LumosDataset:
+    if dataset.lineage == DatasetLineage():
+        return dataset
+    return with_parts(dataset, lineage=DatasetLineage())
 
 
 def _unless_changed_meanwhile(act: Callable[[], None]) -> None:

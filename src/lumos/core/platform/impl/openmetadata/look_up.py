@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lumos.core.errors import PlatformNotFoundError
 from lumos.core.platform.http import mapped
 from lumos.core.platform.impl.openmetadata.names import Place, fqn, nested_place, path_of, place_of
+from lumos.core.platform.impl.openmetadata.stashed import node_of
 
 if TYPE_CHECKING:
     from lumos.core.models import Urn
@@ -77,7 +78,7 @@ class LookUp:
             return [*urns]
         for urn in (urn for urn in urns if urn not in {*left}):
             if entity := _first(seen, wanted[urn]):
-                found[urn] = self._datasets.node_of(where.type, entity)
+                found[urn] = node_of(where.type, entity)
         return left
 
 
