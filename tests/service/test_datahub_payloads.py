@@ -24,6 +24,7 @@ from lumos.core.models import (
     with_parts,
 )
 from lumos.core.platform.impl.datahub.containers import containers_of
+from lumos.core.platform.impl.datahub.emptied import EMPTIED, emptied
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.interface import Entity
 from lumos.testing.platform_samples import (
@@ -149,6 +150,13 @@ def test_every_payload_is_valid_for_the_sdk() -> None:
 
     assert {name for name, _ in aspects} >= KINDS
     assert wrong == []
+
+
+def test_aspects_that_were_emptied_are_valid_for_the_sdk() -> None:
+    here = "urn:li:dataset:(urn:li:dataPlatform:s3,lake/customers,PROD)"
+    aspects: list[tuple[str, JsonValue]] = [(name, emptied(name, here)) for name in EMPTIED]
+
+    assert verdicts(aspects) == [None] * len(EMPTIED)
 
 
 def test_what_is_written_is_read_back_the_same_by_datahubs_lite_store(tmp_path: Path) -> None:

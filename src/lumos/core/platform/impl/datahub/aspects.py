@@ -6,12 +6,13 @@ property; what Lumos does not model is kept in `extensions["datahub"]`, as it wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.datahub.containers import innermost
 from lumos.core.platform.impl.datahub.edits import follow, with_edits
+from lumos.core.platform.impl.datahub.emptied import EMPTIED, emptied, is_empty
 from lumos.core.platform.impl.datahub.fields import (
     column_fields,
     column_of,
@@ -57,11 +58,6 @@ Json = dict[str, "JsonValue"]
 EXTENSION: Final = "datahub"
 EDITED: Final = frozenset({"editableDatasetProperties", "editableSchemaMetadata", "documentation"})
 """Aspects that people write; on reading they come before what was ingested."""
-MANAGED: Final = frozenset({
-    "datasetProperties", "schemaMetadata", "subTypes", "globalTags", "glossaryTerms", "domains",
-    "ownership", "deprecation", "institutionalMemory", "structuredProperties", *EDITED,
-})  # fmt: skip
-"""Aspects that say what the dataset says: what it no longer has is removed."""
 DERIVED: Final = frozenset({"datasetKey", "browsePaths", "browsePathsV2", "dataPlatformInstance"})
 """Aspects that the server makes by itself."""
 _APART: Final = frozenset({"upstreamLineage", "datasetKey", *TIMESERIES})
@@ -83,13 +79,18 @@ class DatasetConversion:
         self._environment = environment
 
     def aspects(
-        self, dataset: Mapping[str, JsonValue], *, knows: Callable[[str], bool] | None = None
+        self,
+        dataset: Mapping[str, JsonValue],
+        *,
+        knows: Callable[[str], bool] | None = None,
+        there: Collection[str] = (),
     ) -> Json:
         """Return the aspects of a dataset given as `to_json` writes it, its lineage aside.
 
         Args:
             dataset: the dataset.
             knows: tells whether a server has an aspect; others are kept in the stash.
+            there: the aspects that it has so far; what it no longer has is emptied.
         """
         document = {name: value for name, value in dataset.items() if name != "lineage"}
         plain = self._plain_aspects(document)
@@ -115,6 +116,10 @@ class DatasetConversion:
         unknown = [name for name in whole if knows is not None and not knows(name)]
         if unknown:
             kept["waiting"] = {name: whole.pop(name) for name in unknown}
+        if gone := sorted(name for name in there if name in EMPTIED and name not in whole):
+            kept["emptied"] = cast("JsonValue", gone)
+            urn = self.datahub_urn(str(document["urn"]))
+            whole = {**whole, **{name: emptied(name, urn) for name in gone}}
         properties = cast("Json", whole["datasetProperties"])
         custom = cast("Json", properties.get("customProperties") or {})
         stashed: Json = {**custom, KEY: packed(kept)}
@@ -129,6 +134,9 @@ class DatasetConversion:
             expected = cast("list[str]", known.get("aspects") or [])
             for name in _LEFT_ALONE.difference(expected):
                 whole.pop(name, None)
+            for name in cast("list[str]", known.get("emptied") or ()):
+                if is_empty(name, whole.get(name)):
+                    del whole[name]
             whole = {**cast("Json", known.get("waiting") or {}), **whole}
         name = str(known.get("urn") or self.lumos_urn(urn))
         found = self._plain_document(name, whole)

@@ -9,7 +9,12 @@ from urllib.parse import quote
 
 import orjson
 
-from lumos.core.errors import PlatformAnswerError, PlatformError, PlatformNotFoundError
+from lumos.core.errors import (
+    PlatformAnswerError,
+    PlatformConflictError,
+    PlatformError,
+    PlatformNotFoundError,
+)
 from lumos.core.platform.impl.datahub.settings import LARGEST_REQUEST
 
 if TYPE_CHECKING:
@@ -142,9 +147,19 @@ class DataHubClient:
         path = f"openapi/v3/entity/{kind.lower()}/{quote(urn, safe='')}"
         self._without_complaint(path)
 
-    def delete_aspect(self, kind: str, urn: str, aspect: str) -> None:
-        """Remove an aspect; one that is not there is no error."""
-        self._without_complaint(f"openapi/v3/entity/{kind.lower()}/{quote(urn, safe='')}/{aspect}")
+    def delete_aspect(self, kind: str, held: Held, aspect: str) -> None:
+        """Remove an aspect that is still as it was read; DataHub has no condition for this.
+
+        Raises:
+            PlatformConflictError: it is another one by now.
+        """
+        for now in self.get(kind, [held.urn], aspects=(aspect,)):
+            if now.versions.get(aspect) != held.versions.get(aspect):
+                raise PlatformConflictError(
+                    f"datahub: somebody changed {aspect} in between", hint="try again"
+                )
+        path = f"openapi/v3/entity/{kind.lower()}/{quote(held.urn, safe='')}/{aspect}"
+        self._without_complaint(path)
 
     def related(self, urn: str, *types: str) -> list[tuple[str, str]]:
         """Return kind and URN of whatever points to an entity in one of these ways."""

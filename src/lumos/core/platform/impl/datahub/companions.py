@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.datahub.client import ONLY_NEW, Write
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Json = dict[str, "JsonValue"]
 _ASSERTION: Final = "assertion"
 _INFO: Final = "assertionInfo"
+_RUN: Final = "assertionRunEvent"
 _ASSERTION_URN: Final = "urn:li:assertion:"
 _RESULTS: Final[Mapping[str, str]] = {
     "PASSED": "SUCCESS",
@@ -43,6 +44,14 @@ _OF_COLUMNS: Final[Mapping[str, Json]] = {
 """Checks of columns that DataHub has words of its own for."""
 _STAMP: Final[Json] = {"time": 0, "actor": "urn:li:corpuser:lumos"}
 _FOREIGN: Final = "assertionInfo"
+
+
+class Stated(NamedTuple):
+    """A dataset, and the assertions of it that Lumos wrote before."""
+
+    there: str
+    dataset: Mapping[str, JsonValue]
+    before: Sequence[JsonValue]
 
 
 class Companions:
@@ -78,26 +87,28 @@ class Companions:
         self._client.write([*waiting.values()])
         self._ensured.update(waiting)
 
-    def put_assertions(
-        self, there: str, dataset: Mapping[str, JsonValue], *, before: Sequence[JsonValue]
-    ) -> None:
-        """Bring the assertions that Lumos shows in DataHub to those that a dataset has now."""
-        given = cast("list[Json]", dataset.get("assertions") or [])
-        wanted = {assertion_urn(there, each): each for each in given}
-        writes = [
-            Write(_ASSERTION, urn, {_INFO: _info(there, each), "status": {"removed": False}})
-            for urn, each in wanted.items()
-        ]
-        gone = {assertion_urn(there, cast("Json", each)) for each in before} - wanted.keys()
-        writes.extend(Write(_ASSERTION, urn, {"status": {"removed": True}}) for urn in sorted(gone))
-        quality = cast("Json", dataset.get("quality") or {})
-        by_name = {str(each["name"]): urn for urn, each in wanted.items()}
-        for check in cast("list[Json]", quality.get("checks") or []):
-            urn = by_name.get(str(check["name"]), "")
-            if urn and check.get("timestamp"):
-                event = _run_event(urn, there, check)
-                writes.append(Write(_ASSERTION, urn, {"assertionRunEvent": event}, headers={}))
-        self._client.write(writes)
+    def put_assertions(self, datasets: Sequence[Stated]) -> None:
+        """Bring the assertions that Lumos shows in DataHub to those that datasets have now.
+
+        Raises:
+            PlatformConflictError: somebody changed one of them since it was read.
+        """
+        wanted: dict[str, Json] = {}
+        gone: set[str] = set()
+        runs: list[Write] = []
+        for there, dataset, before in datasets:
+            given = cast("list[Json]", dataset.get("assertions") or [])
+            wanted |= {assertion_urn(there, each): {"about": there, **each} for each in given}
+            gone |= {assertion_urn(there, cast("Json", each)) for each in before}
+            runs.extend(_runs(there, dataset, given))
+        held = {
+            each.urn: each
+            for page in self._client.pages(_ASSERTION, [*wanted, *sorted(gone - wanted.keys())])
+            for each in page
+        }
+        writes = [_brought_to(each, wanted.get(urn)) for urn, each in held.items()]
+        new = [run for run in runs if run.aspects[_RUN] != held[run.urn].aspects.get(_RUN)]
+        self._client.write([*writes, *new])
 
     def assertions_by_dataset(self) -> dict[str, list[str]]:
         """Return the assertions of every dataset."""
@@ -143,10 +154,44 @@ def assertion_urn(there: str, assertion: Mapping[str, JsonValue]) -> str:
     return f"{_ASSERTION_URN}{digest}"
 
 
+def _brought_to(held: Held, assertion: Json | None) -> Write:
+    """Return what makes the one that is held the one that is wanted, or hides it."""
+    wanted: Json = {"status": {"removed": assertion is None}}
+    if assertion is not None:
+        info = _info(str(assertion["about"]), assertion)
+        wanted[_INFO] = info if _verbatim(assertion) else _with_theirs(info, held)
+    changed = {name: value for name, value in wanted.items() if held.aspects.get(name) != value}
+    return Write(_ASSERTION, held.urn, changed, versions=held.versions)
+
+
+def _with_theirs(info: Json, held: Held) -> Json:
+    """Return what Lumos says of an assertion, and what only others say of it."""
+    theirs = held.aspects.get(_INFO)
+    if not isinstance(theirs, dict) or theirs.get("type") != info["type"]:
+        return info
+    custom = theirs.get("customProperties") or info["customProperties"]
+    return {**theirs, **info, "customProperties": custom}
+
+
+def _runs(there: str, dataset: Mapping[str, JsonValue], given: Sequence[Json]) -> Iterator[Write]:
+    """Yield the results of those checks that belong to an assertion."""
+    by_name = {str(each["name"]): assertion_urn(there, each) for each in given}
+    quality = cast("Json", dataset.get("quality") or {})
+    for check in cast("list[Json]", quality.get("checks") or []):
+        urn = by_name.get(str(check["name"]), "")
+        if urn and check.get("timestamp"):
+            yield Write(_ASSERTION, urn, {_RUN: _run_event(urn, there, check)}, headers={})
+
+
+def _verbatim(assertion: Mapping[str, JsonValue]) -> Json | None:
+    """Return an assertion that others made as it was found."""
+    found = cast("Json", assertion.get("parameters") or {}).get(_FOREIGN)
+    named = str(assertion["name"]).startswith(_ASSERTION_URN)
+    return found if named and isinstance(found, dict) else None
+
+
 def _info(there: str, assertion: Mapping[str, JsonValue]) -> Json:
-    parameters = cast("Json", assertion.get("parameters") or {})
-    verbatim = parameters.get(_FOREIGN)
-    if str(assertion["name"]).startswith(_ASSERTION_URN) and isinstance(verbatim, dict):
+    if (verbatim := _verbatim(assertion)) is not None:
         return verbatim
     info: Json = {
         "customProperties": {},

@@ -13,12 +13,13 @@ from lumos.core.errors import DatasetNotFoundError, PlatformConflictError
 from lumos.core.models import LumosDataset, Urn
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
-from lumos.core.platform.impl.datahub.aspects import DERIVED, EXTENSION, MANAGED, DatasetConversion
+from lumos.core.platform.impl.datahub.aspects import DERIVED, EXTENSION, DatasetConversion
 from lumos.core.platform.impl.datahub.carriers import Carriers
 from lumos.core.platform.impl.datahub.client import DataHubClient, Held, Write, pages_of
-from lumos.core.platform.impl.datahub.companions import Companions
+from lumos.core.platform.impl.datahub.companions import Companions, Stated
 from lumos.core.platform.impl.datahub.containers import ASPECT as CONTAINER
 from lumos.core.platform.impl.datahub.edges import EdgeStore
+from lumos.core.platform.impl.datahub.emptied import DELETED
 from lumos.core.platform.impl.datahub.entities import (
     FORMS,
     WITHOUT_PROPERTIES,
@@ -217,14 +218,20 @@ class DataHubHandler(CatalogHandler):
 
         def changed() -> LumosDataset:
             held = self._held(urn, there)
-            dataset = change(self._whole(held))
-            self._emit((dataset,), over=(held,))
+            before = self._whole(held)
+            dataset = change(before)
+            same_checks = before.assertions == dataset.assertions
+            self._emit((dataset,), over=(held,), with_assertions=not same_checks)
             return dataset
 
         self._emit_neighbours(retried(changed))
 
     def _emit(
-        self, datasets: Sequence[LumosDataset], *, over: Sequence[Held] | None = None
+        self,
+        datasets: Sequence[LumosDataset],
+        *,
+        over: Sequence[Held] | None = None,
+        with_assertions: bool = True,
     ) -> None:
         """Write datasets over what was read of them, or else over what is there now."""
         documents = {
@@ -233,11 +240,12 @@ class DataHubHandler(CatalogHandler):
         there_now = self._client.get(_DATASET, [*documents]) if over is None else over
         held = {each.urn: each for each in there_now}
         writes: list[Write] = []
+        gone: list[tuple[Held, str]] = []
         for there, document in documents.items():
-            aspects = self._conversion.aspects(
-                document, knows=partial(self._client.knows, _DATASET)
-            )
             before = held.get(there) or Held(there, {}, {})
+            aspects = self._conversion.aspects(
+                document, knows=partial(self._client.knows, _DATASET), there=before.aspects
+            )
             if CONTAINER in before.aspects and not _is_from_here(document):
                 aspects.pop(CONTAINER, None)  # who put it elsewhere knows better
             changed = {
@@ -251,19 +259,30 @@ class DataHubHandler(CatalogHandler):
                 if before.aspects.get(name) != value
             }
             writes.append(Write(_DATASET, there, seen, headers={}))
-            for gone in (MANAGED & before.aspects.keys()) - aspects.keys():
-                self._client.delete_aspect(_DATASET, there, gone)
+            gone.extend(
+                (before, name) for name in DELETED if name in before.aspects.keys() - aspects
+            )
         with self._beside:
             for there, document in documents.items():
                 self._companions.prepare(there, document)
             self._companions.flush()
         self._client.write(writes)
+        for before, name in gone:
+            self._client.delete_aspect(_DATASET, before, name)
+        if with_assertions:
+            self._put_assertions(documents, held)
+
+    def _put_assertions(
+        self, documents: Mapping[str, Mapping[str, JsonValue]], held: Mapping[str, Held]
+    ) -> None:
+        stated: list[Stated] = []
         for there, document in documents.items():
             known = held.get(there)
             earlier = self._conversion.document(there, known.aspects) if known else {}
-            stated = cast("Sequence[JsonValue]", earlier.get("assertions") or ())
-            if stated or document.get("assertions"):
-                self._companions.put_assertions(there, document, before=stated)
+            before = cast("Sequence[JsonValue]", earlier.get("assertions") or ())
+            if before or document.get("assertions"):
+                stated.append(Stated(there, document, before))
+        self._companions.put_assertions(stated)
 
     def _emit_neighbours(self, dataset: LumosDataset) -> None:
         for upstream, downstream in dataset.lineage.ends(dataset.urn):
