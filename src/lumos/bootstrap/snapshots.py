@@ -108,13 +108,10 @@ class SnapshotCommands(Parts):
 
     def _place(self, name: str | None) -> str:
         """Return what tells a catalog from others, also of the same kind; it holds no secret."""
-        from lumos.core.models.base import sha256_of
-        from lumos.core.redaction import looks_secret
+        from lumos.core.platform.place import place_of
 
         name = name or self.settings.platform
-        given = self.settings.platform_settings(name)
-        place = {key: value for key, value in given.items() if not looks_secret(key)}
-        return sha256_of([name, place])
+        return place_of(name, self.settings.platform_settings(name))
 
     def _keeper(self, name: str) -> Keeper:
         """Return what tells how a catalog keeps things; no database is made for it."""
