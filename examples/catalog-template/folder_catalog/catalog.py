@@ -76,7 +76,7 @@ class FolderCatalog(MetadataPlatformInterface):
             if platform in (None, dataset.platform):
                 yield _with_lineage(dataset, touching[dataset.urn])
 
-    # LINEAGE
+    # LINEAGE: a catalog that takes many edges in a request also writes `emit_edges`
 
     @override
     def emit_edge(self, edge: LineageEdge) -> None:

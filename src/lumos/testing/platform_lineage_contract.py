@@ -77,6 +77,29 @@ class LineageContract:
         assert [each.confidence for each in found] == [0.9, 1.0]
         assert platform.get_dataset(ends[1].urn).lineage.upstream == (ends[0].urn,)
 
+    def test_several_edges_at_once_are_as_good_as_one_by_one(
+        self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
+    ) -> None:
+        upstream, downstream = ends
+        job = Urn.of("airflow", "load")
+        mapping = ColumnMapping(upstream_column="a", downstream_column="b", transformation="f(a)")
+        platform.emit_edges([])
+        platform.emit_edge(edge(*ends, confidence=0.5))
+        wanted = [
+            edge(*ends, confidence=0.9, column_mappings=(mapping,)),
+            edge(*ends, job_urn=job, provenance="sql", created_at=AT, created_by="ada"),
+            edge(dataset("elsewhere"), downstream),
+            edge(downstream, upstream),
+        ]
+        for _ in range(2):
+            platform.emit_edges([edge(*ends, job_urn=job), *wanted])  # the last of a pair counts
+
+        by_ends = sorted(wanted, key=lambda each: each.key)
+        assert sorted(platform.list_edges(), key=lambda each: each.key) == by_ends
+        lineage = platform.get_dataset(downstream.urn).lineage
+        assert lineage.upstream == (dataset("elsewhere").urn, upstream.urn)
+        assert lineage.downstream == (upstream.urn,)
+
     def test_neighbours_that_a_dataset_lists_become_edges_and_stay(
         self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
     ) -> None:

@@ -111,6 +111,7 @@ def optional_calls(platform: MetadataPlatformInterface) -> dict[str, Callable[[]
     ends = edge(dataset("a"), dataset("b"))
     return {
         "emit_edge": lambda: platform.emit_edge(ends),
+        "emit_edges": lambda: platform.emit_edges([ends]),
         "emit_lineage": lambda: platform.emit_lineage(ends.upstream_urn, ends.downstream_urn),
         "list_edges": lambda: consumed(platform.list_edges()),
         "remove_edge": lambda: platform.remove_edge(ends),

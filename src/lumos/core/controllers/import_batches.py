@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.errors import LumosError
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
-from lumos.core.platform.batches import batches, looked_up, together
+from lumos.core.platform.batches import looked_up, together, weighed
 from lumos.core.platform.http import mapped
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.core.platform.refusals import REFUSALS
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 
 def takes_batches(platform: MetadataPlatformInterface) -> bool:
-    """Tell whether a catalog gains by being told of many datasets at a time.
+    """Tell whether a catalog gains by being told of many datasets or edges at a time.
 
     One whose versions follow from the history written with each dataset does not.
     """
-    return max(platform.BATCH, platform.CONCURRENCY) > 1 and not platform.derives_versions
+    most = max(platform.BATCH, platform.EDGE_BATCH, platform.CONCURRENCY)
+    return most > 1 and not platform.derives_versions
 
 
 class LookUps:
@@ -129,7 +130,7 @@ class BatchWriter:
         done = [step for step in passed if not step.changes]
         done += self._passed(self._lead, filter(_removes, passed), workers=1)
         adding = [step for step in passed if step.changes and not _removes(step)]
-        done += self._passed(self._lead, adding)
+        done += self._passed(self._lead, adding, size=self._platform.EDGE_BATCH, weight=_edges)
         return self._recorded(done) if self._publisher.keeps_history else done
 
     def _writing(self, steps: Iterable[Step], resting: list[Step]) -> Iterator[Step]:
@@ -146,16 +147,20 @@ class BatchWriter:
         steps: Iterable[Step],
         *,
         size: int = 1,
+        weight: Callable[[Step], int] = lambda _: 1,
         workers: int | None = None,
         show: bool = False,
     ) -> list[Step]:
-        """Do something with all steps, and return those that it was not refused for."""
+        """Do something with all steps, and return those that it was not refused for.
+
+        Steps that weigh no more than a size are dealt with together.
+        """
 
         def attempted(some: Sequence[Step]) -> list[_Outcome]:
             return together(act, some, refused=_Outcome)
 
         passed = []
-        ready = batches(steps, size)
+        ready = weighed(steps, size, weight=weight)
         workers = self._workers if workers is None else workers
         with closing(mapped(attempted, ready, workers=workers)) as outcomes:
             for step, error in chain.from_iterable(outcomes):
@@ -172,11 +177,7 @@ class BatchWriter:
         return [_Outcome(step) for step in steps]
 
     def _lead(self, steps: Sequence[Step]) -> list[_Outcome]:
-        for change in chain.from_iterable(step.changes for step in steps):
-            if change.removed:
-                self._platform.remove_edge(change.edge)
-            else:
-                self._platform.emit_edge(change.edge)
+        change_edges(self._platform, [change for step in steps for change in step.changes])
         return [_Outcome(step) for step in steps]
 
     def _recorded(self, steps: Sequence[Step]) -> list[Step]:
@@ -204,6 +205,22 @@ class BatchWriter:
     def _plain(self, dataset: LumosDataset) -> LumosDataset:
         keeps_edges = Capability.LINEAGE in self._platform.capabilities
         return with_parts(dataset, lineage=DatasetLineage()) if keeps_edges else dataset
+
+
+def change_edges(platform: MetadataPlatformInterface, changes: Iterable[EdgeChange]) -> None:
+    """Take away the edges that go, then write the others together."""
+    written = []
+    for change in changes:
+        if change.removed:
+            platform.remove_edge(change.edge)
+        else:
+            written.append(change.edge)
+    if written:
+        platform.emit_edges(written)
+
+
+def _edges(step: Step) -> int:
+    return len(step.changes)
 
 
 def _removes(step: Step) -> bool:

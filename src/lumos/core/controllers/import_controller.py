@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from lumos.core.controllers.cut_short import report_if_cut_short
 from lumos.core.controllers.garbage import only_new_garbage
-from lumos.core.controllers.import_batches import BatchWriter, LookUps, Step, takes_batches
+from lumos.core.controllers.import_batches import (
+    BatchWriter,
+    LookUps,
+    Step,
+    change_edges,
+    takes_batches,
+)
 from lumos.core.controllers.import_checkpoint import Done, ImportCheckpoint
 from lumos.core.controllers.import_comparison import bulk_look_ups, compared_buckets
 from lumos.core.controllers.import_tally import ImportTally
@@ -338,7 +344,7 @@ class ImportRun:
 
     def _put(self, urn: str, *, plan: Callable[[], Plan], changes: Sequence[EdgeChange]) -> None:
         planned = plan()
-        self._change_edges(changes)
+        change_edges(self._platform, changes)
         if planned.dataset is not None and planned.action in _WRITING:
             self._publisher.publish(self._without_listed_lineage(planned.dataset))
         elif changes:
@@ -347,16 +353,9 @@ class ImportRun:
         self._tally.count(urn, planned.action)
 
     def _lead(self, urn: str, changes: Sequence[EdgeChange]) -> None:
-        self._change_edges(changes)
+        change_edges(self._platform, changes)
         self._publisher.refresh(Urn(urn))
         self._tally.count_edges(changes)
-
-    def _change_edges(self, changes: Iterable[EdgeChange]) -> None:
-        for change in changes:
-            if change.removed:
-                self._platform.remove_edge(change.edge)
-            else:
-                self._platform.emit_edge(change.edge)
 
     def _without_listed_lineage(self, dataset: LumosDataset) -> LumosDataset:
         """Leave lineage to the edges: from a list alone, edges with a job would get a twin."""

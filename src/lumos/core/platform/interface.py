@@ -65,7 +65,7 @@ class Capability(StrEnum):
     LINEAGE = "LINEAGE"
     """It keeps edges between datasets and jobs.
 
-    `emit_edge`, `emit_lineage`, `list_edges`, `remove_edge`.
+    `emit_edge`, `emit_edges`, `emit_lineage`, `list_edges`, `remove_edge`.
     """
     OWNERSHIP = "OWNERSHIP"
     """An owner can be added to a dataset that it holds: `emit_ownership`."""
@@ -85,6 +85,7 @@ class Capability(StrEnum):
 
 NEEDS: Mapping[str, Capability] = {
     "emit_edge": Capability.LINEAGE,
+    "emit_edges": Capability.LINEAGE,
     "emit_lineage": Capability.LINEAGE,
     "list_edges": Capability.LINEAGE,
     "remove_edge": Capability.LINEAGE,
@@ -118,6 +119,8 @@ class MetadataPlatformInterface(ABC):
     """How many threads may call it at once."""
     BATCH: ClassVar[int] = 1
     """How many datasets it likes to be told of in one call of `emit_datasets`."""
+    EDGE_BATCH: ClassVar[int] = 1
+    """How many edges it likes to be told of in one call of `emit_edges`."""
     LOOK_UP: ClassVar[int] = 1
     """How many datasets `find_datasets` finds by one request."""
 
@@ -229,6 +232,15 @@ class MetadataPlatformInterface(ABC):
     def emit_edge(self, edge: LineageEdge) -> None:
         """Add an edge, or bring the one with the same ends and job up to date."""
         raise self._cannot(Capability.LINEAGE)
+
+    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
+        """Add or update several edges; if it fails, any of them may have been written.
+
+        Of edges with the same ends and job the last one counts.
+        """
+        self.require(Capability.LINEAGE)
+        for edge in edges:
+            self.emit_edge(edge)
 
     def list_edges(self) -> Iterator[LineageEdge]:
         """Yield all edges in a stable order, each once."""

@@ -7,7 +7,7 @@ edges when it is read. Its version likewise comes from the history, where there 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -183,22 +183,27 @@ class CatalogTables:
 
     def put_edge(self, edge: LineageEdge, *, at: datetime) -> bool:
         """Store an edge and tell whether anything changed."""
-        for urn in edge.key:
-            checked_key(urn)
+        return self.put_edges((edge,), at=at)
+
+    def put_edges(self, edges: Iterable[LineageEdge], *, at: datetime) -> bool:
+        """Store edges, all or none, and tell whether anything changed."""
+        led_to: dict[str, None] = {}
         with self._database.transaction():
-            changed = self._database.execute(
-                _PUT_EDGE,
-                {
+            for edge in edges:
+                for urn in edge.key:
+                    checked_key(urn)
+                row = {
                     "edge_key": sha256_of(edge.key),
                     "upstream": edge.upstream_urn,
                     "downstream": edge.downstream_urn,
                     "document": as_text(edge.to_json()),
                     "updated_at": as_moment(at),
-                },
-            )
-            if changed:
-                self._renew_hash(edge.downstream_urn)
-        return bool(changed)
+                }
+                if self._database.execute(_PUT_EDGE, row):
+                    led_to[edge.downstream_urn] = None
+            for urn in led_to:
+                self._renew_hash(urn)
+        return bool(led_to)
 
     def remove_edge(self, edge: LineageEdge) -> bool:
         """Remove an edge and tell whether there was one."""

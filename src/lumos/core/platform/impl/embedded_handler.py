@@ -90,6 +90,10 @@ class EmbeddedHandler(CatalogHandler):
         self._tables.put_edge(edge, at=self._clock())
 
     @override
+    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
+        self._tables.put_edges(edges, at=self._clock())
+
+    @override
     def list_edges(self) -> Iterator[LineageEdge]:
         position = EdgePosition()
         while True:

@@ -62,6 +62,10 @@ class AmundsenGraphHandler(AmundsenHandler):
         self._refuse()
 
     @override
+    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
+        self._refuse()
+
+    @override
     def remove_edge(self, edge: LineageEdge) -> None:
         self._refuse()
 

@@ -54,6 +54,7 @@ class AmundsenHandler(CatalogHandler):
     capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
     BATCH = 50
+    EDGE_BATCH = 100
     LOOK_UP = 100
 
     def __init__(self, database: AmundsenDatabase) -> None:
@@ -107,6 +108,13 @@ class AmundsenHandler(CatalogHandler):
     def emit_edge(self, edge: LineageEdge) -> None:
         with self._database.transaction() as connection:
             Edges(self._database, connection).put(edge)
+
+    @override
+    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
+        with self._database.transaction() as connection:
+            held = Edges(self._database, connection)
+            for edge in edges:
+                held.put(edge)
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:

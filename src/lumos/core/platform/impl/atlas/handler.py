@@ -65,6 +65,7 @@ class AtlasHandler(CatalogHandler):
     FIDELITY = FIDELITY
     CONCURRENCY = 8
     BATCH = 20
+    EDGE_BATCH = 50
     LOOK_UP = 50
 
     def __init__(self, settings: AtlasSettings) -> None:
@@ -83,7 +84,7 @@ class AtlasHandler(CatalogHandler):
         self._writer = DatasetWriter(self._client, self._vocabulary)
         self._types = OwnTypes(self._client, self._vocabulary)
         self._locks = tuple(Lock() for _ in range(_LOCKS))
-        self._edge_writer = EdgeWriter(self._client, lock_of=self._lock_of)
+        self._edge_writer = EdgeWriter(self._client, locked=self._locked)
 
     @classmethod
     @override
@@ -151,6 +152,11 @@ class AtlasHandler(CatalogHandler):
     def emit_edge(self, edge: LineageEdge) -> None:
         self._types.ensure()
         self._edge_writer.write(edge)
+
+    @override
+    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
+        self._types.ensure()
+        self._edge_writer.write_all(edges)
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
@@ -308,13 +314,12 @@ class AtlasHandler(CatalogHandler):
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
         return self._search.narrowed(words)
 
-    def _lock_of(self, urn: Urn) -> Lock:
-        """Return the lock under which one thread at a time creates what a URN names."""
-        return self._locks[hash(urn) % len(self._locks)]
-
     @contextmanager
     def _locked(self, urns: Iterable[Urn]) -> Iterator[None]:
-        """Hold the locks of several URNs, taken in an order that all threads share."""
+        """Let one thread at a time create what these URNs name.
+
+        Locks are taken in an order that all threads share.
+        """
         places = sorted({hash(urn) % len(self._locks) for urn in urns})
         with ExitStack() as held:
             for place in places:

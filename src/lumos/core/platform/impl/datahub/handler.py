@@ -66,6 +66,7 @@ class DataHubHandler(CatalogHandler):
     FIDELITY = FIDELITY
     CONCURRENCY = 8
     BATCH = 30  # of some six aspects each; a request takes 200
+    EDGE_BATCH = _LARGEST_PAGE
     LOOK_UP = _LARGEST_PAGE
 
     def __init__(
@@ -128,6 +129,11 @@ class DataHubHandler(CatalogHandler):
     @override
     def emit_edge(self, edge: LineageEdge) -> None:
         retried(lambda: self._edges.put(edge))
+
+    @override
+    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
+        for part in pages_of(edges, self.EDGE_BATCH):
+            retried(partial(self._edges.put_all, part))
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:

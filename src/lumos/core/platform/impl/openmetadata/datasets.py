@@ -196,14 +196,11 @@ class DatasetWires:
         return node_of(place.type, cast("Json", entity))
 
     def keep(self, node: Node, stash: Json) -> None:
-        """Make this the stash of an entity."""
-        current = self._api.find(node.type, str(node.entity["fullyQualifiedName"]))
-        if current is None:
-            return
-        changed = stash_changes(current, stash_text({"v": 1, **stash}) if stash else None)
+        """Make this the stash of an entity, unless that was changed since it was read."""
+        changed = stash_changes(node.entity, stash_text({"v": 1, **stash}) if stash else None)
         if changed:
             self._api.declare(node.type)
-            self._api.patch(node.type, current, changes=changed)
+            self._api.patch(node.type, node.entity, changes=changed)
 
     def remove(self, node: Node) -> None:
         """Remove a dataset; a bucket, which others lie in, is emptied instead."""

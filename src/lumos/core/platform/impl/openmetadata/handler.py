@@ -18,7 +18,7 @@ from lumos.core.platform.impl.openmetadata.datasets import DatasetWires
 from lumos.core.platform.impl.openmetadata.entities import NAME
 from lumos.core.platform.impl.openmetadata.fidelity import FIDELITY
 from lumos.core.platform.impl.openmetadata.ledger import Ledger
-from lumos.core.platform.impl.openmetadata.lineage import LineageWires, Node
+from lumos.core.platform.impl.openmetadata.lineage import Between, LineageWires, Node
 from lumos.core.platform.impl.openmetadata.look_up import LookUp
 from lumos.core.platform.impl.openmetadata.search import narrowed
 from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
@@ -50,6 +50,7 @@ class OpenMetadataHandler(CatalogHandler):
     capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
     CONCURRENCY = 8
+    EDGE_BATCH = 20
     LOOK_UP = 100
 
     def __init__(self, api: OpenMetadataApi, *, workers: int = 8) -> None:
@@ -116,18 +117,17 @@ class OpenMetadataHandler(CatalogHandler):
 
     @override
     def emit_edge(self, edge: LineageEdge) -> None:
-        with self._alone_with(edge.upstream_urn):
-            upstream = self._datasets.mention(edge.upstream_urn)
+        self._lead_to(edge.downstream_urn, [edge], known={})
 
-        def add() -> None:
-            downstream = self._datasets.mention(edge.downstream_urn)
-            held = self._lineage.into(downstream).get(upstream.urn, ())
-            if edge not in held:
-                others = (each for each in held if each.key != edge.key)
-                self._put_edges(upstream, downstream, edges=(*others, edge))
-
-        with self._alone_with(edge.downstream_urn):
-            _unless_changed_meanwhile(add)
+    @override
+    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
+        ends = [urn for edge in edges for urn in (edge.upstream_urn, edge.downstream_urn)]
+        known = self._look_up.nodes(ends)
+        into: dict[Urn, list[LineageEdge]] = {}
+        for edge in edges:
+            into.setdefault(edge.downstream_urn, []).append(edge)
+        for urn, some in into.items():
+            self._lead_to(urn, some, known=known)
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
@@ -145,7 +145,7 @@ class OpenMetadataHandler(CatalogHandler):
             held = self._lineage.into(downstream).get(upstream.urn, ())
             rest = tuple(each for each in held if each.key != edge.key)
             if rest != held:
-                self._put_edges(upstream, downstream, edges=rest)
+                self._put_edges(downstream, [Between(upstream, rest)])
 
         with self._alone_with(edge.downstream_urn):
             _unless_changed_meanwhile(remove)
@@ -196,12 +196,9 @@ class OpenMetadataHandler(CatalogHandler):
         for identity in around.upstream:
             self._api.delete_edge(around.references[identity], node.reference)
         for identity in around.downstream:
-            downstream = self._datasets.find(
-                self._datasets.urn_of_reference(around.references[identity])
-            )
-            if downstream is not None:
-                with self._alone_with(downstream.urn):
-                    _unless_changed_meanwhile(partial(self._put_edges, node, downstream, edges=()))
+            downstream = self._datasets.urn_of_reference(around.references[identity])
+            with self._alone_with(downstream):
+                _unless_changed_meanwhile(partial(self._part, node, downstream))
         _unless_changed_meanwhile(lambda: self._datasets.remove(node))
 
     def _alone_with(self, urn: str) -> RLock:
@@ -245,11 +242,43 @@ class OpenMetadataHandler(CatalogHandler):
             if (upstream, downstream) not in held:
                 self.emit_edge(LineageEdge(upstream_urn=upstream, downstream_urn=downstream))
 
-    def _put_edges(
-        self, upstream: Node, downstream: Node, *, edges: tuple[LineageEdge, ...]
+    def _lead_to(
+        self, urn: Urn, edges: Sequence[LineageEdge], *, known: Mapping[Urn, Node]
     ) -> None:
-        stash = self._lineage.write(upstream, downstream, edges=edges)
-        self._datasets.keep(downstream, stash)
+        """Add edges that lead to one dataset, of which and of whose neighbours some are known."""
+        added: dict[Urn, list[LineageEdge]] = {}
+        for edge in edges:
+            added.setdefault(edge.upstream_urn, []).append(edge)
+        upstreams = {each: known.get(each) or self._mentioned(each) for each in added}
+        read = [known[urn]] if urn in known else []
+
+        def add() -> None:
+            downstream = read.pop() if read else self._datasets.mention(urn)
+            held = self._lineage.into(downstream)
+            between = []
+            for each, some in added.items():
+                before = {edge.key: edge for edge in held.get(upstreams[each].urn, ())}
+                after = {**before, **{edge.key: edge for edge in some}}
+                if after != before:
+                    between.append(Between(upstreams[each], [*after.values()]))
+            if between:
+                self._put_edges(downstream, between)
+
+        with self._alone_with(urn):
+            _unless_changed_meanwhile(add)
+
+    def _mentioned(self, urn: Urn) -> Node:
+        with self._alone_with(urn):
+            return self._datasets.mention(urn)
+
+    def _part(self, upstream: Node, urn: Urn) -> None:
+        """Remove all edges from one dataset to another."""
+        downstream = self._datasets.find(urn)
+        if downstream is not None:
+            self._put_edges(downstream, [Between(upstream, ())])
+
+    def _put_edges(self, downstream: Node, between: Iterable[Between]) -> None:
+        self._datasets.keep(downstream, self._lineage.write(downstream, between))
 
 
 def _without_lineage(dataset: LumosDataset) -> LumosDataset:

@@ -6,7 +6,7 @@ edge shows them together. Where somebody changed that edge since, it counts alon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from lumos.core.models import DatasetLineage, LineageEdge, Urn
@@ -39,6 +39,13 @@ class Node(NamedTuple):
     @property
     def reference(self) -> Json:
         return {"id": self.entity["id"], "type": self.type}
+
+
+class Between(NamedTuple):
+    """All edges from one dataset to another."""
+
+    upstream: Node
+    edges: Sequence[LineageEdge]
 
 
 class Neighbours(NamedTuple):
@@ -95,27 +102,38 @@ class LineageWires:
             edges[upstream] = tuple(_held(node.stash, upstream, told=told))
         return edges
 
-    def write(self, upstream: Node, downstream: Node, *, edges: Iterable[LineageEdge]) -> Json:
-        """Make these the edges between two datasets; return the stash of the downstream one."""
-        given = sorted(edges, key=lambda edge: edge.key)
+    def write(self, downstream: Node, between: Iterable[Between]) -> Json:
+        """Make these the edges between others and a dataset; return what its stash is to be."""
         kept = dict(cast("Json", downstream.stash.get(EDGES) or {}))
-        kept.pop(str(upstream.urn), None)
-        if not given:
-            self._api.delete_edge(upstream.reference, downstream.reference)
-            return _with_edges(downstream.stash, kept)
-        edge: Json = {
-            "fromEntity": upstream.reference,
-            "toEntity": downstream.reference,
-            "lineageDetails": self._details(upstream, downstream, given),
-        }
-        self._api.put_edge(edge)
-        seen = self.neighbours(downstream.type, downstream.entity)
-        details = seen.upstream.get(str(upstream.entity["id"]), {})
-        told = self._told(upstream.urn, downstream.urn, details=details)
-        if [told] != given:
-            is_: list[JsonValue] = [each.to_json() for each in given]
-            kept[str(upstream.urn)] = {"was": _mark(told), "is": is_}
+        shown: list[Between] = []
+        for upstream, edges in between:
+            kept.pop(str(upstream.urn), None)
+            given = sorted(edges, key=lambda edge: edge.key)
+            if not given:
+                self._api.delete_edge(upstream.reference, downstream.reference)
+                continue
+            edge: Json = {
+                "fromEntity": upstream.reference,
+                "toEntity": downstream.reference,
+                "lineageDetails": self._details(upstream, downstream, given),
+            }
+            self._api.put_edge(edge)
+            shown.append(Between(upstream, given))
+        if shown:
+            kept |= self._not_shown(downstream, shown)
         return _with_edges(downstream.stash, kept)
+
+    def _not_shown(self, downstream: Node, between: Iterable[Between]) -> Json:
+        """Return for the stash what the server does not tell of edges that it was given."""
+        seen = self.neighbours(downstream.type, downstream.entity)
+        kept: Json = {}
+        for upstream, given in between:
+            details = seen.upstream.get(str(upstream.entity["id"]), {})
+            told = self._told(upstream.urn, downstream.urn, details=details)
+            if [told] != given:
+                is_: list[JsonValue] = [each.to_json() for each in given]
+                kept[str(upstream.urn)] = {"was": _mark(told), "is": is_}
+        return kept
 
     def _details(self, upstream: Node, downstream: Node, edges: list[LineageEdge]) -> Json:
         known, made = _columns(upstream.entity), _columns(downstream.entity)

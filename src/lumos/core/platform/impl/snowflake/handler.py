@@ -46,6 +46,7 @@ class SnowflakeHandler(CatalogHandler):
     capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
     BATCH = 100
+    EDGE_BATCH = 100
 
     def __init__(self, session: SnowflakeSession, settings: SnowflakeSettings) -> None:
         self._session = session
@@ -112,6 +113,10 @@ class SnowflakeHandler(CatalogHandler):
     @override
     def emit_edge(self, edge: LineageEdge) -> None:
         self._edges.put([edge])
+
+    @override
+    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
+        self._edges.put(edges)
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
