@@ -164,7 +164,7 @@ def test_those_who_wait_are_told_how_far_it_is(
     lumos("import", "old.json")
     told.words.clear()
     assert lumos("sync", "--all", "--output", "new").exit_code == 0
-    assert [word for word in told.words if "dataset" in word] == ["sending datasets"]
+    assert [word for word in told.words if "dataset" in word] == ["sending datasets, 30 datasets"]
     assert "30" in told.words
 
 

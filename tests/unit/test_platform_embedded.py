@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,13 +17,25 @@ from hypothesis import strategies as st
 
 import strategies
 from lumos.core.errors import InvalidModelError, StateReadOnlyError, UsageError
-from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Tag, Urn, with_parts
+from lumos.core.models import (
+    DatasetLineage,
+    DatasetVersion,
+    LineageEdge,
+    LumosDataset,
+    Tag,
+    Urn,
+    with_parts,
+)
+from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import MetadataPlatformInterface, SearchFilters
 from lumos.core.store.database import StateDatabase
+from lumos.core.store.history import HistoryRepository
 from lumos.core.store.search_words import query_words, words_of
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
 from state_databases import ENGINES, url_for
+
+NUMBERS = count(1)
 
 
 class Clock:
@@ -349,3 +362,21 @@ def test_what_other_catalogs_call_datasets_is_found_by_their_names(
     assert found == {**names, ("atlas", "guid"): dataset("t1").urn}
     assert catalog.find_identities(set()) == {}
     assert MetadataPlatformInterface.find_identities(catalog, {*names}) == names
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(one=strategies.datasets(), stored=st.sampled_from([None, "0.1"]), has_history=st.booleans())
+def test_a_document_is_the_dataset_as_it_is_written(
+    database: StateDatabase, one: LumosDataset, stored: str | None, has_history: bool
+) -> None:
+    catalog = EmbeddedHandler(database)
+    catalog.emit_dataset(with_parts(one, version=stored))
+    if has_history:
+        entry = DatasetVersion(
+            version=f"{next(NUMBERS)}.0.0", timestamp=datetime(2024, 1, 1, tzinfo=UTC)
+        )
+        HistoryRepository(database).append(one.urn, entry, dataset=one, changes=())
+    written = canonical_json(catalog.get_dataset(one.urn).to_json())
+
+    assert dict(catalog.documents())[one.urn] == written
+    assert dict(catalog.documents([one.urn])) == {one.urn: written}

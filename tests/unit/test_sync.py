@@ -33,6 +33,7 @@ from lumos.core.models import (
     User,
     with_parts,
 )
+from lumos.core.platform.fidelity import FidelityReport
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability, Entity
 from lumos.core.run_report import RunReport
@@ -121,7 +122,7 @@ class World:
         for number in range(count):
             self.local.emit_dataset(dataset(f"t{number}"))
 
-    def sync(self, output: str = "other", **options: bool | int) -> SyncResult:
+    def sync(self, output: str = "other", **options: object) -> SyncResult:
         from contextlib import nullcontext
 
         controller = SyncController(
@@ -201,6 +202,36 @@ def test_a_first_sync_brings_all_over_and_a_second_writes_nothing(world: World) 
     assert (second.writes, told) == (0, [])
     assert second.kinds["dataset"].unchanged == 11
     assert second.fidelity.rows == ()
+
+
+def test_what_becomes_of_each_concept_is_told_before_anything_is_written(world: World) -> None:
+    world.local.emit_dataset(rich_dataset())
+    world.local.emit_entity(User(username="ada"))
+    world.local.emit_edge(edge(dataset("t0"), rich_dataset()))
+    told: list[dict[str, int]] = []
+
+    def planned(fidelity: FidelityReport) -> None:
+        assert world.target.emitted == []
+        told.append({row.concept: row.count for row in fidelity.rows})
+
+    result = world.sync(planned=planned)
+    assert told == [{row.concept: row.count for row in result.fidelity.rows}]
+    assert told[0]["dataset"] == told[0]["user"] == told[0]["lineage_edge"] == 1
+    assert told[0]["field"] == 3
+
+
+def test_a_full_sync_counts_as_changed_only_what_it_had_to_write(world: World) -> None:
+    world.fill(3)
+    world.local.emit_entity(User(username="ada"))
+    world.sync()
+    world.edit("t1", documentation=Documentation(description="of people"))
+    EmbeddedHandler.delete(world.target, dataset("t2").urn)
+    result = world.sync(full=True)
+    of_datasets = result.kinds["dataset"]
+    assert (of_datasets.new, of_datasets.changed, of_datasets.unchanged) == (0, 1, 2)
+    assert (result.writes, result.same_there) == (1, 0)
+    assert world.held("t2") == dataset("t2")
+    assert world.held("t1").documentation.description == "of people"
 
 
 def test_only_what_changed_is_sent(world: World) -> None:
@@ -414,7 +445,7 @@ def test_a_catalog_that_keeps_little_is_sent_little(world: World) -> None:
 
 def test_a_source_that_is_not_set_up_is_told(world: World) -> None:
     with pytest.raises(UsageError, match="no source nowhere"):
-        world.sync(sources=("nowhere",))  # type: ignore[arg-type]
+        world.sync(sources=("nowhere",))
 
 
 def test_only_datasets_of_a_source_are_sent_if_so_asked_and_none_is_removed(world: World) -> None:
@@ -426,7 +457,7 @@ def test_only_datasets_of_a_source_are_sent_if_so_asked_and_none_is_removed(worl
     )
     world.local.emit_dataset(dataset("another"))
     world.local.delete(dataset("t0").urn)
-    world.sync(sources=("lake",))  # type: ignore[arg-type]
+    world.sync(sources=("lake",))
     assert world.target.emitted == ["mine"]
 
 

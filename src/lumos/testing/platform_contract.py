@@ -21,7 +21,8 @@ from lumos.core.errors import (
     InvalidUrnError,
     LumosError,
 )
-from lumos.core.models import LumosDataset, Urn, with_parts
+from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
+from lumos.core.models.base import canonical_json
 from lumos.core.platform.interface import (
     NEEDS,
     Capability,
@@ -186,6 +187,24 @@ class DatasetContract:
         listed = [*platform.list(page_size=page_size)]
 
         assert listed == sorted(emitted, key=lambda each: each.urn)
+
+    @pytest.mark.parametrize("neighbours", [True, False])
+    def test_documents_are_the_datasets_as_they_are_written(
+        self, platform: MetadataPlatformInterface, neighbours: bool
+    ) -> None:
+        for name in ("b", "a", "c"):
+            platform.emit_dataset(rich_dataset(name))
+        listed = {each.urn: each for each in platform.list()}
+        if not neighbours:
+            listed = {
+                urn: with_parts(each, lineage=DatasetLineage()) for urn, each in listed.items()
+            }
+        written = [(urn, canonical_json(each.to_json())) for urn, each in listed.items()]
+
+        assert [*platform.documents(neighbours=neighbours)] == written
+        some = [written[0][0], "lumos://nowhere/none", written[2][0]]
+        found = platform.documents(some, neighbours=neighbours)
+        assert [*found] == [written[0], written[2]]
 
     def test_a_listing_of_one_platform_leaves_out_the_others(
         self, platform: MetadataPlatformInterface

@@ -11,16 +11,17 @@ from lumos.core.controllers.cut_short import report_if_cut_short
 from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.sync_results import SyncedKind, SyncResult
 from lumos.core.errors import UsageError
-from lumos.core.models.origin import origin_of
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.sync_states import SyncStates
+from lumos.feature.sync.plan import SyncPlan
 from lumos.feature.sync.removals import Removals
-from lumos.feature.sync.sync_run import Ends, SyncRun, SyncTally
+from lumos.feature.sync.sync_run import SyncRun
+from lumos.feature.sync.tally import Ends, SyncTally
 
 if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Clock
-    from lumos.core.models import LumosDataset
+    from lumos.core.platform.fidelity import FidelityReport
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.settings.sync import SyncSettings
     from lumos.core.store.database import StateDatabase
@@ -36,6 +37,15 @@ class SyncTarget(NamedTuple):
     platform: MetadataPlatformInterface
     key: str
     """Differs for two servers of the same kind; it holds no secret."""
+
+
+class _Asked(NamedTuple):
+    """What a caller wants to be sent."""
+
+    output: str
+    sources: frozenset[str]
+    full: bool
+    planned: Callable[[FidelityReport], None]
 
 
 class SyncController:
@@ -79,6 +89,7 @@ class SyncController:
         full: bool = False,
         dry_run: bool = False,
         max_removals: int | None = None,
+        planned: Callable[[FidelityReport], None] | None = None,
         progress: Progress = SILENT,
     ) -> SyncResult:
         """Send to a catalog what changed since it was last brought up to date.
@@ -89,6 +100,7 @@ class SyncController:
             full: look at everything again, also at what did not change here.
             dry_run: only say what would happen.
             max_removals: instead of that of the settings.
+            planned: is told what becomes of what is sent, before anything is.
             progress: is told how much was sent.
 
         Raises:
@@ -100,52 +112,39 @@ class SyncController:
         if max_removals is not None:
             settings = settings.model_copy(update={"max_removals": max_removals})
         tally = SyncTally(RunRecorder("sync", started_at=self._clock()))
+        asked = _Asked(output, frozenset(sources), full=full, planned=planned or _untold)
         if dry_run:
-            return self._synced(output, settings, tally=tally, sources=sources, full=full)
+            return self._synced(asked, settings, tally=tally, progress=progress)
         with self._write_lock("sync"), only_new_garbage(after=_OBJECTS_UNDER_WAY):
-            return self._synced(
-                output,
-                settings,
-                tally=tally,
-                sources=sources,
-                full=full,
-                writing=True,
-                progress=progress,
-            )
+            return self._synced(asked, settings, tally=tally, progress=progress, writing=True)
 
     def _synced(
         self,
-        output: str,
+        asked: _Asked,
         settings: SyncSettings,
         *,
         tally: SyncTally,
-        sources: tuple[str, ...],
-        full: bool,
+        progress: Progress,
         writing: bool = False,
-        progress: Progress = SILENT,
     ) -> SyncResult:
         source, database = self._source(writing)
-        target = self._target(output, writing)
+        target = self._target(asked.output, writing)
         if writing:
             target.platform.reached()  # a wrong address is one line, not one for each dataset
         ends = Ends(source, target.platform, SyncStates(database, target.key))
-        wanted = _found_in(frozenset(sources)) if sources else None
-        run = SyncRun(
-            ends,
-            settings,
-            tally=tally,
-            clock=self._clock,
-            wanted=wanted,
-            full=full,
-            dry_run=not writing,
-            progress=progress,
-        )
+        plan = SyncPlan(ends, tally=tally, sources=asked.sources, full=asked.full)
         keep = self._keep_report if writing else _forget
         with report_if_cut_short(tally.recorder, keep, clock=self._clock):
-            run.send()
-            if wanted is None:
+            progress.stage("comparing with the last sync")
+            plan.make()
+            asked.planned(tally.fidelity.report(target.platform))
+            if writing:
+                SyncRun(
+                    ends, settings, plan=plan, tally=tally, clock=self._clock, progress=progress
+                ).send()
+            if not asked.sources:
                 removals = Removals(ends, settings, tally=tally, dry_run=not writing)
-                removals.remove(datasets=run.datasets, edges=run.edges)
+                removals.remove(datasets=plan.datasets, edges=plan.edges)
         report = tally.recorder.finish(at=self._clock())
         keep(report)
         return SyncResult(
@@ -171,9 +170,5 @@ def _forget(_report: RunReport) -> None:
     """Keep no report of what was only tried out."""
 
 
-def _found_in(sources: frozenset[str]) -> Callable[[LumosDataset], bool]:
-    def found(dataset: LumosDataset) -> bool:
-        origin = origin_of(dataset)
-        return origin is not None and origin.source in sources
-
-    return found
+def _untold(_fidelity: FidelityReport) -> None:
+    """Tell nobody."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
 from operator import itemgetter
-from typing import cast
+from typing import Self, cast
 
 from pydantic import Field as ModelField
 from pydantic import JsonValue
@@ -125,6 +125,17 @@ with warnings.catch_warnings():
         def document(self) -> Json:
             """What `to_json` returns, made once and shared: nobody changes it."""
             return self.to_json()
+
+        @classmethod
+        def from_document(cls, document: Json) -> Self:
+            """Build a dataset from what `document` was of an equal one, which it takes over.
+
+            Raises:
+                InvalidModelError: it is no dataset; no value of it is echoed.
+            """
+            dataset = cls.from_json(document)
+            dataset.__dict__["document"] = document
+            return dataset
 
         @cached_property
         def contract_hash(self) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from lumos.core.models.dataset import LumosDataset
 
 ORIGIN = "lumos"
@@ -21,7 +23,12 @@ class Origin(NamedTuple):
 
 def origin_of(dataset: LumosDataset) -> Origin | None:
     """Return where a dataset was found, if ingestion found it."""
-    origin = dataset.extensions.get(ORIGIN)
+    return origin_in(dataset.extensions)
+
+
+def origin_in(extensions: Mapping[str, JsonValue]) -> Origin | None:
+    """Return where the dataset was found that has these extensions."""
+    origin = extensions.get(ORIGIN)
     if not isinstance(origin, Mapping):
         return None
     return Origin(str(origin.get("source")), str(origin.get("dataset")))

@@ -71,17 +71,19 @@ def looked_up(
     """
     size = max(-(-len(urns) // workers), platform.LOOK_UP)
     found: dict[str, LumosDataset | LumosError] = {}
-    ask = partial(_found, platform)
+    ask = partial(found_together, platform)
     with closing(mapped(ask, batches(urns, size), workers=workers)) as parts:
         for part in parts:
             found.update(part)
     return found
 
 
-def _found(
+def found_together(
     platform: MetadataPlatformInterface, urns: Sequence[str]
-) -> list[tuple[str, LumosDataset | LumosError]]:
+) -> dict[str, LumosDataset | LumosError]:
+    """Return likewise what a catalog has of some datasets, asked for by the calling thread."""
+
     def find(some: Sequence[str]) -> Sequence[tuple[str, LumosDataset | LumosError]]:
         return [*platform.find_datasets(some).items()]
 
-    return together(find, urns, refused=lambda urn, error: (urn, error))
+    return dict(together(find, urns, refused=lambda urn, error: (urn, error)))

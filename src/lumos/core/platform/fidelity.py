@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from pydantic import JsonValue
 
 from lumos.core.models.base import CanonicalModel, Count
 
 if TYPE_CHECKING:
-    from lumos.core.models import Field, FieldType, LineageEdge, LumosDataset, Snapshot
+    from lumos.core.models import LineageEdge, LumosDataset, Snapshot
     from lumos.core.platform.interface import MetadataPlatformInterface
 
+Json: TypeAlias = dict[str, JsonValue]
 Keeper: TypeAlias = "MetadataPlatformInterface | type[MetadataPlatformInterface]"
 """An adapter, or its class where that alone tells all."""
 
@@ -53,16 +56,25 @@ class FidelityReport(CanonicalModel):
         return not self.total(Fidelity.DROPPED)
 
 
-def _nested(node: FieldType) -> int:
-    inner = [*node.fields, *node.branches]
-    inner.extend(part for part in (node.items, node.key, node.value) if part is not None)
+def _object(value: JsonValue) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _length(value: JsonValue) -> int:
+    return len(value) if isinstance(value, list | dict) else 0
+
+
+def _nested(node: Json) -> int:
+    inner = [*_objects(node.get("fields")), *_objects(node.get("branches"))]
+    inner.extend(part for name in _SINGLE if (part := _object(node.get(name))))
     return len(inner) + sum(map(_nested, inner))
 
 
-def _present(*values: object) -> int:
-    return sum(value not in (None, ()) for value in values)
+def _objects(value: JsonValue) -> list[Json]:
+    return cast("list[Json]", value) if isinstance(value, list) else []
 
 
+_SINGLE: Final = ("items", "key", "value")
 _OF_FIELDS: Final = (
     "field",
     "nested_field",
@@ -76,39 +88,41 @@ _OF_FIELDS: Final = (
 )
 _PLAIN: Final = frozenset({"name", "type", "nullable", "description", "native_type", "length"})
 """Parts of a field in which no further concept can be."""
-_OF_DATASETS: Final[Mapping[str, Callable[[LumosDataset], int]]] = {
-    "dataset": lambda one: 1,
-    "kind": lambda one: _present(one.kind),
-    "environment": lambda one: _present(one.environment),
-    "format": lambda one: _present(one.format),
-    "location": lambda one: _present(one.location),
-    **dict.fromkeys(_OF_FIELDS, lambda one: 0),  # counted in one go over all fields
-    "primary_key": lambda one: _present(one.schema.primary_key),
-    "unique_key": lambda one: len(one.schema.unique_keys),
-    "foreign_key": lambda one: len(one.schema.foreign_keys),
-    "check": lambda one: len(one.schema.checks),
-    "owner": lambda one: len(one.ownership.owners),
-    "tag": lambda one: len(one.tags),
-    "term": lambda one: len(one.governance.glossary_terms),
-    "domain": lambda one: len(one.governance.domains),
-    "deprecation": lambda one: _present(one.governance.deprecation),
-    "governance": lambda one: _present(
-        one.governance.stability, one.governance.access, one.governance.retention_days
-    ),
-    "description": lambda one: _present(one.documentation.description),
-    "documentation": lambda one: _present(
-        one.documentation.business_context, one.documentation.sla
-    ),
-    "link": lambda one: len(one.documentation.links),
-    "property": lambda one: len(one.properties),
-    "assertion": lambda one: len(one.assertions),
-    "statistics": lambda one: _present(one.statistics),
-    "profile": lambda one: _present(one.profile),
-    "quality": lambda one: _present(one.quality),
-    "cost": lambda one: _present(one.cost),
-    "version": lambda one: _present(one.version),
-    "extension": lambda one: len(one.extensions),
+_ONE_EACH: Final = (
+    "kind", "environment", "format", "location", "statistics", "profile", "quality", "cost",
+    "version",
+)  # fmt: skip
+"""Parts of a dataset that are concepts."""
+_PARTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "primary_key": ("schema", ("primary_key",)),
+    "deprecation": ("governance", ("deprecation",)),
+    "governance": ("governance", ("stability", "access", "retention_days")),
+    "description": ("documentation", ("description",)),
+    "documentation": ("documentation", ("business_context", "sla")),
 }
+"""Concepts that are parts of a part: one for each of these that is there."""
+_LISTS: Final[Mapping[str, tuple[str, str]]] = {
+    "unique_key": ("schema", "unique_keys"),
+    "foreign_key": ("schema", "foreign_keys"),
+    "check": ("schema", "checks"),
+    "owner": ("ownership", "owners"),
+    "term": ("governance", "glossary_terms"),
+    "domain": ("governance", "domains"),
+    "link": ("documentation", "links"),
+}
+_OWN_LISTS: Final[Mapping[str, str]] = {
+    "tag": "tags",
+    "property": "properties",
+    "assertion": "assertions",
+    "extension": "extensions",
+}
+_OF_DATASETS: Final = (
+    "dataset", "kind", "environment", "format", "location", *_OF_FIELDS, "primary_key",
+    "unique_key", "foreign_key", "check", "owner", "tag", "term", "domain", "deprecation",
+    "governance", "description", "documentation", "link", "property", "assertion", "statistics",
+    "profile", "quality", "cost", "version", "extension",
+)  # fmt: skip
+"""All of them in the order of reports."""
 _OF_CATALOGS: Final[Mapping[str, str]] = {
     "lineage_edge": "LINEAGE",
     "column_lineage": "LINEAGE",
@@ -139,35 +153,40 @@ class FidelityCount:
 
     def add_dataset(self, dataset: LumosDataset) -> None:
         """Count a dataset and all that it holds."""
-        for concept, counted in _OF_DATASETS.items():
-            if count := counted(dataset):
-                self._counts[concept] += count
-        fields = dataset.schema.fields
-        self._counts["field"] += len(fields)
-        described = 0
-        for field in fields:
-            if field.description is not None:
-                described += 1
-            if not field.__pydantic_fields_set__ <= _PLAIN:
-                self._add_field(field)
-        self._counts["field_description"] += described
+        self.add_document(dataset.document)
 
-    def _add_field(self, field: Field) -> None:
+    def add_document(self, document: Json) -> None:
+        """Count a dataset, given as `to_json` writes it, and all that it holds."""
         counts = self._counts
-        if field.fields or field.branches or field.items or field.value:
-            counts["nested_field"] += _nested(field)
-        if field.default is not None:
-            counts["field_default"] += 1
-        if field.pii:
-            counts["field_pii"] += 1
-        if field.tags:
-            counts["field_tag"] += len(field.tags)
-        if field.glossary_terms:
-            counts["field_term"] += len(field.glossary_terms)
-        if field.properties:
-            counts["field_property"] += len(field.properties)
-        if field.deprecation is not None:
-            counts["field_deprecation"] += 1
+        counts["dataset"] += 1
+        for concept in _ONE_EACH:
+            if concept in document:
+                counts[concept] += 1
+        for concept, (part, names) in _PARTS.items():
+            if inside := _object(document.get(part)):
+                counts[concept] += sum(name in inside for name in names)
+        for concept, (part, name) in _LISTS.items():
+            if inside := _object(document.get(part)):
+                counts[concept] += _length(inside.get(name))
+        for concept, name in _OWN_LISTS.items():
+            counts[concept] += _length(document.get(name))
+        fields = _objects(_object(document.get("schema")).get("fields"))
+        counts["field"] += len(fields)
+        for field in fields:
+            if "description" in field:
+                counts["field_description"] += 1
+            if not field.keys() <= _PLAIN:
+                self._add_field(field)
+
+    def _add_field(self, field: Json) -> None:
+        counts = self._counts
+        counts["nested_field"] += _nested(field)
+        counts["field_default"] += "default" in field
+        counts["field_pii"] += bool(field.get("pii"))
+        counts["field_tag"] += _length(field.get("tags"))
+        counts["field_term"] += _length(field.get("glossary_terms"))
+        counts["field_property"] += _length(field.get("properties"))
+        counts["field_deprecation"] += "deprecation" in field
 
     def add_edge(self, edge: LineageEdge) -> None:
         """Count a lineage edge and its columns."""

@@ -32,6 +32,7 @@ from lumos.core.models import (
     Urn,
     with_parts,
 )
+from lumos.core.models.base import canonical_json
 from lumos.core.models.origin import origin_of
 from lumos.core.platform.entities import ENTITY_KINDS, Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
@@ -195,6 +196,20 @@ class MetadataPlatformInterface(ABC):
         """
         found = ((urn, self.find_dataset(urn)) for urn in urns)
         return {urn: dataset for urn, dataset in found if dataset is not None}
+
+    def documents(
+        self, urns: Sequence[str] | None = None, *, neighbours: bool = True
+    ) -> Iterator[tuple[Urn, bytes]]:
+        """Yield datasets as canonical JSON, in ascending order of URN.
+
+        Args:
+            urns: only those of these that the catalog holds, given in that order; without it all.
+            neighbours: with the datasets that lineage leads to and from.
+        """
+        found = self.list() if urns is None else filter(None, map(self.find_dataset, urns))
+        for dataset in found:
+            shown = dataset if neighbours else with_parts(dataset, lineage=DatasetLineage())
+            yield dataset.urn, canonical_json(shown.document)
 
     def emit_lineage(
         self,

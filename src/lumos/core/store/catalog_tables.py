@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
-from lumos.core.models.base import sha256_of
+from lumos.core.models.base import canonical_json, sha256_of
 from lumos.core.models.origin import origin_of
 from lumos.core.store.documents import as_model, as_moment, as_object, as_text, checked_key
 from lumos.core.store.search import SearchIndex, SearchText, label, labels_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lumos.core.store.engine import Row, SqlValue
 
 _SELECT_DATASETS = """
-SELECT d.urn, d.document,
+SELECT d.urn, d.document, d.version,
        (SELECT v.version FROM versions v WHERE v.urn = d.urn
         ORDER BY v.sequence DESC LIMIT 1) AS current_version
 FROM datasets d
@@ -143,16 +143,23 @@ class CatalogTables:
         )
 
     def datasets_named(self, urns: Sequence[str]) -> list[LumosDataset]:
-        """Return the datasets of some URNs, given and returned in ascending order."""
-        given = {f"urn_{number}": urn for number, urn in enumerate(urns)}
-        names = ", ".join(f":{name}" for name in given)
-        if not names:
-            return []
-        return self._datasets(
-            self._database.query(
-                f"{_SELECT_DATASETS} WHERE d.urn IN ({names}) ORDER BY d.urn", given
-            )
+        """Return the datasets of some URNs in ascending order."""
+        return self._datasets(self._named(urns))
+
+    def documents_after(self, urn: str, *, limit: int, neighbours: bool) -> list[tuple[Urn, bytes]]:
+        """Return the next datasets in ascending order of URN as canonical JSON.
+
+        It is what `to_json` writes of them, with their neighbours or without.
+        """
+        rows = self._database.query(
+            f"{_SELECT_DATASETS} WHERE d.urn > :after ORDER BY d.urn LIMIT :limit",
+            {"after": urn, "limit": limit},
         )
+        return self._documents(rows, neighbours=neighbours)
+
+    def documents_named(self, urns: Sequence[str], *, neighbours: bool) -> list[tuple[Urn, bytes]]:
+        """Return the datasets of some URNs likewise."""
+        return self._documents(self._named(urns), neighbours=neighbours)
 
     def delete_dataset(self, urn: str) -> bool:
         """Remove a dataset with its edges and identities, and tell whether there was one.
@@ -288,6 +295,15 @@ class CatalogTables:
             found |= {documents[row.text("document")]: Urn(row.text("urn")) for row in rows}
         return found
 
+    def _named(self, urns: Sequence[str]) -> list[Row]:
+        given = {f"urn_{number}": urn for number, urn in enumerate(urns)}
+        names = ", ".join(f":{name}" for name in given)
+        if not names:
+            return []
+        return self._database.query(
+            f"{_SELECT_DATASETS} WHERE d.urn IN ({names}) ORDER BY d.urn", given
+        )
+
     def _with_derived_parts(self, dataset: LumosDataset) -> LumosDataset:
         """Give a dataset the lineage of the edges; its version is left to the history's."""
         known = self._database.query(
@@ -354,6 +370,14 @@ class CatalogTables:
             datasets.append(LumosDataset.from_json(document))
         return datasets
 
+    def _documents(self, rows: Sequence[Row], *, neighbours: bool) -> list[tuple[Urn, bytes]]:
+        found = {Urn(row.text("urn")): _document(row) for row in rows}
+        for urn, lineage in self._lineage([*found]).items() if neighbours else ():
+            if lineage != DatasetLineage():
+                whole = {**as_object(found[Urn(urn)].decode()), "lineage": lineage.to_json()}
+                found[Urn(urn)] = canonical_json(whole)
+        return [*found.items()]
+
     def _as_written(self, document: str) -> LumosDataset | None:
         """Return the dataset of a document that was just written, which need not be built anew."""
         text, dataset = self._latest or ("", None)
@@ -384,6 +408,16 @@ class CatalogTables:
             )
             for urn in urns
         }
+
+
+def _document(row: Row) -> bytes:
+    """Return what is stored with the version of the history, where there is one."""
+    text, version = row.text("document"), row.optional_text("current_version")
+    if version is None:
+        return text.encode()
+    if row.optional_text("version") is None:  # no other name in a dataset comes after this one
+        return f'{text[:-1]},"version":{as_text(version)}}}'.encode()
+    return canonical_json({**as_object(text), "version": version})
 
 
 def _dataset_row(dataset: LumosDataset) -> dict[str, SqlValue]:

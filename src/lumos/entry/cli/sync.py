@@ -65,6 +65,7 @@ def sync(
             full=full,
             dry_run=dry_run,
             max_removals=max_removals,
+            planned=None if as_json else print_fidelity,
             progress=shown,
         )
     if as_json:
@@ -76,8 +77,6 @@ def sync(
 
 
 def _print(result: SyncResult) -> None:
-    if result.dry_run or not result.fidelity.is_lossless:
-        print_fidelity(result.fidelity)
     verb = "would send" if result.dry_run else "sent"
     for kind, each in result.kinds.items():
         if each.new or each.changed or each.removed or each.failed or kind == "dataset":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from lumos.core.models import DatasetLineage, Domain, GlossaryTerm, LineageEdge, with_parts
 from lumos.core.models.base import canonical_json, sha256_of
@@ -12,19 +12,17 @@ from lumos.core.platform.entities import name_of
 from lumos.core.platform.interface import Capability, EntityKind
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
-
     from lumos.core.models import LumosDataset
     from lumos.core.platform.interface import Entity, MetadataPlatformInterface
 
 DATASET: Final = "dataset"
 EDGE: Final = "lineage_edge"
 IDENTITY: Final = "identity"
+JOB: Final = "job"
 EXTENSION: Final = "catalog_extension"
 BEFORE_DATASETS: Final[tuple[EntityKind, ...]] = (
     "user", "group", "tag", "glossary_term", "domain",
 )  # fmt: skip
-T = TypeVar("T")
 
 
 class Item(NamedTuple):
@@ -36,30 +34,51 @@ class Item(NamedTuple):
     content: object
 
 
-def entity_items(
-    kind: EntityKind, source: MetadataPlatformInterface, target: MetadataPlatformInterface
-) -> Iterator[Item]:
-    """Yield the entities of a kind, parents before their children."""
-    for entity in _parents_first(source.list_entities(kind)):
-        yield Item(
-            name_of(entity), sha256_of(entity.to_json()), _bound(target.emit_entity, entity), entity
-        )
-
-
-def edge_items(
+def items_of(
+    kind: str,
     source: MetadataPlatformInterface,
     target: MetadataPlatformInterface,
     *,
     wanted: Callable[[LineageEdge], bool],
 ) -> Iterator[Item]:
-    """Yield the steps of lineage that are wanted."""
-    for edge in source.list_edges():
-        if wanted(edge):
-            name, mark = edge_name(edge), sha256_of(edge.to_json())
-            yield Item(name, mark, _bound(target.emit_edge, edge), edge)
+    """Yield what a catalog has of a kind other than datasets.
+
+    Args:
+        kind: which.
+        source: where to read.
+        target: where to send it.
+        wanted: which steps of lineage.
+    """
+    if kind == EDGE:
+        return _edges(source, target, wanted=wanted)
+    if kind == IDENTITY:
+        return _identities(source, target)
+    if kind == EXTENSION:
+        return _extensions(source, target)
+    return _entities(cast("EntityKind", kind), source, target)
 
 
-def identity_items(
+def _entities(
+    kind: EntityKind, source: MetadataPlatformInterface, target: MetadataPlatformInterface
+) -> Iterator[Item]:
+    """Yield the entities of a kind, parents before their children."""
+    for entity in _parents_first(source.list_entities(kind)):
+        mark = sha256_of(entity.to_json())
+        yield Item(name_of(entity), mark, partial(target.emit_entity, entity), entity)
+
+
+def _edges(
+    source: MetadataPlatformInterface,
+    target: MetadataPlatformInterface,
+    *,
+    wanted: Callable[[LineageEdge], bool],
+) -> Iterator[Item]:
+    for edge in filter(wanted, source.list_edges()):
+        mark = sha256_of(edge.to_json())
+        yield Item(edge_name(edge), mark, partial(target.emit_edge, edge), edge)
+
+
+def _identities(
     source: MetadataPlatformInterface, target: MetadataPlatformInterface
 ) -> Iterator[Item]:
     """Yield what other catalogs call each dataset."""
@@ -72,19 +91,12 @@ def identity_items(
         yield Item(urn, sha256_of(ids), send, ids)
 
 
-def extension_items(
-    source: MetadataPlatformInterface, emit: Callable[[str, JsonValue], None]
+def _extensions(
+    source: MetadataPlatformInterface, target: MetadataPlatformInterface
 ) -> Iterator[Item]:
     """Yield what Lumos does not model."""
     for name, value in sorted(source.extensions().items()):
-        yield Item(name, sha256_of(value), partial(emit, name, value), value)
-
-
-def as_sent(dataset: LumosDataset, target: MetadataPlatformInterface) -> LumosDataset:
-    """Return a dataset without its neighbours, where lineage is sent as edges."""
-    if Capability.LINEAGE not in target.capabilities or dataset.lineage == DatasetLineage():
-        return dataset
-    return with_parts(dataset, lineage=DatasetLineage())
+        yield Item(name, sha256_of(value), partial(target.emit_extension, name, value), value)
 
 
 def edge_name(edge: LineageEdge) -> str:
@@ -92,8 +104,11 @@ def edge_name(edge: LineageEdge) -> str:
     return canonical_json(list(edge.key)).decode()
 
 
-def _bound(act: Callable[[T], None], item: T) -> Callable[[], None]:
-    return lambda: act(item)
+def as_sent(dataset: LumosDataset, target: MetadataPlatformInterface) -> LumosDataset:
+    """Return a dataset without its neighbours, where lineage is sent as edges."""
+    if Capability.LINEAGE not in target.capabilities or dataset.lineage == DatasetLineage():
+        return dataset
+    return with_parts(dataset, lineage=DatasetLineage())
 
 
 def _parents_first(entities: Iterable[Entity]) -> Iterator[Entity]:

@@ -24,6 +24,8 @@ _OF_FIELDS: Final = {
     "deprecation": "deprecation",
     "attributes": "properties",
 }
+_SAID: Final = {key: part for part, key in _OF_FIELDS.items()}
+_INSIDE: Final = frozenset({"fields", "items", "value"})
 _ABSENT: Final[Mapping[str, JsonValue]] = {
     "tags": [],
     "pii": False,
@@ -64,11 +66,13 @@ def leaves_of(dataset: LumosDataset, *, catalog: str) -> Leaves:
 def _add_columns(leaves: Leaves, columns: JsonValue, *, within: str = "") -> None:
     """Add what columns, given as `to_json` writes them, and what is nested in them say."""
     for column in cast("list[Json]", columns or ()):
+        if column.keys() <= _SILENT:
+            continue
         path = _path(within, cast("str", column["name"]))
-        if not column.keys() <= _SILENT:
-            for part, key in _OF_FIELDS.items():
-                if (value := column.get(key)) is not None:
-                    leaves[f"{part}:{path}"] = value
+        for key, value in column.items():
+            if key in _SAID and value is not None:
+                leaves[f"{_SAID[key]}:{path}"] = value
+        if not _INSIDE.isdisjoint(column):
             _add_inner(leaves, column, path)
 
 

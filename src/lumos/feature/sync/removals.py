@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from lumos.core.settings.sync import SyncSettings
-    from lumos.feature.sync.sync_run import Ends, SyncTally
+    from lumos.feature.sync.tally import Ends, SyncTally
 
 
 class Removals:

@@ -1,20 +1,20 @@
-"""One sync: only what differs from the last one is sent, in the order that it depends on."""
+"""One sync: what its plan names is sent, in the order that it depends on."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import orjson
 
 from lumos.core.errors import LumosError
-from lumos.core.models.base import sha256_of
-from lumos.core.platform.batches import batches, looked_up, together
+from lumos.core.models import LumosDataset
+from lumos.core.platform.batches import batches, found_together, together
 from lumos.core.platform.entities import name_of
-from lumos.core.platform.fidelity import FidelityCount
-from lumos.core.platform.http import mapped
-from lumos.core.platform.interface import Capability
+from lumos.core.platform.http import mapped, threads
 from lumos.core.platform.refusals import REFUSALS, ends_run
 from lumos.core.progress import SILENT, Progress
 from lumos.core.store.sync_states import SentState
@@ -24,66 +24,26 @@ from lumos.feature.sync.items import (
     EDGE,
     EXTENSION,
     IDENTITY,
+    JOB,
     Item,
     as_sent,
-    edge_items,
-    entity_items,
-    extension_items,
-    identity_items,
 )
 from lumos.feature.sync.truth import merged, merged_entity
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
     from datetime import datetime
 
     from pydantic import JsonValue
 
-    from lumos.core.models import LineageEdge, LumosDataset
-    from lumos.core.platform.interface import Entity, EntityKind, MetadataPlatformInterface
-    from lumos.core.run_report import RunRecorder
+    from lumos.core.platform.interface import Entity, EntityKind
     from lumos.core.settings.sync import SyncSettings
-    from lumos.core.store.sync_states import SyncStates
+    from lumos.feature.sync.plan import Found, SyncPlan
+    from lumos.feature.sync.tally import Ends, SyncTally
 
-T = TypeVar("T")
-
-
-@dataclass
-class KindTally:
-    """What became of the things of one kind."""
-
-    new: int = 0
-    changed: int = 0
-    unchanged: int = 0
-    failed: int = 0
-    removed: int = 0
-
-
-@dataclass
-class SyncTally:
-    """What a sync did, or would do."""
-
-    recorder: RunRecorder
-    kinds: dict[str, KindTally] = field(default_factory=dict)
-    fidelity: FidelityCount = field(default_factory=FidelityCount)
-    writes: int = 0
-    same_there: int = 0
-    """What the catalog had already in the state that was to be sent."""
-    conflicts: list[str] = field(default_factory=list)
-
-    def of(self, kind: str) -> KindTally:
-        return self.kinds.setdefault(kind, KindTally())
-
-    @property
-    def failed(self) -> int:
-        return sum(kind.failed for kind in self.kinds.values())
-
-
-class Ends(NamedTuple):
-    """Where a sync reads and writes, and what it remembers."""
-
-    source: MetadataPlatformInterface
-    target: MetadataPlatformInterface
-    states: SyncStates
+_LOOKED_UP_AHEAD = 100
+"""How many datasets the catalog is asked for, at least, before they are sent."""
+_SHOWN_EVERY = 10
 
 
 class _Sent(NamedTuple):
@@ -94,6 +54,23 @@ class _Sent(NamedTuple):
     error: LumosError | None = None
     written: bool = False
     conflicts: tuple[str, ...] = ()
+
+
+class _Outgoing(NamedTuple):
+    """A dataset to send."""
+
+    name: str
+    hash: str
+    content: LumosDataset
+    remote: LumosDataset | LumosError | None = None
+    """What the catalog has of it, or why it could not be asked."""
+    kept: Mapping[str, JsonValue] | None = None
+    """What was remembered when it was last sent."""
+
+    @classmethod
+    def of(cls, found: Found) -> _Outgoing:
+        document = orjson.loads(found.document)
+        return cls(found.name, found.hash, LumosDataset.from_document(document))
 
 
 class SyncRun:
@@ -108,11 +85,9 @@ class SyncRun:
         ends: Ends,
         settings: SyncSettings,
         *,
+        plan: SyncPlan,
         tally: SyncTally,
         clock: Callable[[], datetime],
-        wanted: Callable[[LumosDataset], bool] | None = None,
-        full: bool = False,
-        dry_run: bool = False,
         progress: Progress = SILENT,
     ) -> None:
         """Get ready.
@@ -120,26 +95,19 @@ class SyncRun:
         Args:
             ends: where to read and to write.
             settings: how.
+            plan: what to send.
             tally: what to count in.
             clock: the time.
-            wanted: which datasets; without it all of them.
-            full: look also at what did not change since the last sync.
-            dry_run: count only.
             progress: is told how much was sent.
         """
-        self._source, self._target, self._states = ends
+        _, self._target, self._states = ends
         self._settings = settings
+        self._plan = plan
         self._tally = tally
         self._clock = clock
-        self._wanted = wanted
-        self._full = full
-        self._dry_run = dry_run
         self._progress = progress
         self._shown: Counter[str] = Counter()
         self._workers = min(settings.workers, self._target.CONCURRENCY)
-        self._asks = settings.truth.asks
-        self.datasets: set[str] = set()
-        self.edges: set[str] = set()
 
     def send(self) -> None:
         """Send what differs: definitions, people and vocabulary, datasets, jobs, lineage, the rest.
@@ -147,53 +115,37 @@ class SyncRun:
         Raises:
             PlatformError: the catalog is out of reach; what it acknowledged is kept.
         """
-        source, target = self._source, self._target
         self._prepare_extensions()
         for kind in BEFORE_DATASETS:
             self._send_vocabulary(kind)
         self._send_datasets()
-        self._entities("job")
-        if self._both(Capability.LINEAGE, "lineage edges"):
-            found = edge_items(source, target, wanted=self._leads_to_wanted)
-            self._send_items(EDGE, self._seen(found), workers=self._workers)
-        if self._both(Capability.IDENTITY_MAP, "identities of other catalogs"):
-            self._send_items(IDENTITY, identity_items(source, target))
-        if self._both(Capability.EXTENSIONS, "extensions"):
-            self._send_items(EXTENSION, extension_items(source, target.emit_extension))
+        self._send_items(JOB)
+        self._send_items(EDGE, workers=self._workers)
+        self._send_items(IDENTITY)
+        self._send_items(EXTENSION)
 
     def _prepare_extensions(self) -> None:
         """Let the catalog know first what datasets refer to; what is sent of it is told later."""
-        if self._dry_run or not self._both(Capability.EXTENSIONS, "extensions"):
-            return
-        for item in extension_items(self._source, self._target.prepare_extension):
-            known = self._states.hashes(EXTENSION, [item.name]).get(item.name)
-            error = _attempted(item).error if self._full or known != item.hash else None
+        for item in self._plan.items(EXTENSION):
+            value = cast("JsonValue", item.content)
+            prepare = partial(self._target.prepare_extension, item.name, value)
+            error = _attempted(item._replace(send=prepare)).error
             if error is not None:
                 self._tally.recorder.failed(f"definitions of {EXTENSION} {item.name}", error)
                 if ends_run(error):
                     raise error
 
-    def _entities(self, kind: str) -> None:
-        if self._both(Capability.ENTITIES, _ENTITIES):
-            self._send_items(kind, entity_items(kind, self._source, self._target))  # type: ignore[arg-type]
-
     def _send_vocabulary(self, kind: EntityKind) -> None:
         """Send entities as they are to be where people may have changed them in the catalog."""
-        if not self._both(Capability.ENTITIES, _ENTITIES):
-            return
         known: Mapping[str, Entity] | LumosError | None = None
-        items = entity_items(kind, self._source, self._target)
-        for page in batches(items, self._settings.batch_size):
-            todo = self._counted(kind, page)
-            if not todo or self._dry_run:
-                continue
+        for page in batches(self._plan.items(kind), self._settings.batch_size):
             if known is None:
                 known = self._known_entities(kind)
-            kept = self._states.kept_of(kind, [item.name for item in todo])
-            self._keep(kind, (self._sent_entity(item, known, kept) for item in todo))
+            kept = self._states.kept_of(kind, [item.name for item in page])
+            self._keep(kind, (self._sent_entity(item, known, kept) for item in page))
 
     def _known_entities(self, kind: EntityKind) -> Mapping[str, Entity] | LumosError:
-        if not self._asks:
+        if not self._settings.truth.asks:
             return {}
         try:
             return {name_of(entity): entity for entity in self._target.list_entities(kind)}
@@ -223,91 +175,49 @@ class SyncRun:
         state = SentState(item.name, item.hash, chosen.kept)
         return _Sent(item.name, state, written=chosen.entity != remote, conflicts=chosen.conflicts)
 
-    def _both(self, capability: Capability, what: str) -> bool:
-        if capability not in self._source.capabilities:
-            return False
-        if capability not in self._target.capabilities:
-            self._tally.recorder.warning(f"{self._target.name} keeps no {what}: none is sent")
-            return False
-        return True
-
-    def _selected(self) -> Iterator[LumosDataset]:
-        for dataset in self._source.list():
-            if self._wanted is None or self._wanted(dataset):
-                self.datasets.add(dataset.urn)
-                yield dataset
-
-    def _leads_to_wanted(self, edge: LineageEdge) -> bool:
-        return self._wanted is None or edge.downstream_urn in self.datasets
-
-    def _seen(self, items: Iterable[Item]) -> Iterator[Item]:
-        for item in items:
-            self.edges.add(item.name)
-            yield item
-
-    def _send_items(self, kind: str, items: Iterable[Item], *, workers: int = 1) -> None:
-        for page in batches(items, self._settings.batch_size):
-            todo = self._counted(kind, page)
-            if not self._dry_run:
-                with closing(mapped(_attempted, todo, workers=workers)) as outcomes:
-                    self._keep(kind, outcomes)
-
-    def _counted(self, kind: str, page: Sequence[Item]) -> list[Item]:
-        """Return what differs from the last sync, once it is counted what becomes of it."""
-        todo = self._differing(kind, page, hash_of=lambda item: item.hash)
-        for item in todo:
-            mappings = getattr(item.content, "column_mappings", ())
-            self._tally.fidelity.add(_CONCEPTS.get(kind, kind))
-            self._tally.fidelity.add("column_lineage", len(mappings))
-        return todo
+    def _send_items(self, kind: str, *, workers: int = 1) -> None:
+        with closing(mapped(_attempted, self._plan.items(kind), workers=workers)) as outcomes:
+            self._keep(kind, outcomes)
 
     def _send_datasets(self) -> None:
         """Send datasets in one stream: while some are under way, the next are got ready."""
-        batch = self._target.BATCH
-        size = max(_LOOK_UP, 2 * batch * self._workers)
-        pages = map(self._changed, batches(self._selected(), size))
-        if self._dry_run:
-            deque(pages, maxlen=0)
-            return
-        ready = (chunk for page in pages for chunk in batches(self._looked_up(page), batch))
-        ahead = max(4 * self._workers, size // batch)
-        sent = mapped(self._send_chunk, ready, workers=self._workers, ahead=ahead)
-        with closing(sent):
-            self._keep(DATASET, (each for some in sent for each in some))
+        batch, workers = self._target.BATCH, self._workers
+        ahead = max(_LOOKED_UP_AHEAD, 2 * batch * workers)
+        with threads(workers) as pool:
+            outgoing = self._looked_up(map(_Outgoing.of, self._plan.found()), pool, ahead=ahead)
+            sent = mapped(
+                self._send_chunk,
+                batches(outgoing, batch),
+                workers=workers,
+                ahead=max(4 * workers, ahead // batch),
+                pool=pool,
+            )
+            with closing(outgoing), closing(sent):
+                self._keep(DATASET, (each for some in sent for each in some))
 
-    def _changed(self, page: Sequence[LumosDataset]) -> list[_Outgoing]:
-        sent = [_Outgoing.of(dataset, self._target) for dataset in page]
-        todo = self._differing(DATASET, sent, hash_of=lambda item: item.hash)
-        for item in todo:
-            self._tally.fidelity.add_dataset(item.content)
-        return todo
-
-    def _looked_up(self, todo: Sequence[_Outgoing]) -> Iterator[_Outgoing]:
+    def _looked_up(
+        self, outgoing: Iterator[_Outgoing], pool: Executor, *, ahead: int
+    ) -> Generator[_Outgoing]:
         """Yield datasets with what the catalog has of them, where that may count."""
-        if not self._asks:
-            yield from todo
+        if not self._settings.truth.asks:
+            yield from outgoing
             return
-        names = [item.name for item in todo]
-        found = looked_up(self._target, names, workers=self._workers)
-        kept = self._states.kept_of(DATASET, [*found])
-        for item in todo:
-            yield item._replace(remote=found.get(item.name), kept=kept.get(item.name))
+        size = self._target.LOOK_UP
+        groups = mapped(
+            self._found_there,
+            batches(outgoing, size),
+            workers=self._workers,
+            ahead=max(2, ahead // size),
+            pool=pool,
+        )
+        with closing(groups):
+            for group in groups:
+                kept = self._states.kept_of(DATASET, [item.name for item in group if item.remote])
+                yield from (item._replace(kept=kept.get(item.name)) for item in group)
 
-    def _differing(self, kind: str, page: Sequence[N], *, hash_of: Callable[[N], str]) -> list[N]:
-        known = self._states.hashes(kind, [item.name for item in page])
-        tally = self._tally.of(kind)
-        todo = []
-        for item in page:
-            before = known.get(item.name)
-            if before == hash_of(item) and not self._full:
-                tally.unchanged += 1
-                continue
-            todo.append(item)
-            if before is None:
-                tally.new += 1
-            else:
-                tally.changed += 1
-        return todo
+    def _found_there(self, group: Sequence[_Outgoing]) -> list[_Outgoing]:
+        found = found_together(self._target, [item.name for item in group])
+        return [item._replace(remote=found.get(item.name)) for item in group]
 
     def _keep(self, kind: str, outcomes: Iterable[_Sent]) -> None:
         """Remember what was acknowledged, also when the catalog is lost halfway through."""
@@ -316,12 +226,9 @@ class SyncRun:
         try:
             for outcome in outcomes:
                 self._show(kind)
-                tally.writes += outcome.written
-                tally.conflicts.extend(f"{outcome.name} {name}" for name in outcome.conflicts)
+                self._count(kind, outcome)
                 if outcome.state is not None:
                     acknowledged.append(outcome.state)
-                    tally.recorder.done_many(1)
-                    tally.same_there += not outcome.written
                 elif outcome.error is not None:
                     tally.of(kind).failed += 1
                     tally.recorder.failed(f"{kind} {outcome.name}", outcome.error)
@@ -334,11 +241,22 @@ class SyncRun:
             if acknowledged:
                 self._states.put(kind, acknowledged, at=self._clock())
 
+    def _count(self, kind: str, outcome: _Sent) -> None:
+        tally = self._tally
+        tally.writes += outcome.written
+        tally.conflicts.extend(f"{outcome.name} {name}" for name in outcome.conflicts)
+        tally.recorder.done_many(outcome.state is not None)
+        differs = self._plan.differs(kind, outcome.name)
+        tally.same_there += differs and outcome.state is not None and not outcome.written
+        if outcome.written and not differs:  # it was the catalog that had lost or changed it
+            tally.of(kind).unchanged -= 1
+            tally.of(kind).changed += 1
+
     def _show(self, kind: str) -> None:
         self._shown[kind] += 1
         done, title = self._shown[kind], f"{kind.replace('_', ' ')}s"
         if done == 1:
-            self._progress.stage(f"sending {title}", unit=title)
+            self._progress.stage(f"sending {title}", total=self._plan.count(kind), unit=title)
         elif not done % _SHOWN_EVERY:
             self._progress.advance(done)
 
@@ -373,31 +291,6 @@ class SyncRun:
         if writing:
             self._target.emit_datasets(writing)
         return outcomes
-
-
-class _Outgoing(NamedTuple):
-    """A dataset to send, without what is sent otherwise."""
-
-    name: str
-    hash: str
-    content: LumosDataset
-    remote: LumosDataset | LumosError | None = None
-    """What the catalog has of it, or why it could not be asked."""
-    kept: Mapping[str, JsonValue] | None = None
-    """What was remembered when it was last sent."""
-
-    @classmethod
-    def of(cls, dataset: LumosDataset, target: MetadataPlatformInterface) -> _Outgoing:
-        plain = as_sent(dataset, target)
-        return cls(dataset.urn, sha256_of(plain.document), plain)
-
-
-N = TypeVar("N", Item, _Outgoing)
-_LOOK_UP = 100
-"""How many datasets are got ready at a time."""
-_SHOWN_EVERY = 10
-_ENTITIES = "people, tags, terms, domains or jobs"
-_CONCEPTS = {"tag": "tag_definition", "domain": "domain_definition"}
 
 
 def _attempted(item: Item) -> _Sent:

@@ -78,6 +78,27 @@ class EmbeddedHandler(CatalogHandler):
         return dataset
 
     @override
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
+        names = sorted(map(Urn, urns))
+        found = (each for page in _pages(names) for each in self._tables.datasets_named(page))
+        return {dataset.urn: dataset for dataset in found}
+
+    @override
+    def documents(
+        self, urns: Sequence[str] | None = None, *, neighbours: bool = True
+    ) -> Iterator[tuple[Urn, bytes]]:
+        if urns is not None:
+            for page in _pages(urns):
+                yield from self._tables.documents_named(page, neighbours=neighbours)
+            return
+        after = ""
+        while found := self._tables.documents_after(
+            after, limit=DEFAULT_PAGE, neighbours=neighbours
+        ):
+            yield from found
+            after = found[-1][0]
+
+    @override
     def found_states(self, sources: Sequence[str]) -> Iterable[tuple[str, str]]:
         return self._tables.found_states(sources)
 
@@ -236,6 +257,10 @@ def _hit(row: Row) -> SearchHit:
             "updated_at": row["updated_at"],
         }
     )
+
+
+def _pages(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (names[start : start + DEFAULT_PAGE] for start in range(0, len(names), DEFAULT_PAGE))
 
 
 def _at_least(name: str, value: int, *, least: int) -> None:

@@ -1,0 +1,55 @@
+"""What a sync did, or would do, counted as it goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from lumos.core.platform.fidelity import FidelityCount
+
+if TYPE_CHECKING:
+    from lumos.core.platform.interface import Capability, MetadataPlatformInterface
+    from lumos.core.run_report import RunRecorder
+    from lumos.core.store.sync_states import SyncStates
+
+
+@dataclass
+class KindTally:
+    """What became of the things of one kind."""
+
+    new: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    removed: int = 0
+
+
+@dataclass
+class SyncTally:
+    """What a sync did, or would do."""
+
+    recorder: RunRecorder
+    kinds: dict[str, KindTally] = field(default_factory=dict)
+    fidelity: FidelityCount = field(default_factory=FidelityCount)
+    writes: int = 0
+    same_there: int = 0
+    """What the catalog had already in the state that was to be sent."""
+    conflicts: list[str] = field(default_factory=list)
+
+    def of(self, kind: str) -> KindTally:
+        return self.kinds.setdefault(kind, KindTally())
+
+    @property
+    def failed(self) -> int:
+        return sum(kind.failed for kind in self.kinds.values())
+
+
+class Ends(NamedTuple):
+    """Where a sync reads and writes, and what it remembers."""
+
+    source: MetadataPlatformInterface
+    target: MetadataPlatformInterface
+    states: SyncStates
+
+    def both_have(self, capability: Capability) -> bool:
+        return capability in self.source.capabilities and capability in self.target.capabilities
