@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from command_line import JANUARY, Lumos, checked
 from doubles.datahub_server import datahub_double
 
@@ -22,3 +24,62 @@ def test_a_catalog_is_known_again_however_it_is_asked(lumos: Lumos) -> None:
 
     assert again["kinds"]["dataset"]["unchanged"] == 5
     assert again["writes"] == 0
+
+
+@pytest.mark.parametrize("own", ["embedded", "sqlite:///.lumos/lumos.db", "sqlite:///link.db"])
+def test_a_catalog_is_not_synced_to_itself(lumos: Lumos, own: str) -> None:
+    lumos("import", JANUARY)
+    Path("link.db").symlink_to(".lumos/lumos.db")
+
+    refused = lumos("sync", "--all", "--output", own)
+
+    assert refused.exit_code == 2
+    assert "writes another one" in refused.error_line
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sync", "--all", "--output", ""),
+        ("sync", "--all", "--output", " ", "--dry-run"),
+        ("export", "--platform", "", "--output", "backup.json"),
+        ("import", JANUARY, "--platform", ""),
+        ("snapshot", "create", "--platform", ""),
+    ],
+)
+def test_an_empty_name_is_no_catalog(lumos: Lumos, command: tuple[str, ...]) -> None:
+    lumos("import", JANUARY)
+
+    refused = lumos(*command)
+
+    assert refused.exit_code == 2
+    assert "the name of the catalog is empty" in refused.error_line
+    assert not Path("backup.json").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sync", "--all", "--output", "sqlite:///a.db", "-o", "sqlite:///b.db"),
+        ("migrate", "--from", "embedded", "--to", "sqlite:///a.db", "--to=sqlite:///b.db"),
+        ("export", "--output", "a.json", "--output", "b.json"),
+        ("import", "--input", JANUARY, "--platform", "atlas", "--platform", "embedded"),
+        ("diff", "--source", "latest", "--source", JANUARY, "--target", JANUARY),
+    ],
+)
+def test_a_second_catalog_or_file_is_refused_and_not_passed_over(
+    lumos: Lumos, command: tuple[str, ...]
+) -> None:
+    lumos("import", JANUARY)
+
+    refused = lumos(*command)
+
+    assert refused.exit_code == 2
+    assert "was given 2 times" in refused.error_line
+    assert not [*Path().glob("?.*")]
+
+
+def test_of_other_options_the_last_one_counts(lumos: Lumos) -> None:
+    lumos("import", JANUARY)
+    found = lumos("search", "orders", "--limit", "5", "--limit", "1", "--json")
+    assert len(checked(found, "search")["hits"]) == 1

@@ -173,9 +173,26 @@ class Parts:
     def _opened(self, *, read_only: bool) -> StateDatabase:
         from lumos.core.store.database import StateDatabase
 
+        opened = StateDatabase.open(self._state_address, read_only=read_only)
+        return self._resources.enter_context(opened)
+
+    @property
+    def _state_address(self) -> str | Path:
         url = self.settings.database_url
-        place = url.get_secret_value() if url else self.state_dir / DATABASE_FILE
-        return self._resources.enter_context(StateDatabase.open(place, read_only=read_only))
+        return url.get_secret_value() if url else self.state_dir / DATABASE_FILE
+
+    def _is_own(self, name: str) -> bool:
+        """Tell whether a catalog is the one of this project, also by the address of its file."""
+        from lumos.core.platform.factory import EMBEDDED
+        from lumos.core.store.database import engine_for
+
+        own = str(self._state_address)
+        if name in (EMBEDDED, own):
+            return True
+        if not name.startswith("sqlite:"):
+            return False  # one database of a server may hold several
+        one, other = Path(engine_for(name).place), Path(engine_for(own).place)
+        return one.resolve() == other.resolve()
 
     @cached_property
     def _snapshot_store(self) -> SnapshotStore:
@@ -190,10 +207,16 @@ class Parts:
         return SnapshotStore(self.settings.snapshots.path or self.state_dir / "snapshots")
 
     def _platform(self, name: str | None, *, writing: bool = False) -> MetadataPlatformInterface:
-        from lumos.core.errors import ConfigurationError
+        from lumos.core.errors import ConfigurationError, UsageError
         from lumos.core.platform.factory import EMBEDDED, PlatformFactory
 
-        chosen = name or self.settings.platform
+        if name is not None and not name.strip():
+            raise UsageError(
+                "the name of the catalog is empty",
+                hint="is a variable of the command not set? Leave the option out for the catalog "
+                "of the settings",
+            )
+        chosen = self.settings.platform if name is None else name
         if is_database(chosen):
             return self._other_catalog(chosen, writing=writing)
         given = self.settings.platform_settings(chosen)

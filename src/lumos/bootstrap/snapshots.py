@@ -145,7 +145,7 @@ class SnapshotCommands(Parts):
         from lumos.core.errors import UsageError
         from lumos.core.platform.factory import EMBEDDED
 
-        if name == EMBEDDED:
+        if self._is_own(name):
             raise UsageError(
                 "sync reads the embedded catalog and writes another one",
                 hint="give --output datahub, openmetadata, atlas, amundsen, snowflake or sqlite:///FILE",

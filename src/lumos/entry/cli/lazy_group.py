@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command as typer_command
 from typing_extensions import override
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context
     from typer._click.formatting import HelpFormatter
+
+
+_THINGS: Final = frozenset({"output", "platform", "source", "target", "snapshot", "input_"})
+"""Options that say which thing is meant; of others the last one counts, as is usual."""
 
 
 class LazyCommand(NamedTuple):
@@ -62,6 +67,26 @@ class LazyGroup(TyperGroup):
                 )
 
 
+class PlainCommand(TyperCommand):
+    """A command that refuses a second catalog or file where it would only heed the last one."""
+
+    @override
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        given = [*args]
+        rest = super().parse_args(ctx, args)
+        _, _, order = self.make_parser(ctx).parse_args(args=given)
+        for option, times in Counter(order).items():
+            if times > 1 and isinstance(option, TyperOption) and _takes_one(option):
+                ctx.fail(
+                    f"{option.opts[0]} was given {times} times; give one, and run once for each"
+                )
+        return rest
+
+
+def _takes_one(option: TyperOption) -> bool:
+    return option.name in _THINGS and not option.multiple
+
+
 def _load(entry: LazyCommand) -> Command:
     module, _, attribute = entry.target.partition(":")
     target = getattr(import_module(module), attribute)
@@ -69,7 +94,7 @@ def _load(entry: LazyCommand) -> Command:
         command = typer_command(target)
     else:
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(entry.name)(target)
+        app.command(entry.name, cls=PlainCommand)(target)
         command = typer_command(app)
     command.name = entry.name
     return command
