@@ -97,6 +97,86 @@ def test_an_update_takes_the_columns_and_keeps_what_people_added() -> None:
     assert [assertion.name for assertion in result.assertions] == ["fresh"]
 
 
+def dataset_of(*fields: object) -> LumosDataset:
+    plain = {"urn": "lumos://s3/lake/t", "name": "t", "platform": "s3"}
+    return LumosDataset.from_json({**plain, "schema": {"fields": fields}})
+
+
+WORDS = {
+    "description": "Written by a person.",
+    "pii": True,
+    "tags": ["mine"],
+    "glossary_terms": ["Key"],
+    "properties": {"since": 2020},
+}
+
+
+def nested(words: dict[str, object], *, described: bool) -> list[dict[str, object]]:
+    """Return columns with a member inside arrays, maps, unions and arrays of arrays."""
+    member = {"name": "sku", "type": "STRING", **words}
+    said = {"description": "One position."} if described else {}
+    lines = {"type": "STRUCT", "fields": [member], **said}
+    return [
+        {"name": "lines", "type": "ARRAY", "items": lines},
+        {"name": "deep", "type": "ARRAY", "items": {"type": "ARRAY", "items": lines, **said}},
+        {
+            "name": "by_day",
+            "type": "MAP",
+            "key": {"type": "STRING", **said},
+            "value": {
+                "type": "STRUCT",
+                "fields": [{"name": "all", "type": "ARRAY", "items": lines}],
+            },
+        },
+        {"name": "either", "type": "UNION", "branches": [{"type": "STRING"}, lines]},
+    ]
+
+
+@pytest.mark.parametrize("mode", [ImportMode.UPDATE, ImportMode.MERGE])
+def test_what_people_said_of_members_inside_arrays_maps_and_unions_stays(mode: ImportMode) -> None:
+    here = dataset_of(*nested(WORDS, described=True))
+    there = dataset_of(*nested({}, described=False))
+    assert plan_dataset(here, there, mode=mode) == (here, PlannedAction.KEEP)
+    exact = plan_dataset(here, there, mode=ImportMode.OVERWRITE)
+    assert exact == (there, PlannedAction.UPDATE)
+
+
+def test_members_inside_arrays_come_and_go_with_the_snapshot() -> None:
+    kept = {"name": "sku", "type": "STRING"}
+    here = dataset_of(
+        {
+            "name": "lines",
+            "type": "ARRAY",
+            "items": {
+                "type": "STRUCT",
+                "fields": [{**kept, **WORDS}, {"name": "x", "type": "INT32"}],
+            },
+        }
+    )
+    items = {
+        "type": "STRUCT",
+        "fields": [{**kept, "type": "INT64"}, {"name": "y", "type": "INT32"}],
+    }
+    there = dataset_of({"name": "lines", "type": "ARRAY", "items": items})
+    planned = plan_dataset(here, there, mode=ImportMode.UPDATE).dataset
+    wanted = [{**kept, "type": "INT64", **WORDS}, {"name": "y", "type": "INT32"}]
+    assert planned == dataset_of(
+        {"name": "lines", "type": "ARRAY", "items": {"type": "STRUCT", "fields": wanted}}
+    )
+
+
+def test_tags_that_people_gave_a_column_stay_beside_those_of_the_snapshot() -> None:
+    column = {"name": "id", "type": "INT64"}
+    here = dataset_of({**column, **WORDS})
+    there = dataset_of(
+        {**column, "tags": ["theirs"], "glossary_terms": ["Id"], "properties": {"unit": "m"}}
+    )
+    (field,) = plan_dataset(here, there, mode=ImportMode.UPDATE).dataset.schema.fields
+    assert {*field.tags} == {"mine", "theirs"}
+    assert {*field.glossary_terms} == {"Id", "Key"}
+    assert field.properties == {"since": 2020, "unit": "m"}
+
+
 def test_a_merge_loses_no_column_assertion_or_fact() -> None:
     result = planned(ImportMode.MERGE)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from lumos.core.models import DatasetLineage, LumosDataset, with_parts
@@ -57,6 +59,8 @@ _PEOPLES_FIELD_PARTS = (
     "properties",
     "deprecation",
 )
+_JOINED_FIELD_PARTS = ("tags", "glossary_terms", "properties")
+_INNER_TYPES = ("items", "key", "value")
 _NAMED_LISTS = frozenset({"fields", "assertions", "checks"})
 
 
@@ -115,7 +119,10 @@ def _merged(base: JsonValue, extra: JsonValue, *, name: str = "", typed: bool = 
         if typed and base.get("type") != extra.get("type"):
             return {**_words(base), **extra}  # parameters of the old type mean nothing to the new
         both = base.keys() & extra.keys()
-        inside = {key: _merged(base[key], extra[key], name=key, typed=typed) for key in both}
+        inside = {
+            key: _merged(base[key], extra[key], name=key, typed=typed and not _is_word(key))
+            for key in both
+        }
         return {**base, **extra, **inside}
     if isinstance(base, list) and isinstance(extra, list):
         first, second = _named(base), _named(extra)
@@ -123,10 +130,16 @@ def _merged(base: JsonValue, extra: JsonValue, *, name: str = "", typed: bool = 
             both = first.keys() & second.keys()
             inside = {key: _merged(first[key], second[key], typed=typed) for key in both}
             return [*{**first, **second, **inside}.values()]
+        if typed and name == "branches":
+            return _branches(base, extra, merge=partial(_merged, typed=True))
         if typed:
             return extra
         return [*base, *(item for item in extra if item not in base)]
     return extra
+
+
+def _is_word(name: str) -> bool:
+    return name in _PEOPLES_FIELD_PARTS
 
 
 def _words(field: Json) -> Json:
@@ -148,12 +161,41 @@ def _with_peoples_words(base: JsonValue, extra: JsonValue) -> JsonValue:
 def _field(known: Mapping[str, Json], field: JsonValue) -> JsonValue:
     if not isinstance(field, dict) or str(field["name"]) not in known:
         return field
-    before = known[str(field["name"])]
-    result: Json = {**_words(before), **field}
-    if "fields" in field and "fields" in before:
-        inner = _named(_list(before["fields"]))
-        result["fields"] = [_field(inner, member) for member in _list(field["fields"])]
+    return _described(known[str(field["name"])], field)
+
+
+def _described(before: JsonValue, now: JsonValue) -> JsonValue:
+    """Return an incoming column, or a type inside one, with people's words on it and within it."""
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return now
+    result: Json = {**_words(before), **now}
+    for name in (name for name in _JOINED_FIELD_PARTS if name in before and name in now):
+        result[name] = _merged(before[name], now[name])
+    if "fields" in now:
+        inner = _named(_list(before.get("fields")))
+        result["fields"] = [_field(inner, member) for member in _list(now["fields"])]
+    for name in (name for name in _INNER_TYPES if name in now):
+        result[name] = _described(before.get(name), now[name])
+    if "branches" in now:
+        known, given = _list(before.get("branches")), _list(now["branches"])
+        result["branches"] = _branches(known, given, merge=_described)
     return result
+
+
+def _branches(
+    before: Sequence[JsonValue],
+    now: Sequence[JsonValue],
+    *,
+    merge: Callable[[JsonValue, JsonValue], JsonValue],
+) -> list[JsonValue]:
+    """Return the branches of a union merged with those before that are alone of their type."""
+    types = Counter(_type(branch) for branch in before)
+    known = {_type(branch): branch for branch in before if types[_type(branch)] == 1}
+    return [merge(known.get(_type(branch)), branch) for branch in now]
+
+
+def _type(branch: JsonValue) -> str:
+    return str(branch.get("type")) if isinstance(branch, dict) else ""
 
 
 def _list(value: JsonValue) -> list[JsonValue]:
