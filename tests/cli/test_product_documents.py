@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Self
@@ -19,24 +18,10 @@ from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.registry import Registry
 from lumos.core.store.database import StateDatabase
+from product_migration import COMPARED, DIFF, EXPORT, IMPORT, VALIDATE, VALIDATED, given
 
 FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
 DATASETS, EDGES, LOST_TAGS = (5_247, 12_834, 3) if FULL_SIZE else (47, 134, 3)
-
-EXPORT = "lumos export --platform datahub --output backup.json"
-VALIDATE = "lumos validate --input backup.json"
-VALIDATED = """\
-[ok] 5,247 datasets
-[ok] 12,834 lineage edges
-[ok] All references resolved
-"""
-IMPORT = "lumos import --input backup.json --platform openmetadata"
-DIFF = "lumos diff --source datahub --target openmetadata"
-COMPARED = """\
-[ok] 5,247/5,247 datasets migrated
-[ok] 12,834/12,834 lineage edges migrated
-[warn] 3 tags require manual mapping
-"""
 
 
 class Catalog(EmbeddedHandler):
@@ -98,12 +83,6 @@ def fill_datahub() -> None:
 def sized(lines: str) -> str:
     """Return the lines of the documents with the numbers of this run."""
     return lines.replace("5,247", f"{DATASETS:,}").replace("12,834", f"{EDGES:,}")
-
-
-def given(command: str) -> list[str]:
-    program, *arguments = shlex.split(command)
-    assert program == "lumos"
-    return arguments
 
 
 def test_the_migration_of_the_product_documents_runs_as_it_is_written(lumos: Lumos) -> None:
