@@ -99,6 +99,10 @@ def _of_message(message: Message) -> Iterable[Payload]:
             yield Payload("type.entityLineage.EntityLineage", message.answer)
         case ["PUT", "lineage"]:
             yield Payload("api.lineage.addLineage.AddLineageRequest", message.body)
+        case ["PUT", "tables", "bulk"]:
+            for body in message.body:
+                yield Payload(COLLECTIONS["tables"][0], body)
+            yield Payload("type.bulkOperationResult.BulkOperationResult", message.answer)
         case ["PUT", "tables", _, "tableProfile"]:
             yield Payload("api.data.createTableProfile.CreateTableProfileRequest", message.body)
             yield Payload("entity.data.table.Table", message.answer)

@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from typing_extensions import override
 
+from doubles.openmetadata_bulk import put_all
 from doubles.openmetadata_profiles import profiled
 from doubles.openmetadata_store import (
     KNOWN,
@@ -150,6 +151,8 @@ class _Handler(BaseHTTPRequestHandler):
         if method == "PUT" and not rest:
             entity, created = store.put(collection, body)
             return _Answer(201 if created else 200, _shown(entity, None))
+        if method == "PUT" and rest == "bulk" and collection == "tables":
+            return put_all(store, collection, body)
         if method == "GET" and rest.startswith("name/"):
             name = unquote(rest.removeprefix("name/"))
             return _shown(store.by_name(collection, name), query.get("fields", ""))

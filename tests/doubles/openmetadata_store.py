@@ -99,6 +99,7 @@ class OpenMetadataStore:
         self.requests: list[tuple[str, str]] = []
         self.recorded: list[Message] | None = None
         self.version = "1.11.0"
+        self.unstorable: set[str] = set()
         self.url = ""
         self.lock = threading.RLock()
         self._add("classifications", {"name": "PII", "description": "", "provider": "system"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from threading import RLock
@@ -66,6 +66,8 @@ class Page(NamedTuple):
     entities: list[Json]
     left: float
     """How many pages come after it."""
+    total: float
+    """How many entities the whole list has."""
 
 
 class OpenMetadataApi:
@@ -87,6 +89,15 @@ class OpenMetadataApi:
     def put(self, type_: str, body: Mapping[str, JsonValue]) -> Json:
         """Create an entity; one that is there is not overwritten by this, only filled up."""
         return self._object("PUT", COLLECTIONS[type_], body=body)
+
+    def put_all(self, type_: str, bodies: Sequence[Mapping[str, JsonValue]]) -> None:
+        """Create several entities by one request; which of them there are then is to be read.
+
+        Raises:
+            PlatformNotFoundError: the server takes none together.
+        """
+        path = f"{COLLECTIONS[type_]}/bulk"
+        self._send("PUT", path, params={"async": "false"}, body=bodies)
 
     def patch(self, type_: str, entity: Json, *, changes: list[JsonValue]) -> None:
         """Change an entity, unless somebody else changed it since it was read.
@@ -125,9 +136,10 @@ class OpenMetadataApi:
         self._require_open()
         pages = self._http.pages("GET", COLLECTIONS[type_], params=asked, following=_next_page)
         for number, page in enumerate(pages, 1):
-            total = _total(page)
-            left = math.inf if total is None else -(-total // self._page_size) - number
-            yield Page([*_entities(page)], left if _next_page(page) else 0)
+            told = _total(page)
+            total = math.inf if told is None else told
+            left = math.ceil(total / self._page_size) - number if told is not None else math.inf
+            yield Page([*_entities(page)], left if _next_page(page) else 0, total)
 
     def search(self, type_: str, query: Json | None, *, most: int) -> Json:
         """Return what the server's index finds of a type, named by fully qualified names.

@@ -70,7 +70,7 @@ OWN_PROPERTIES: Final = "properties"
 """Where the stash names the custom properties that Lumos set; it takes away no others."""
 _TYPES: Final = ("table", "container")
 _BUCKET: Final = 2
-_FIRST_VERSION: Final = 0.1
+FIRST_VERSION: Final = 0.1
 _URN_SCHEME: Final = "lumos://"
 
 
@@ -135,7 +135,7 @@ class DatasetWires:
         there = plan.entity
         if there is None:
             made = self._api.put(place.type, self.creating(plan))
-            if made.get("version") == _FIRST_VERSION:
+            if made.get("version") == FIRST_VERSION:
                 self.finish(plan, made)
                 return
             there = cast("Json", self._seen(place))  # people had deleted it; it is back as it was

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
-from threading import RLock
 from typing import TYPE_CHECKING, Final, Self, cast
 
 from typing_extensions import override
@@ -14,6 +15,7 @@ from lumos.core.models import DatasetLineage, Job, LineageEdge, LumosDataset, Ur
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy, mapped
 from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
+from lumos.core.platform.impl.openmetadata.bulk import BulkWires
 from lumos.core.platform.impl.openmetadata.datasets import DatasetWires
 from lumos.core.platform.impl.openmetadata.entities import NAME
 from lumos.core.platform.impl.openmetadata.fidelity import FIDELITY
@@ -23,6 +25,7 @@ from lumos.core.platform.impl.openmetadata.look_up import LookUp
 from lumos.core.platform.impl.openmetadata.search import narrowed
 from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
 from lumos.core.platform.impl.openmetadata.stashed import MENTIONED
+from lumos.core.platform.impl.openmetadata.turns import Turns
 from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary, Word
 from lumos.core.platform.interface import Capability, Entity, EntityKind, kind_of
 from lumos.core.platform.login import NOBODY, TOKEN
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
     from lumos.core.platform.search_match import Narrowed
 
 _ATTEMPTS: Final = 4
-_LOCKS: Final = 64
 _IDENTITY: Final = "identity"
 _EXTENSION: Final = "extension"
 _LEAST_VERSION = (1, 11)
@@ -52,15 +54,17 @@ class OpenMetadataHandler(CatalogHandler):
     CONCURRENCY = 8
     EDGE_BATCH = 20
     LOOK_UP = 100
+    BATCH = 50
 
     def __init__(self, api: OpenMetadataApi, *, workers: int = 8) -> None:
         self._api = api
         self._workers = workers
-        self._locks = [RLock() for _ in range(_LOCKS)]
+        self._turns = Turns()
         self._ledger = Ledger(api)
         self._words = Vocabulary(api, self._ledger)
         self._datasets = DatasetWires(api, self._words)
         self._look_up = LookUp(api, self._datasets, workers=workers)
+        self._bulk = BulkWires(api, self._datasets, look_up=self._look_up, workers=workers)
         self._lineage = LineageWires(api, self._datasets.urn_of_reference)
 
     @classmethod
@@ -94,9 +98,19 @@ class OpenMetadataHandler(CatalogHandler):
     def emit_dataset(self, dataset: LumosDataset) -> None:
         alone = _without_lineage(dataset)
         with self._alone_with(dataset.urn):
-            _unless_changed_meanwhile(lambda: self._datasets.write(alone))
+            self._write(alone)
         if alone is not dataset:
             self._connect(dataset)
+
+    @override
+    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
+        latest = {dataset.urn: _without_lineage(dataset) for dataset in datasets}
+        with self._alone_with(*latest):
+            left = self._bulk.write(latest)
+            deque(mapped(self._write, left, workers=min(self._workers, len(left) or 1)), maxlen=0)
+        for dataset in datasets:
+            if dataset.lineage != DatasetLineage():
+                self._connect(dataset)
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -201,9 +215,9 @@ class OpenMetadataHandler(CatalogHandler):
                 _unless_changed_meanwhile(partial(self._part, node, downstream))
         _unless_changed_meanwhile(lambda: self._datasets.remove(node))
 
-    def _alone_with(self, urn: str) -> RLock:
-        """Return a lock for one dataset, which is read before it is told anything."""
-        return self._locks[hash(urn) % _LOCKS]
+    def _alone_with(self, *urns: str) -> AbstractContextManager[None]:
+        """Let no other thread write some datasets, which are read before they are told anything."""
+        return self._turns.alone_with(urns)
 
     @override
     def close(self) -> None:
@@ -232,6 +246,9 @@ class OpenMetadataHandler(CatalogHandler):
         dataset = self._datasets.completed(node, dataset)
         lineage = self._lineage.of(node.type, node.entity)
         return dataset if lineage == DatasetLineage() else with_parts(dataset, lineage=lineage)
+
+    def _write(self, dataset: LumosDataset) -> None:
+        _unless_changed_meanwhile(partial(self._datasets.write, dataset))
 
     def _connect(self, dataset: LumosDataset) -> None:
         """Make edges of the neighbours that a dataset lists and the catalog does not know."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 _FEWEST: Final = 3
 """Of fewer datasets a list is not asked for: its first page may hold none of them."""
+_LONGEST: Final = 10
+"""Of a list that is as many times as long as what is looked for in it, most would be read in vain.
+"""
 _SCHEMA_LEVELS: Final = 3
 _Path = tuple[str, ...]
 
@@ -36,13 +40,15 @@ class LookUp:
     """Finds the entities of datasets: by the list of their schema or service, or each by its name.
 
     The first page of a list tells how long it is; where the rest of it takes as many requests as
-    datasets are left, those are asked for one by one.
+    datasets are left, or the list is far longer than what is looked for, those are asked for one
+    by one. How long a list was is remembered.
     """
 
     def __init__(self, api: OpenMetadataApi, datasets: DatasetWires, *, workers: int) -> None:
         self._api = api
         self._datasets = datasets
         self._workers = workers
+        self._totals: dict[_List, float] = {}
 
     def nodes(self, urns: Sequence[Urn]) -> dict[Urn, Node]:
         """Return the entities of some datasets, also of those that are only mentioned."""
@@ -53,7 +59,7 @@ class LookUp:
         alone: list[Urn] = []
         for where, some in groups.items():
             left = some
-            if len(some) >= _FEWEST:
+            if max(_FEWEST, self._totals.get(where, 0) / _LONGEST) <= len(some):
                 left = self._listed(where, some, found=found)
             alone += left
         nodes = mapped(self._datasets.find, alone, workers=min(self._workers, len(alone) or 1))
@@ -72,7 +78,9 @@ class LookUp:
                 seen |= {path: entity for path, entity in named if path in paths}
                 is_whole = not page.left
                 left = [urn for urn, some in wanted.items() if not is_whole and some[0] not in seen]
-                if page.left >= len(left):
+                if math.isfinite(page.total):
+                    self._totals[where] = page.total
+                if page.left >= len(left) or page.total / _LONGEST > len(urns):
                     break
         except PlatformNotFoundError:
             return [*urns]
