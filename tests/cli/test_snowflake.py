@@ -137,6 +137,7 @@ def test_an_account_that_is_wrong_is_told_in_one_line_and_found_by_doctor(
 
     assert exported.exit_code == 3
     assert said in exported.error_line
+    assert "snowflake at acme-shop: " in exported.error_line
     (line,) = (one for one in found.stdout.splitlines() if "[fail] catalog snowflake" in one)
     assert said in line
     assert SECRET not in exported.error_line + found.stdout

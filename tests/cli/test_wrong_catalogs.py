@@ -123,13 +123,16 @@ def test_a_catalog_that_is_wrong_is_told_in_one_line_and_found_by_doctor(
         ]
         found = lumos("doctor")
 
+    place = address_in(config)
     for outcome in outcomes:
         assert outcome.exit_code == 3, outcome
         assert outcome.error_line.startswith("lumos: ")
+        assert place in outcome.error_line
         assert SECRET not in outcome.stderr + outcome.stdout
     assert not (project / "out.json").exists()
     assert found.exit_code == 1
     assert re.search(said, finding(found.stdout, "catalog"))
+    assert place in finding(found.stdout, "catalog")
     assert SECRET not in found.stdout
 
 
@@ -171,6 +174,12 @@ def test_no_catalog_is_left_out() -> None:
     elsewhere = {EMBEDDED, "snowflake"}  # the emulator has tests of its own
 
     assert {*PlatformFactory.names()} - elsewhere <= tried
+
+
+def address_in(config: Config) -> str:
+    """Return host and port of the server that settings name."""
+    (place,) = {*re.findall(r"127\.0\.0\.1:\d+", json.dumps(config))}
+    return str(place)
 
 
 def finding(shown: str, check: str) -> str:

@@ -193,10 +193,12 @@ class TestErrors:
     def test_an_error_says_what_to_do_and_not_what_was_sent(
         self, error: Exception, kind: type[LumosError]
     ) -> None:
-        told = translated(error)
+        told = translated(error, place="snowflake at acme-shop")
 
         assert type(told) is kind
         assert SECRET not in f"{told} {told.hint}"
+        assert str(told).startswith("snowflake at acme-shop: ")
+        assert told.hint or told.retryable
 
     def test_a_lost_connection_is_made_again(self) -> None:
         account = SnowflakeAccount()

@@ -239,6 +239,11 @@ class CatalogHttp:
         """Yield what a function makes of each item, in their order, a few at a time at once."""
         return mapped(act, items, workers=workers)
 
+    @property
+    def place(self) -> str:
+        """For messages: the catalog, and where it is."""
+        return f"{self._name} at {self._server}"
+
     def where(self, method: str, path: str) -> str:
         """Return for messages what was asked of which server."""
         return f"{self._name}: {method} {_shown(path)} at {self._server}"

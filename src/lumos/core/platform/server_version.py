@@ -16,17 +16,22 @@ def shown_version(told: object) -> str:
     return ".".join(part for part in found.groups() if part) if found else "of an unknown version"
 
 
-def usable_version(name: str, told: object, *, least: tuple[int, int]) -> str:
+def usable_version(place: str, told: object, *, least: tuple[int, int]) -> str:
     """Return a version for people to read; one that a server does not tell is taken as it is.
+
+    Args:
+        place: the name of the catalog, and where it is.
+        told: what the server says of its version.
+        least: the first version that Lumos can work with.
 
     Raises:
         PlatformVersionError: it is older than what Lumos can work with.
     """
     found = _NUMBERS.match(told) if isinstance(told, str) else None
     if found and (int(found[1]), int(found[2])) < least:
-        needed = ".".join(map(str, least))
+        needed, name = ".".join(map(str, least)), place.partition(" ")[0]
         raise PlatformVersionError(
-            f"{name}: the server is version {shown_version(told)}, Lumos needs {needed} or newer",
+            f"{place}: the server is version {shown_version(told)}, Lumos needs {needed} or newer",
             hint=f"upgrade the server, or set another URL in platform_config.{name}",
         )
     return shown_version(told)

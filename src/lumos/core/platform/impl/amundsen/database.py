@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import sqlalchemy
 from sqlalchemy import and_, delete, insert, select, update
@@ -30,14 +30,9 @@ if TYPE_CHECKING:
 Value = str | int | bool | None
 Row = Mapping[str, Value]
 _MYSQL = ("mysql", "mysql+pymysql", "mariadb", "mariadb+pymysql")
-_DENIED = (1044, 1045, 1142, 1227)
-_NO_SUCH = (1049, 1109, 1146)
+_PORT = 3306
 _PATIENCE = 6
 """How many times as long as a connection an answer may take."""
-_OTHER_SHAPE = (1054,)
-_CONFLICT = (1062, 1205, 1213)
-_UNREACHABLE = (2002, 2003, 2005, 2006, 2013)
-_CHARACTERS = (1267, 1270, 1366)
 
 
 def mysql_engine(url: str, *, timeout: float) -> Engine:
@@ -89,6 +84,14 @@ class AmundsenDatabase:
         """What kind of database it is, such as mysql."""
         return self._engine.dialect.name
 
+    @property
+    def place(self) -> str:
+        """For messages: the catalog, and where its database is, without who asks."""
+        url = self._engine.url
+        if url.host is None:
+            return "amundsen"
+        return f"amundsen at {url.host}:{url.port or _PORT}/{url.database or ''}"
+
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Yield a connection whose work is kept as a whole or not at all.
@@ -97,12 +100,12 @@ class AmundsenDatabase:
             PlatformError: the database is out of reach or refuses.
         """
         if self._closed:
-            raise PlatformUnavailableError("the connection to Amundsen was closed")
+            raise PlatformUnavailableError(f"{self.place}: the connection was closed")
         try:
             with self._engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            raise _translated(error) from None
+            raise _translated(error, place=self.place) from None
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -168,36 +171,56 @@ def _is(table: Table, key: tuple[Value, ...]) -> sqlalchemy.ColumnElement[bool]:
     return and_(*(column == value for column, value in pairs))
 
 
-def _translated(error: SQLAlchemyError) -> PlatformError:
-    """Say what a database error means, without its statement, its values or the URL."""
+def _translated(error: SQLAlchemyError, *, place: str) -> PlatformError:
+    """Say what a database error means, without its statement, its values or a password."""
     cause = error.orig if isinstance(error, DBAPIError) else None
     code = cause.args[0] if cause is not None and cause.args else None
     number = code if isinstance(code, int) else 0
-    if number in _DENIED:
-        return PlatformAuthError(
-            "the database of Amundsen refuses the user or the password",
-            hint="check platform_config.amundsen.database_url and the grants of its user",
-        )
-    if number in _NO_SUCH:
-        return PlatformNotFoundError(
-            "the database has no tables of Amundsen",
-            hint="name the database that its metadata service uses; `flask rds initdb` makes it",
-        )
-    if number in _OTHER_SHAPE:
-        return PlatformVersionError(
-            "the tables of Amundsen lack a column, so they are of another version",
-            hint="Lumos knows those of amundsen-rds 0.0.8; bring the database up to it",
-        )
-    if number in _CONFLICT:
-        return PlatformConflictError("another writer changed the same rows of Amundsen")
-    if number in _UNREACHABLE:
-        return PlatformUnavailableError(
-            "the database of Amundsen does not answer", hint="check its host and port"
-        )
-    if number in _CHARACTERS:
-        return PlatformError(
-            "the database of Amundsen cannot keep these characters",
-            hint="its character set has to be utf8mb4",
-        )
+    for numbers, kind, what, hint in _MEANINGS:
+        if number in numbers:
+            return kind(f"{place}: {what}", hint=hint)
     shown = f" (error {number})" if number else ""
-    return PlatformError(f"the database of Amundsen failed{shown}: {type(error).__name__}")
+    return PlatformError(
+        f"{place}: the database failed{shown}: {type(error).__name__}",
+        hint="look into the log of the database",
+    )
+
+
+_MEANINGS: Final[tuple[tuple[tuple[int, ...], type[PlatformError], str, str], ...]] = (
+    (
+        (1044, 1045, 1142, 1227),
+        PlatformAuthError,
+        "the database refuses the user or the password",
+        "check platform_config.amundsen.database_url and the grants of its user",
+    ),
+    (
+        (1049, 1109, 1146),
+        PlatformNotFoundError,
+        "the database has no tables of Amundsen",
+        "name the database that its metadata service uses; `flask rds initdb` makes it",
+    ),
+    (
+        (1054,),
+        PlatformVersionError,
+        "the tables of Amundsen lack a column, so they are of another version",
+        "Lumos knows those of amundsen-rds 0.0.8; bring the database up to it",
+    ),
+    (
+        (1062, 1205, 1213),
+        PlatformConflictError,
+        "another writer changed the same rows",
+        "run again",
+    ),
+    (
+        (2002, 2003, 2005, 2006, 2013),
+        PlatformUnavailableError,
+        "the database does not answer",
+        "check host and port in platform_config.amundsen.database_url",
+    ),
+    (
+        (1267, 1270, 1366),
+        PlatformError,
+        "the database cannot keep these characters",
+        "its character set has to be utf8mb4",
+    ),
+)

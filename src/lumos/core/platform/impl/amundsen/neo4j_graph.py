@@ -67,7 +67,7 @@ class Neo4jGraph:
         """
         told = self._http.json("GET", "")
         number = told.get("neo4j_version") if isinstance(told, dict) else None
-        version = usable_version("amundsen", number, least=LEAST_VERSION)
+        version = usable_version(self._http.place, number, least=LEAST_VERSION)
         self.rows("RETURN 1")
         return version
 
@@ -145,11 +145,11 @@ class Neo4jGraph:
             return self.rows(statement, **parameters)
         if not isinstance(answer, dict) or "errors" not in answer:
             raise PlatformAnswerError(
-                "amundsen: the answer is not that of a Neo4j server",
+                f"{self._http.place}: the answer is not that of a Neo4j server",
                 hint="check that neo4j_url is its HTTP address, such as http://HOST:7474",
             )
         if errors := answer["errors"]:
-            raise _refusal(errors)
+            raise _refusal(errors, place=self._http.place)
         (result,) = cast("list[Json]", answer["results"])
         return [cast("list[JsonValue]", each["row"]) for each in cast("list[Json]", result["data"])]
 
@@ -158,22 +158,22 @@ class Neo4jGraph:
         self._http.close()
 
 
-def _refusal(errors: JsonValue) -> PlatformError:
+def _refusal(errors: JsonValue, *, place: str) -> PlatformError:
     first = errors[0] if isinstance(errors, list) and errors else None
     code = str(first.get("code")) if isinstance(first, dict) else ""
     if ".Security." in code:
         return PlatformAuthError(
-            "amundsen: Neo4j refuses the user or the password",
+            f"{place}: Neo4j refuses the user or the password",
             hint="check neo4j_username and neo4j_password, and what the user may read",
         )
     if "DatabaseNotFound" in code:
         return PlatformNotFoundError(
-            "amundsen: Neo4j has no such database", hint="check neo4j_database"
+            f"{place}: Neo4j has no such database", hint="check neo4j_database"
         )
     if code.startswith("Neo.TransientError"):
-        return PlatformUnavailableError("amundsen: Neo4j refused for now", hint="run again later")
+        return PlatformUnavailableError(f"{place}: Neo4j refused for now", hint="run again later")
     return PlatformError(
-        "amundsen: Neo4j refused the query", hint="check its version and its own log"
+        f"{place}: Neo4j refused the query", hint="check its version and its own log"
     )
 
 

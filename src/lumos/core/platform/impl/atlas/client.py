@@ -48,6 +48,11 @@ class AtlasClient:
         """Let go of the connections."""
         self._http.close()
 
+    @property
+    def place(self) -> str:
+        """For messages: the catalog, and where it is."""
+        return self._http.place
+
     def version(self) -> JsonValue | None:
         """Return what the server says of its version."""
         return mapping(self._http.json("GET", "admin/version")).get("Version")

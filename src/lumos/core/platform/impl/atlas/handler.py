@@ -93,7 +93,7 @@ class AtlasHandler(CatalogHandler):
 
     @override
     def reached(self) -> str:
-        version = usable_version(self.name, self._client.version(), least=_LEAST_VERSION)
+        version = usable_version(self._client.place, self._client.version(), least=_LEAST_VERSION)
         self._client.type_names()
         return f"{self.name} {version}"
 

@@ -199,7 +199,7 @@ class DataHubHandler(CatalogHandler):
 
     @override
     def reached(self) -> str:
-        version = usable_version(self.name, self._client.version(), least=_LEAST_VERSION)
+        version = usable_version(self._http.place, self._client.version(), least=_LEAST_VERSION)
         self._client.get(_DATASET, [self._conversion.datahub_urn(Urn.of("lumos", "doctor"))])
         return f"{self.name} {version}"
 

@@ -228,6 +228,11 @@ class OpenMetadataApi:
         except PlatformNotFoundError:
             return None
 
+    @property
+    def place(self) -> str:
+        """For messages: the catalog, and where it is."""
+        return self._http.place
+
     def version(self) -> JsonValue | None:
         """Return what the server says of its version."""
         return self._object("GET", "system/version").get("version")

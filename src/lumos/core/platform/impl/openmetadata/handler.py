@@ -90,7 +90,7 @@ class OpenMetadataHandler(CatalogHandler):
 
     @override
     def reached(self) -> str:
-        version = usable_version(self.name, self._api.version(), least=_LEAST_VERSION)
+        version = usable_version(self._api.place, self._api.version(), least=_LEAST_VERSION)
         self._api.find("user", "admin")
         return f"{self.name} {version}"
 
@@ -255,9 +255,13 @@ class OpenMetadataHandler(CatalogHandler):
         node = self._datasets.find(dataset.urn)
         known = self._lineage.of(node.type, node.entity) if node else DatasetLineage()
         held = {*known.ends(dataset.urn)}
-        for upstream, downstream in dataset.lineage.ends(dataset.urn):
-            if (upstream, downstream) not in held:
-                self.emit_edge(LineageEdge(upstream_urn=upstream, downstream_urn=downstream))
+        new = [
+            LineageEdge(upstream_urn=upstream, downstream_urn=downstream)
+            for upstream, downstream in dataset.lineage.ends(dataset.urn)
+            if (upstream, downstream) not in held
+        ]
+        if new:
+            self.emit_edges(new)
 
     def _lead_to(
         self, urn: Urn, edges: Sequence[LineageEdge], *, known: Mapping[Urn, Node]

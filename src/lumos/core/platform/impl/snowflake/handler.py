@@ -22,7 +22,7 @@ from lumos.core.platform.impl.snowflake.fidelity import FIDELITY
 from lumos.core.platform.impl.snowflake.reader import TableReader
 from lumos.core.platform.impl.snowflake.replaced import note_of, with_lost
 from lumos.core.platform.impl.snowflake.search import holding
-from lumos.core.platform.impl.snowflake.session import SnowflakeSession, connector
+from lumos.core.platform.impl.snowflake.session import SnowflakeSession, connector, place_of
 from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
 from lumos.core.platform.impl.snowflake.shelf import Shelf, parts_of, unpacked
 from lumos.core.platform.impl.snowflake.sql import identifier
@@ -69,7 +69,7 @@ class SnowflakeHandler(CatalogHandler):
     @override
     def from_config(cls, config: Mapping[str, JsonValue]) -> Self:
         settings = cls._checked(SnowflakeSettings, config)
-        return cls(SnowflakeSession(connector(settings)), settings)
+        return cls(SnowflakeSession(connector(settings), place=place_of(settings)), settings)
 
     @override
     def reached(self) -> str:

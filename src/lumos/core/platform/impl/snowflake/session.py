@@ -55,8 +55,15 @@ class Connection(Protocol):
 class SnowflakeSession:
     """Runs statements; connects when the first one is run, and again after a lost connection."""
 
-    def __init__(self, connect: Callable[[], Connection]) -> None:
+    def __init__(self, connect: Callable[[], Connection], *, place: str = "snowflake") -> None:
+        """Get ready; nothing is sent yet.
+
+        Args:
+            connect: makes a connection.
+            place: what messages call the account.
+        """
         self._connect = connect
+        self._place = place
         self._connection: Connection | None = None
         self._closed = False
 
@@ -96,7 +103,7 @@ class SnowflakeSession:
 
     def _executed(self, statement: str, taken: Callable[[Cursor], T]) -> T:
         if self._closed:
-            raise PlatformUnavailableError("the connection to Snowflake was closed")
+            raise PlatformUnavailableError(f"{self._place}: the connection was closed")
         errors = driver_errors()
         try:
             if self._connection is None:
@@ -108,7 +115,7 @@ class SnowflakeSession:
             finally:
                 cursor.close()
         except errors as error:
-            told = translated(error)
+            told = translated(error, place=self._place)
             if told.retryable or isinstance(told, PlatformAuthError):
                 self._drop()
             raise told from None
@@ -157,12 +164,17 @@ def connector(settings: SnowflakeSettings) -> Callable[[], Connection]:
             connection: Connection = snowflake.connector.connect(**connect_arguments(settings))
         except (ValueError, TypeError):
             raise PlatformAuthError(
-                "the private key or its passphrase cannot be used",
+                f"{place_of(settings)}: the private key or its passphrase cannot be used",
                 hint="check platform_config.snowflake.private_key_file",
             ) from None
         return connection
 
     return connect
+
+
+def place_of(settings: SnowflakeSettings) -> str:
+    """Return for messages which account, or which other host, is meant."""
+    return f"snowflake at {settings.host or settings.account}"
 
 
 def connect_arguments(settings: SnowflakeSettings) -> dict[str, object]:
@@ -193,45 +205,52 @@ def connect_arguments(settings: SnowflakeSettings) -> dict[str, object]:
     }
 
 
-def translated(error: Exception) -> PlatformError:
+def translated(error: Exception, *, place: str) -> PlatformError:
     """Say what an error of the connector means, without its text, which may hold the statement."""
     code = getattr(error, "errno", None)
     number = code if isinstance(code, int) else 0
     kind = type(error).__name__
     if number in _LOGIN or (number == _REFUSED_LOGIN and kind != "OperationalError"):
         return PlatformAuthError(
-            "Snowflake refuses the login", hint="check the login in platform_config.snowflake"
+            f"{place}: Snowflake refuses the login",
+            hint="check the login in platform_config.snowflake",
         )
     if number in _NO_PRIVILEGE or kind == "ForbiddenError":
         return PlatformAuthError(
-            "the role of Lumos lacks a privilege in Snowflake",
+            f"{place}: the role of Lumos lacks a privilege in Snowflake",
             hint="docs/how-to/snowflake.md lists the grants that it needs",
         )
     if number in _NO_ACCOUNT:
         return PlatformNotFoundError(
-            "there is no such account of Snowflake",
+            f"{place}: there is no such account of Snowflake",
             hint="write platform_config.snowflake.account as ORGANISATION-ACCOUNT",
         )
     if number in _NOT_THERE:
         return PlatformNotFoundError(
-            "Snowflake has no such object, or the role of Lumos may not see it",
+            f"{place}: Snowflake has no such object, or the role of Lumos may not see it",
             hint="check databases and stash_schema, spelt as Snowflake stores them, and the grants",
         )
     if number == _NO_FEATURE:
         return PlatformError(
-            "this edition of Snowflake lacks a feature",
+            f"{place}: this edition of Snowflake lacks a feature",
             hint="tags need the Enterprise edition; without it set use_tags: false",
         )
     if number in _NO_WAREHOUSE:
         return PlatformError(
-            "Snowflake has no warehouse to run a statement",
+            f"{place}: Snowflake has no warehouse to run a statement",
             hint="name one in platform_config.snowflake.warehouse",
         )
     if number in _CONFLICT:
-        return PlatformConflictError("another writer holds what Lumos wants to write in Snowflake")
+        return PlatformConflictError(
+            f"{place}: another writer holds what Lumos wants to write in Snowflake"
+        )
     if number in _NETWORK or kind == "OperationalError" or isinstance(error, OSError):
         return PlatformUnavailableError(
-            "Snowflake does not answer", hint="check the account, the host and the network"
+            f"{place}: Snowflake does not answer",
+            hint="check the account, the host and the network",
         )
     shown = f"error {number}" if number else kind
-    return PlatformError(f"Snowflake refused a statement of Lumos ({shown})")
+    return PlatformError(
+        f"{place}: Snowflake refused a statement of Lumos ({shown})",
+        hint="look for it in the query history of Snowflake, by the tag lumos",
+    )
