@@ -135,7 +135,8 @@ class _Maker:
     def entity(self, kind: str, number: int) -> Json:
         aspects: Json = {}
         for name in self.registry[kind][1]:
-            if name in self.classes and self.random.random() < (0.7 if number else 1):
+            chance = 0.7 if number and name != "propertyDefinition" else 1  # they are used
+            if name in self.classes and self.random.random() < chance:
                 aspects[name] = self.aspect(kind, name, number)
         return {"urn": self.urn(kind, number), "aspects": aspects}
 
@@ -166,6 +167,11 @@ class _Maker:
         if name == "structuredProperties":
             for row, each in enumerate(drawn["properties"]):
                 each["propertyUrn"] = self.urn("structuredProperty", row)
+                each["values"] = [float(n) if row % 2 else f"v{n}" for n in range(row, number % 4)]
+        if name == "propertyDefinition":
+            kind_of_value = "number" if number % 2 else "string"
+            drawn["valueType"] = f"urn:li:dataType:datahub.{kind_of_value}"
+            drawn |= {"cardinality": "MULTIPLE", "allowedValues": None}
         if name == "dataJobInfo" and drawn.get("flowUrn"):
             drawn["flowUrn"] = self.urn("dataFlow", number)
 

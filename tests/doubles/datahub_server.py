@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -160,12 +161,43 @@ class DataHubDouble:
                 raise RefusalError(400, "Missing `value` field")
             if name == "propertyDefinition":
                 self._check_definition(entity["urn"], aspect)
+            if name == "structuredProperties":
+                for each in aspect["value"]["properties"]:
+                    self._check_assignment(each["propertyUrn"], each["values"])
 
     def _check_definition(self, urn: str, aspect: Json) -> None:
-        held = self.stored.get(urn, {}).get("propertyDefinition")
-        kept = (aspect.get("headers") or {}).get("If-None-Match") == "*"
-        if held and not kept and held[0]["valueType"] != aspect["value"]["valueType"]:
+        held = self.stored.get(urn, {})
+        if "propertyDefinition" not in held:
+            return
+        if (aspect.get("headers") or {}).get("If-None-Match") == "*":
+            return
+        now, wanted = held["propertyDefinition"][0], aspect["value"]
+        if held.get("status", ({}, 0))[0].get("removed"):
+            raise RefusalError(400, "Cannot mutate a soft deleted Structured Property Definition")
+        if now["valueType"] != wanted["valueType"]:
             raise RefusalError(400, "Value type cannot be changed")
+        if (now.get("cardinality"), wanted.get("cardinality", "SINGLE")) == ("MULTIPLE", "SINGLE"):
+            raise RefusalError(400, "Cardinality cannot be changed from MULTI to SINGLE")
+        if wanted.get("allowedValues") and not now.get("allowedValues"):
+            raise RefusalError(400, "Cannot restrict values that were previously allowed")
+
+    def _check_assignment(self, urn: str, values: list[Json]) -> None:
+        held = self.stored.get(urn, {})
+        if "propertyDefinition" not in held:
+            raise RefusalError(
+                400, "Unexpected null value found for Structured Property Definition"
+            )
+        if held.get("status", ({}, 0))[0].get("removed"):
+            raise RefusalError(400, "Cannot apply a soft deleted Structured Property value")
+        definition = held["propertyDefinition"][0]
+        if definition.get("cardinality", "SINGLE") == "SINGLE" and len(values) > 1:
+            raise RefusalError(400, "Property has cardinality 1, but multiple values were assigned")
+        allowed = [each["value"] for each in definition.get("allowedValues") or []]
+        for value in values:
+            if allowed and value not in allowed:
+                raise RefusalError(400, "Property value should be one of those allowed")
+            if not _has_type(value, definition):
+                raise RefusalError(400, "Property value should be of another type")
 
     def _check_conditions(self, entity: Json) -> None:
         held = self.stored.get(entity["urn"], {})
@@ -310,6 +342,30 @@ class DataHubDouble:
         )
         if broken:
             raise RefusalError(400, "Invalid urn")
+
+
+def _has_type(value: Json, definition: Json) -> bool:
+    kind = definition["valueType"].rsplit(".", 1)[-1]
+    if kind == "number":
+        return "double" in value
+    if kind not in {"string", "rich_text", "date", "urn"}:
+        return True
+    text = value.get("string")
+    if kind == "date":
+        return text is not None and _is_day(text)
+    if kind == "urn":
+        types = (definition.get("typeQualifier") or {}).get("allowedTypes") or []
+        names = {each.rsplit(".", 1)[-1].lower() for each in types}
+        found = re.match(r"urn:li:([^:]+):.", text or "")
+        return found is not None and (not names or found[1].lower() in names)
+    return text is not None
+
+
+def _is_day(text: str) -> bool:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").strftime("%Y-%m-%d") == text
+    except ValueError:
+        return False
 
 
 _DATASET = re.compile(r"urn:li:dataset:\(urn:li:dataPlatform:[^,()]+,[^,()]+,[A-Z_]+\)\Z")

@@ -12,8 +12,10 @@ import pytest
 from doubles.datahub_server import DataHubDouble, datahub_double
 from lumos.bootstrap import Application
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
+from lumos.core.platform.impl.datahub.structured import MADE_BY_LUMOS
 from lumos.testing.platform_samples import AT, dataset
 
+NUMBER = "urn:li:dataType:datahub.number"
 URN = "urn:li:structuredProperty:days"
 DEFINITION = {
     "qualifiedName": "days",
@@ -73,3 +75,24 @@ def test_a_property_is_defined_as_it_was_before_a_dataset_has_a_value_of_it(
     ]
     used = next(place for place, urn in enumerate(written) if urn.startswith("urn:li:dataset:"))
     assert written.index(URN) < used
+
+
+@pytest.mark.parametrize("way", ["import", "sync"])
+def test_a_definition_that_an_earlier_run_guessed_wrongly_is_told_in_the_report(
+    document: Path, other: tuple[Application, DataHubDouble], way: str
+) -> None:
+    application, double = other
+    guessed = {**DEFINITION, "description": MADE_BY_LUMOS, "valueType": NUMBER}
+    double.put(URN, propertyDefinition=guessed)
+    if way == "import":
+        report = application.importer("datahub").run(str(document)).report
+    else:
+        application.importer().run(str(document))
+        report = application.sync.sync("datahub").report
+
+    assert not report.failed
+    assert len([line for line in report.warnings if URN in line]) == 2
+    assert "**7** days" not in str(report.warnings)
+    assert double.stored[URN]["propertyDefinition"] == (guessed, 1)
+    found = application.sync._target("datahub", False).platform.get_dataset(dataset().urn)
+    assert found.properties[URN] == "**7** days"

@@ -144,6 +144,7 @@ class ImportController:
                     keep = partial(self._keep_cut_short, run)
                     with report_if_cut_short(tally.recorder, keep, clock=self._clock):
                         run.apply(source, batch_size, engine=worker, restart=restart)
+                    tally.recorder.warnings(target.platform.remarks())
                     report = tally.recorder.finish(at=self._clock())
                     self._keep_report(report)
         return ImportResult(

@@ -145,6 +145,7 @@ class SyncController:
             if not asked.sources:
                 removals = Removals(ends, settings, tally=tally, dry_run=not writing)
                 removals.remove(datasets=plan.datasets, edges=plan.edges)
+        tally.recorder.warnings(target.platform.remarks())
         report = tally.recorder.finish(at=self._clock())
         keep(report)
         return SyncResult(

@@ -389,6 +389,13 @@ class MetadataPlatformInterface(ABC):
         """Return what differs whenever an export would; None where only an export could tell."""
         return None
 
+    def remarks(self) -> tuple[str, ...]:
+        """Return what people should know of what was written so far, in one line each.
+
+        It is about what was kept otherwise than one would expect; what was refused is an error.
+        """
+        return ()
+
     def reading_at_once(self) -> AbstractContextManager[None]:
         """Let all reads of the block see the catalog as of one moment, where the catalog can."""
         return nullcontext()

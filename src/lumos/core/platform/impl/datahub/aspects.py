@@ -84,6 +84,7 @@ class DatasetConversion:
         *,
         knows: Callable[[str], bool] | None = None,
         there: Collection[str] = (),
+        takes: Callable[[str, JsonValue], bool] | None = None,
     ) -> Json:
         """Return the aspects of a dataset given as `to_json` writes it, its lineage aside.
 
@@ -91,9 +92,11 @@ class DatasetConversion:
             dataset: the dataset.
             knows: tells whether a server has an aspect; others are kept in the stash.
             there: the aspects that it has so far; what it no longer has is emptied.
+            takes: tells whether a structured property can have a value; others are stashed too.
         """
         document = {name: value for name, value in dataset.items() if name != "lineage"}
-        plain = self._plain_aspects(document)
+        unfit = _unfit(document, takes)
+        plain = self._plain_aspects(document, unfit=unfit)
         given = _stated(cast("Json", document.get("extensions") or {}).get(EXTENSION))
         whole = cast("Json", restored(plain, given)) if isinstance(given, dict) else plain
         whole.setdefault("datasetProperties", plain["datasetProperties"])  # they hold the stash
@@ -108,6 +111,8 @@ class DatasetConversion:
         kept: Json = {"urn": document["urn"]}
         if left is not None:
             kept["left"] = left
+        if unfit:
+            kept["unfit"] = cast("JsonValue", unfit)
         if given is not None:
             kept["aspects"] = cast("JsonValue", sorted(_LEFT_ALONE & whole.keys()))
             shown = residue(plain, whole)
@@ -141,7 +146,11 @@ class DatasetConversion:
         name = str(known.get("urn") or self.lumos_urn(urn))
         found = self._plain_document(name, whole)
         document = cast("Json", restored(found, known.get("left")))
-        shown = residue(self._plain_aspects(document), whole)
+        unfit = cast("list[str]", known.get("unfit") or [])
+        if unfit:
+            assigned = read_structured(whole.get("structuredProperties"))
+            unfit = [name for name in unfit if name not in assigned]
+        shown = residue(self._plain_aspects(document, unfit=unfit), whole)
         match known.get("extension"):
             case [was, given] if was == shown:
                 shown = given
@@ -195,7 +204,9 @@ class DatasetConversion:
         aspects["datasetProperties"] = {**properties, "customProperties": rest}
         return kept
 
-    def _plain_aspects(self, document: Mapping[str, JsonValue]) -> Json:
+    def _plain_aspects(
+        self, document: Mapping[str, JsonValue], *, unfit: Collection[str] = ()
+    ) -> Json:
         urn = self.datahub_urn(str(document["urn"]))
         platform = urn[len("urn:li:dataset:(") : urn.index(",")]
         aspects: Json = {
@@ -220,7 +231,8 @@ class DatasetConversion:
         documentation = cast("Json", document.get("documentation") or {})
         if links := cast("list[Json]", documentation.get("links")):
             aspects["institutionalMemory"] = {"elements": [_element(link) for link in links]}
-        if structured := wire_structured(cast("Json", document.get("properties") or {})):
+        properties = cast("Json", document.get("properties") or {})
+        if structured := wire_structured(properties, without=unfit):
             aspects["structuredProperties"] = {"properties": structured}
         return aspects
 
@@ -333,6 +345,20 @@ class DatasetConversion:
         if others:
             read["referenced_columns"] = [other[1] for other in others if other]
         return read
+
+
+def _unfit(
+    document: Mapping[str, JsonValue], takes: Callable[[str, JsonValue], bool] | None
+) -> list[str]:
+    """Return the structured properties whose values the server does not take."""
+    if takes is None:
+        return []
+    given = cast("Json", document.get("properties") or {})
+    return [
+        name
+        for name, value in given.items()
+        if name.startswith(STRUCTURED) and not takes(name, value)
+    ]
 
 
 def _stated(extension: JsonValue) -> JsonValue:

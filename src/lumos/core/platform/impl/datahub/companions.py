@@ -12,8 +12,6 @@ from lumos.core.platform.impl.datahub.client import ONLY_NEW, Write
 from lumos.core.platform.impl.datahub.containers import containers_of
 from lumos.core.platform.impl.datahub.fields import column_of
 from lumos.core.platform.impl.datahub.stash import KEY
-from lumos.core.platform.impl.datahub.structured import PREFIX as STRUCTURED
-from lumos.core.platform.impl.datahub.structured import property_definition
 from lumos.core.platform.impl.datahub.urns import escaped, field_of, field_urn
 
 if TYPE_CHECKING:
@@ -75,11 +73,6 @@ class Companions:
         owners = cast("Json", dataset.get("ownership") or {}).get("owners")
         for owner in cast("list[Json]", owners or []):
             self._prepare_owner_type(str(owner.get("type")))
-
-        for name, value in cast("Json", dataset.get("properties") or {}).items():
-            if name.startswith(STRUCTURED) and self._client.knows_kind("structuredProperty"):
-                definition: Json = {"propertyDefinition": property_definition(name, value)}
-                self._wait_for("structuredProperty", name, definition)
 
     def flush(self) -> None:
         """Create what was noted and is not there yet."""

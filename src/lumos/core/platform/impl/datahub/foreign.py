@@ -18,12 +18,19 @@ from lumos.core.platform.impl.datahub.entities import FORMS, read_entity, wire_e
 from lumos.core.platform.impl.datahub.lineage import ASPECT, read_edges, with_edges
 from lumos.core.platform.impl.datahub.residue import residue, restored
 from lumos.core.platform.impl.datahub.stash import KEY, without_stash
-from lumos.core.platform.impl.datahub.structured import MADE_BY_LUMOS
+from lumos.core.platform.impl.datahub.structured import (
+    DEFINITION,
+    MADE_BY_LUMOS,
+    read_structured,
+)
+from lumos.core.platform.impl.datahub.structured import KIND as STRUCTURED
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.platform.impl.datahub.carriers import Carriers
     from lumos.core.platform.impl.datahub.client import DataHubClient
+    from lumos.core.platform.impl.datahub.definitions import Definitions
     from lumos.core.platform.interface import EntityKind
 
 Json = dict[str, "JsonValue"]
@@ -48,12 +55,12 @@ _OWN_ASPECTS: Final[Mapping[str, frozenset[str]]] = {
     "dataFlow": frozenset({"dataFlowInfo"}),
     "glossaryNode": frozenset({"glossaryNodeInfo"}),
     "ownershipType": frozenset({"ownershipTypeInfo"}),
-    "structuredProperty": frozenset({"propertyDefinition"}),
+    STRUCTURED: frozenset({DEFINITION}),
 }
 """What Lumos writes of entities that stand beside others."""
 _MISSING: Final[Mapping[str, Json]] = {ASPECT: {"upstreams": []}, "status": {"removed": False}}
 """What is meant where nothing is said."""
-_DEFINING: Final = ("structuredProperty", "ownershipType")
+_DEFINING: Final = (STRUCTURED, "ownershipType")
 KINDS: Final = (*_DEFINING, "glossaryNode", *_MODELLED, "dataFlow",
                 "container", "assertion")  # fmt: skip
 
@@ -61,13 +68,23 @@ KINDS: Final = (*_DEFINING, "glossaryNode", *_MODELLED, "dataFlow",
 class ForeignEntities:
     """Reads and writes what Lumos does not model of a DataHub server."""
 
-    def __init__(self, client: DataHubClient, environment: str) -> None:
+    def __init__(
+        self,
+        client: DataHubClient,
+        environment: str,
+        *,
+        definitions: Definitions,
+        carriers: Carriers,
+    ) -> None:
         self._client = client
         self._environment = environment
+        self._definitions = definitions
+        self._carriers = carriers
 
     def read(self) -> JsonValue:
         """Return everything that Lumos would not write by itself; None where that is nothing."""
         found: Json = {}
+        waiting: set[str] = set()
         for kind in KINDS:
             if not self._client.knows_kind(kind):
                 continue
@@ -75,6 +92,11 @@ class ForeignEntities:
                 left = self._left_of(kind, held)
                 if left:
                     found[held.urn] = left
+                elif kind == STRUCTURED and _is_own(kind, held):
+                    waiting.add(held.urn)
+        if waiting:
+            kept = self._carriers.residues(STRUCTURED)
+            found.update({urn: kept[urn] for urn in waiting & kept.keys()})
         for held in self._client.scroll("dataset", aspects=(ASPECT,)):
             left = self._left_of_lineage(held)
             if left:
@@ -111,15 +133,28 @@ class ForeignEntities:
                     if isinstance(left[name], dict):  # a change, and not the whole of it
                         now.setdefault(name, _MISSING[name])
                 whole = cast("Json", restored(now, left))
+                if kind == STRUCTURED and self._waits(held, whole, left):
+                    continue
                 changed = {
                     name: value
                     for name, value in whole.items()
                     if now.get(name) != value and self._client.knows(kind, name)
                 }
+                if assigned := read_structured(changed.get("structuredProperties")):
+                    self._definitions.learn([{"properties": assigned}])
                 run = {_RUN: changed.pop(_RUN)} if _RUN in changed else {}
                 writes.append(Write(kind, held.urn, changed, versions=held.versions))
                 writes.append(Write(kind, held.urn, run, headers={}))
         self._client.write(writes)
+        if kind == STRUCTURED:
+            self._definitions.forget()
+
+    def _waits(self, held: Held, whole: Json, left: Json) -> bool:
+        """Keep a definition beside the guess that cannot become it, until somebody deletes that."""
+        waits = _is_own(STRUCTURED, held) and self._definitions.refuses(held, whole.get(DEFINITION))
+        if waits:
+            self._carriers.put_residue(STRUCTURED, held.urn, left)
+        return waits
 
     def _left_of(self, kind: str, held: Held) -> JsonValue:
         theirs: Json = {
@@ -196,7 +231,7 @@ def _of_flow(aspects: Mapping[str, JsonValue]) -> bool:
 
 
 def _of_definition(aspects: Mapping[str, JsonValue]) -> bool:
-    return _part(aspects, "propertyDefinition").get("description") == MADE_BY_LUMOS
+    return _part(aspects, DEFINITION).get("description") == MADE_BY_LUMOS
 
 
 _SYSTEM_ACTOR: Final = "urn:li:corpuser:__datahub_system"
@@ -212,7 +247,7 @@ _TOLD_BY: Final[Mapping[str, Callable[[Mapping[str, JsonValue]], bool]]] = {
     "ownershipType": _of_owner_type,
     "glossaryNode": _of_node,
     "dataFlow": _of_flow,
-    "structuredProperty": _of_definition,
+    STRUCTURED: _of_definition,
 }
 
 

@@ -18,6 +18,7 @@ from lumos.core.platform.impl.datahub.carriers import Carriers
 from lumos.core.platform.impl.datahub.client import DataHubClient, Held, Write, pages_of
 from lumos.core.platform.impl.datahub.companions import Companions, Stated
 from lumos.core.platform.impl.datahub.containers import ASPECT as CONTAINER
+from lumos.core.platform.impl.datahub.definitions import Definitions
 from lumos.core.platform.impl.datahub.edges import EdgeStore
 from lumos.core.platform.impl.datahub.emptied import DELETED
 from lumos.core.platform.impl.datahub.entities import (
@@ -91,7 +92,13 @@ class DataHubHandler(CatalogHandler):
         self._conversion = DatasetConversion(settings.environment)
         self._edges = EdgeStore(self._client, settings.environment)
         self._carriers = Carriers(self._client)
-        self._foreign = ForeignEntities(self._client, settings.environment)
+        self._definitions = Definitions(self._client)
+        self._foreign = ForeignEntities(
+            self._client,
+            settings.environment,
+            definitions=self._definitions,
+            carriers=self._carriers,
+        )
         self._companions = Companions(self._client)
         self._beside = Lock()  # what a dataset needs is there before it, whichever thread sends it
 
@@ -190,6 +197,10 @@ class DataHubHandler(CatalogHandler):
             self._client.write([Write(_DATASET, there, {"status": {"removed": True}})])
 
     @override
+    def remarks(self) -> tuple[str, ...]:
+        return self._definitions.remarks()
+
+    @override
     def close(self) -> None:
         self._http.close()
 
@@ -245,12 +256,16 @@ class DataHubHandler(CatalogHandler):
         }
         there_now = self._client.get(_DATASET, [*documents]) if over is None else over
         held = {each.urn: each for each in there_now}
+        self._definitions.learn(documents.values())
         writes: list[Write] = []
         gone: list[tuple[Held, str]] = []
         for there, document in documents.items():
             before = held.get(there) or Held(there, {}, {})
             aspects = self._conversion.aspects(
-                document, knows=partial(self._client.knows, _DATASET), there=before.aspects
+                document,
+                knows=partial(self._client.knows, _DATASET),
+                there=before.aspects,
+                takes=self._definitions.takes,
             )
             if CONTAINER in before.aspects and not _is_from_here(document):
                 aspects.pop(CONTAINER, None)  # who put it elsewhere knows better

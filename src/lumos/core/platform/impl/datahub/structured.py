@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
@@ -12,21 +11,31 @@ if TYPE_CHECKING:
 Json = dict[str, "JsonValue"]
 PREFIX: Final = "urn:li:structuredProperty:"
 """What the names of such properties begin with, in Lumos too."""
+KIND: Final = "structuredProperty"
+DEFINITION: Final = "propertyDefinition"
 MADE_BY_LUMOS: Final = "Made by Lumos, because a dataset has a value of it."
-_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
-def wire_structured(properties: Mapping[str, JsonValue]) -> list[JsonValue]:
+def wire_structured(
+    properties: Mapping[str, JsonValue], *, without: Collection[str] = ()
+) -> list[JsonValue]:
     """Return the assignments of those properties that are structured ones."""
     assigned: list[JsonValue] = []
     for key, value in properties.items():
-        values = value if isinstance(value, list) else [value]
-        if key.startswith(PREFIX) and all(_is_primitive(each) for each in values):
+        if not key.startswith(PREFIX) or key in without:
+            continue
+        values = values_of(value)
+        if all(_is_primitive(each) for each in values):
             wire: list[JsonValue] = [
                 {"string": each} if isinstance(each, str) else {"double": each} for each in values
             ]
             assigned.append({"propertyUrn": key, "values": wire})
     return assigned
+
+
+def values_of(value: JsonValue) -> list[JsonValue]:
+    """Return the values that a property of Lumos stands for."""
+    return [*value] if isinstance(value, list | tuple) else [value]
 
 
 def _is_primitive(value: JsonValue) -> bool:
@@ -48,21 +57,17 @@ def read_structured(aspect: JsonValue) -> Json:
 
 def property_definition(urn: str, value: JsonValue) -> Json:
     """Return the definition that a property needs before it can have a value like this one."""
-    values: list[JsonValue] = value if isinstance(value, list) else [value]
     return {
         "qualifiedName": urn.removeprefix(PREFIX),
         "description": MADE_BY_LUMOS,
-        "valueType": f"urn:li:dataType:datahub.{_type_of(values)}",
-        "cardinality": "MULTIPLE" if isinstance(value, list) else "SINGLE",
+        "valueType": f"urn:li:dataType:datahub.{_type_of(values_of(value))}",
+        "cardinality": "MULTIPLE" if isinstance(value, list | tuple) else "SINGLE",
         "immutable": False,
         "entityTypes": ["urn:li:entityType:datahub.dataset"],
     }
 
 
 def _type_of(values: list[JsonValue]) -> str:
-    if values and not any(isinstance(value, str) for value in values):
-        return "number"
-    texts = [value for value in values if isinstance(value, str)]
-    if texts and all(text.startswith("urn:li:") for text in texts):
-        return "urn"
-    return "date" if texts and all(_DAY.match(text) for text in texts) else "string"
+    """Return the type that takes most: after what looks like a day may come what does not."""
+    texts = not values or any(isinstance(value, str) for value in values)
+    return "string" if texts else "number"
