@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from command_line import JANUARY, Lumos
 from doubles.datahub_server import datahub_double
+from lumos.core.models import LumosDataset
+from lumos.core.platform.impl.datahub.handler import DataHubHandler
 
 CUSTOMERS = "urn:li:dataset:(urn:li:dataPlatform:postgres,shop.public.customers,PROD)"
 BY = {"time": 0, "actor": "urn:li:corpuser:jo"}
@@ -46,6 +51,44 @@ def test_terms_domains_and_properties_of_people_outlast_a_new_column(lumos: Lumo
 
         held = {name: value for name, (value, _) in double.stored[CUSTOMERS].items()}
         assert {name: held.get(name) for name in BY_HAND} == BY_HAND
+        assert "added" in [field["fieldPath"] for field in held["schemaMetadata"]["fields"]]
+
+
+@pytest.mark.parametrize("also_changed_here", [False, True])
+def test_a_tag_set_between_look_up_and_write_stays(
+    lumos: Lumos, monkeypatch: pytest.MonkeyPatch, also_changed_here: bool
+) -> None:
+    """People do not wait for a sync: what they do after it looked, and before it writes, stays."""
+    with datahub_double() as (url, double):
+        Path("lumos.yaml").write_text(f"platform_config:\n  datahub:\n    gms_server: {url}\n")
+        lumos("import", JANUARY)
+        assert lumos("sync", "--all", "--output", "datahub").exit_code == 0
+        document = json.loads(Path(JANUARY).read_text("utf-8"))
+        (customers,) = (each for each in document["datasets"] if each["name"] == "customers")
+        customers["schema"]["fields"].append({"name": "added", "type": "STRING"})
+        customers["tags"] = [*customers["tags"], *(["new"] if also_changed_here else [])]
+        Path("newer.json").write_text(json.dumps(document), "utf-8")
+        lumos("import", "newer.json")
+
+        look_up = DataHubHandler.find_datasets
+        edits = [("by-hand",)]
+
+        def looked_up(handler: DataHubHandler, urns: Sequence[str]) -> dict[str, LumosDataset]:
+            found = look_up(handler, urns)
+            for names in edits:
+                tags = double.stored[CUSTOMERS]["globalTags"][0]["tags"]
+                added = [{"tag": f"urn:li:tag:{name}"} for name in names]
+                double.put(CUSTOMERS, globalTags={"tags": [*tags, *added]})
+            edits.clear()
+            return found
+
+        monkeypatch.setattr(DataHubHandler, "find_datasets", looked_up)
+        assert lumos("sync", "--all", "--output", "datahub", "--strict").exit_code == 0
+
+        held = {name: value for name, (value, _) in double.stored[CUSTOMERS].items()}
+        expected = {*customers["tags"], "by-hand"}
+        tags = {each["tag"].removeprefix("urn:li:tag:") for each in held["globalTags"]["tags"]}
+        assert tags == expected
         assert "added" in [field["fieldPath"] for field in held["schemaMetadata"]["fields"]]
 
 

@@ -188,6 +188,19 @@ class DatasetContract:
 
         assert listed == sorted(emitted, key=lambda each: each.urn)
 
+    def test_what_was_looked_up_can_be_brought_up_to_date(
+        self, platform: MetadataPlatformInterface
+    ) -> None:
+        platform.emit_dataset(dataset("a"))
+        names = [dataset(name).urn for name in ("a", "b")]
+        assert [*platform.find_datasets(names)] == names[:1]
+
+        platform.update_datasets([rich_dataset("a"), rich_dataset("b")])
+
+        assert [platform.get_dataset(name) for name in names] == [
+            rich_dataset("a"), rich_dataset("b"),
+        ]  # fmt: skip
+
     @pytest.mark.parametrize("neighbours", [True, False])
     def test_documents_are_the_datasets_as_they_are_written(
         self, platform: MetadataPlatformInterface, neighbours: bool

@@ -166,6 +166,15 @@ class MetadataPlatformInterface(ABC):
         for dataset in datasets:
             self.emit_dataset(dataset)
 
+    def update_datasets(self, datasets: Sequence[LumosDataset]) -> None:
+        """Create or update several datasets that `find_datasets` was asked for before.
+
+        Raises:
+            PlatformConflictError: one was changed since, in a catalog that can tell; the caller
+                looks at it again, and whatever was not written may be given once more.
+        """
+        self.emit_datasets(datasets)
+
     @abstractmethod
     def get_dataset(self, urn: str) -> LumosDataset:
         """Return the dataset of a URN.

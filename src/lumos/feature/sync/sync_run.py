@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import orjson
 
-from lumos.core.errors import LumosError
+from lumos.core.errors import LumosError, PlatformConflictError
 from lumos.core.models import LumosDataset
 from lumos.core.platform.batches import batches, found_together, together
 from lumos.core.platform.entities import name_of
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 _LOOKED_UP_AHEAD = 100
 """How many datasets the catalog is asked for, at least, before they are sent."""
 _SHOWN_EVERY = 10
+_CONFLICTS = 20
+"""How often a dataset is looked at anew that somebody else goes on changing."""
 
 
 class _Sent(NamedTuple):
@@ -261,7 +263,18 @@ class SyncRun:
             self._progress.advance(done)
 
     def _send_chunk(self, chunk: Sequence[_Outgoing]) -> list[_Sent]:
-        return together(self._sent_together, chunk, refused=_refused)
+        return together(self._sent_together, chunk, refused=self._refused)
+
+    def _refused(self, item: _Outgoing, error: LumosError) -> _Sent:
+        """Look again at what people changed between look-up and write, and send it once more."""
+        for _ in range(_CONFLICTS if self._settings.truth.asks else 0):
+            if not isinstance(error, PlatformConflictError):
+                break
+            try:
+                return self._sent_together(self._found_there([item]))[0]
+            except REFUSALS as another:
+                error = another
+        return _Sent(item.name, error=error)
 
     def _sent_together(self, chunk: Sequence[_Outgoing]) -> list[_Sent]:
         outcomes: list[_Sent] = []
@@ -288,7 +301,9 @@ class SyncRun:
                 writing.append(chosen.dataset)
             state = SentState(item.name, item.hash, chosen.kept)
             outcomes.append(_Sent(item.name, state, written=not same, conflicts=chosen.conflicts))
-        if writing:
+        if writing and self._settings.truth.asks:
+            self._target.update_datasets(writing)
+        elif writing:
             self._target.emit_datasets(writing)
         return outcomes
 
@@ -299,7 +314,3 @@ def _attempted(item: Item) -> _Sent:
     except REFUSALS as error:
         return _Sent(item.name, error=error)
     return _Sent(item.name, SentState(item.name, item.hash), written=True)
-
-
-def _refused(item: _Outgoing, error: LumosError) -> _Sent:
-    return _Sent(item.name, error=error)

@@ -31,6 +31,7 @@ from lumos.core.platform.impl.datahub.entities import (
 from lumos.core.platform.impl.datahub.fidelity import FIDELITY
 from lumos.core.platform.impl.datahub.foreign import NAME as FOREIGN
 from lumos.core.platform.impl.datahub.foreign import ForeignEntities, is_foreign
+from lumos.core.platform.impl.datahub.last_seen import LastSeen
 from lumos.core.platform.impl.datahub.lineage import ASPECT, read_edges
 from lumos.core.platform.impl.datahub.merging import merged
 from lumos.core.platform.impl.datahub.observations import TIMESERIES
@@ -89,6 +90,7 @@ class DataHubHandler(CatalogHandler):
             login=NOBODY if settings.token is None else TOKEN,
         )
         self._client = DataHubClient(self._http, settings)
+        self._last_seen = LastSeen(partial(self._client.get, _DATASET))
         self._conversion = DatasetConversion(settings.environment)
         self._edges = EdgeStore(self._client, settings.environment)
         self._carriers = Carriers(self._client)
@@ -119,6 +121,14 @@ class DataHubHandler(CatalogHandler):
                 self._emit_neighbours(dataset)
 
     @override
+    def update_datasets(self, datasets: Sequence[LumosDataset]) -> None:
+        for part in pages_of(datasets, _LARGEST_PAGE):
+            names = [self._conversion.datahub_urn(dataset.urn) for dataset in part]
+            self._emit(part, over=self._last_seen.of(names))
+            for dataset in part:
+                self._emit_neighbours(dataset)
+
+    @override
     def get_dataset(self, urn: str) -> LumosDataset:
         name = Urn(urn)
         return self._whole(self._held(name, self._conversion.datahub_urn(name)))
@@ -129,7 +139,7 @@ class DataHubHandler(CatalogHandler):
         return {
             names[held.urn]: self._read(held, downstream=(), assertions=())
             for part in pages_of([*names], _LARGEST_PAGE)
-            for held in self._client.get(_DATASET, part)
+            for held in self._last_seen.look(part)
             if _is_dataset(held)
         }
 
