@@ -448,7 +448,6 @@ def test_a_problem_in_raw_settings_still_names_file_and_line(project: Project) -
             secrets=project.secrets,
         )
     assert [line.split("/")[-1] for line in caught.value.lines()] == [
-        "lumos.yaml:3: key 'bucket' is missing (source 'lake')",
         "lumos.yaml:6: unknown key 'bukcet'; did you mean 'bucket'? (source 'lake')",
         "lumos.yaml:7: prefixes must be a list (source 'lake')",
     ]

@@ -86,5 +86,6 @@ class Application(IngestionCommands):
         return f"{self._platform(name).reached()} answers"
 
     def _other_platforms(self) -> tuple[str, ...]:
-        """Return the catalogs that have settings without being the project's own."""
-        return tuple(sorted({*self.settings.platform_config} - {self.settings.platform}))
+        """Return the catalogs of the settings that are not the project's own."""
+        named = {*self.settings.platform_config, *self.settings.platforms}
+        return tuple(sorted(named - {self.settings.platform}))

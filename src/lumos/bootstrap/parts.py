@@ -221,13 +221,25 @@ class Parts:
             return self._other_catalog(chosen, writing=writing)
         given = self.settings.platform_settings(chosen)
         if chosen != EMBEDDED:
-            return PlatformFactory.get_instance(chosen, given)
+            try:
+                return PlatformFactory.get_instance(chosen, given)
+            except ConfigurationError as error:
+                if not given and error.hint is None:
+                    error.hint = self._misspelt(chosen, known=PlatformFactory.names())
+                raise
         if given:
             raise ConfigurationError(
                 "platform_config.embedded: the embedded catalog has no settings of its own",
                 hint="set database_url, or leave it out for the state folder",
             )
         return PlatformFactory.embedded_over(self._writer if writing else self._reader)
+
+    def _misspelt(self, name: str, *, known: tuple[str, ...]) -> str:
+        """Say where the settings of a catalog may have gone that has none."""
+        from lumos.core.settings.problems import nearest
+
+        near = nearest(name, sorted(set(self.settings.platform_config).difference(known)))
+        return f"platform_config has no '{name}'" + (f", but '{near}'" if near else "")
 
     def _other_catalog(self, url: str, *, writing: bool) -> MetadataPlatformInterface:
         """Return the embedded catalog over a database that is not this project's."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from lumos.core.controllers.results import DoctorCheck, DoctorReport, InitResult
 from lumos.core.errors import LumosError, NoCatalogError, StateReadOnlyError
+from lumos.core.redaction import redact
 from lumos.core.settings import SETTINGS_FILE, InvalidSettingsError
 
 _LOW_DISK_BYTES = 1 << 30
@@ -81,8 +82,14 @@ class SystemController:
         ]
         with suppress(LumosError):  # the check of the settings tells it
             others = self._other_platforms()
-            checks += ((f"catalog {name}", partial(self._reach_platform, name)) for name in others)
-        return DoctorReport(checks=tuple(_checked(name, check) for name, check in checks))
+            checks += (
+                (f"catalog {redact(name)}", partial(self._reach_platform, name)) for name in others
+            )
+        done: list[DoctorCheck] = []
+        for name, check in checks:
+            told = any(each.name == _SETTINGS and each.status == "fail" for each in done)
+            done.append(_checked(name, check, told=told))
+        return DoctorReport(checks=tuple(done))
 
     def _python(self) -> str:
         version = ".".join(map(str, sys.version_info[:3]))
@@ -116,7 +123,8 @@ class _Warning(Exception):  # noqa: N818 - not an error: it carries a finding ou
     pass
 
 
-def _checked(name: str, check: Callable[[], str]) -> DoctorCheck:
+def _checked(name: str, check: Callable[[], str], *, told: bool) -> DoctorCheck:
+    """Carry out a check; where wrong settings are told of already, they are not told again."""
     try:
         return DoctorCheck(name=name, status="ok", detail=check())
     except _Warning as finding:
@@ -124,7 +132,7 @@ def _checked(name: str, check: Callable[[], str]) -> DoctorCheck:
     except NoCatalogError as error:
         return DoctorCheck(name=name, status="warn", detail=error.message, hint=error.hint)
     except InvalidSettingsError as error:
-        if name != _SETTINGS:
+        if told:
             return DoctorCheck(name=name, status="warn", detail="not checked: see settings")
         detail = "\n".join(error.lines())
         return DoctorCheck(name=name, status="fail", detail=detail, hint=error.hint)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from typing_extensions import override
 
-from lumos.core.errors import ConfigurationError, InvalidModelError, UsageError
+from lumos.core.errors import UsageError
 from lumos.core.models.base import CanonicalModel
 from lumos.core.platform.interface import (
     DEFAULT_PAGE,
@@ -21,6 +21,7 @@ from lumos.core.platform.interface import (
     SearchPage,
 )
 from lumos.core.platform.search_match import Narrowed, searched
+from lumos.core.settings.validation import validate_against
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -64,12 +65,9 @@ class CatalogHandler(MetadataPlatformInterface):
         """Return the settings of this catalog.
 
         Raises:
-            ConfigurationError: a setting is unknown, missing or wrong.
+            InvalidSettingsError: a setting is unknown, missing or wrong.
         """
-        try:
-            return model.from_json(dict(config))
-        except InvalidModelError as error:
-            raise ConfigurationError(f"platform_config.{cls.name} is {error.message}") from None
+        return validate_against(model, config, where=f"platform_config.{cls.name}")
 
     @abstractmethod
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:

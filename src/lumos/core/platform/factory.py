@@ -46,8 +46,8 @@ class PlatformFactory:
             MissingExtraError: the packages that it needs are not installed.
             ConfigurationError: its settings are wrong.
         """
-        settings = dict(config or {})
-        key = (name, sha256_of(settings))
+        settings = {} if config is None else config
+        key = (name, sha256_of(dict(settings)))
         with cls._lock:
             if key not in cls._instances:
                 cls._instances[key] = cls._registry.load(name).from_config(settings)

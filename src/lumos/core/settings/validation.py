@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast, get_args
 
 from pydantic import BaseModel, JsonValue, SecretBytes, SecretStr, ValidationError
@@ -15,6 +15,7 @@ from lumos.core.settings.problems import (
     did_you_mean,
     key_name,
     key_text,
+    nearest,
 )
 from lumos.core.settings.raw import RawSettings
 
@@ -25,6 +26,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 LineOf = Callable[[KeyPath], int | None]
 
 _SHORTEST_ECHO = 3
+_NOT_VALID = "is not valid"
 _SAID_BY_TYPE = {
     "bool_parsing": "must be true or false",
     "bool_type": "must be true or false",
@@ -159,16 +161,31 @@ def problems_of(
 ) -> list[SettingsProblem]:
     """Turn a pydantic error into problems, using its types, places and limits but no input."""
     problems: dict[tuple[str, str], SettingsProblem] = {}
-    for detail in error.errors(include_url=False, include_input=False):
+    details = error.errors(include_url=False, include_input=False)
+    unknown = [detail["loc"] for detail in details if detail["type"] == "extra_forbidden"]
+    for detail in details:
         path, rest = _written_path(values, detail["loc"])
         if detail["type"] in {"missing", "extra_forbidden"} and rest:
             path = (*path, rest[-1])
+        if detail["type"] == "missing" and _is_misspelt(detail["loc"], unknown, model=model):
+            continue  # what is written in its place is told, and what it was meant to be
         message = _message(detail, path, model=model, values=values)
         if where:
             message += f" ({where})"
         key = key_text(path)
         problems.setdefault((key, message), SettingsProblem(key, line_of(path), message))
     return list(problems.values())
+
+
+def _is_misspelt(
+    missing: Sequence[str | int], unknown: Iterable[Sequence[str | int]], *, model: type[BaseModel]
+) -> bool:
+    """Tell whether an unknown key beside a missing one was meant to be that one."""
+    return any(
+        nearest(str(other[-1]), known_keys(model, tuple(other[:-1]))) == missing[-1]
+        for other in unknown
+        if other[:-1] == missing[:-1]
+    )
 
 
 def _written_path(values: object, loc: Sequence[str | int]) -> tuple[KeyPath, KeyPath]:
@@ -208,7 +225,8 @@ def _message(
         said, name = _SAID_WITH_LIMIT[kind]
         return f"{subject} {said.format(context.get(name))}"
     if kind in {"value_error", "assertion_error"}:
-        return f"{subject} {_masked(str(context.get('error', '')), values, path)}"
+        said = _masked(str(context.get("error", "")), values, path)
+        return f"{subject} {said}" if path or said == _NOT_VALID else said
     return f"{subject} is not valid ({kind})"
 
 
@@ -218,7 +236,7 @@ def _masked(message: str, values: object, path: KeyPath) -> str:
         values = cast("Mapping[str | int, object]", values)[part]
     for leaf in sorted(_leaves(values), key=len, reverse=True):
         message = message.replace(leaf, MASK)
-    return message or "is not valid"
+    return message or _NOT_VALID
 
 
 def _leaves(value: object) -> Iterator[str]:

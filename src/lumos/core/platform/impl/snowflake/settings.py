@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Self
 
 from pydantic import Field, SecretStr, model_validator
-from pydantic_core import PydanticCustomError
 
 from lumos.core.models.base import CanonicalModel, Name
 
@@ -61,8 +60,8 @@ class SnowflakeSettings(CanonicalModel):
     def _has_one_way_in(self) -> Self:
         ways = [self.password, self.token, self.private_key_file, self.authenticator]
         if not any(ways):
-            raise PydanticCustomError(
-                "login", "a login is missing: password, token, private_key_file or authenticator"
+            raise ValueError(
+                "a login is missing: password, token, private_key_file or authenticator"
             )
         return self
 
