@@ -141,7 +141,7 @@ def _more(number: int) -> Json:
 
 
 def _profiles() -> Iterator[tuple[str, str, Json]]:
-    """Profiles with every figure there is, of each third table."""
+    """Profiles with every figure, earlier ones and writes, of each third table."""
     at = 1_750_000_000_000
     create = "api.data.createTableProfile.CreateTableProfileRequest"
     tables = [(name, body) for name, _, body in _tables() if name == "tables"]
@@ -150,7 +150,13 @@ def _profiles() -> Iterator[tuple[str, str, Json]]:
         more = {"sizeInByte": 2048.0, "profileSample": 50.0 + number % 51}
         columns = [_figures(column["name"], at + number) for column in body["columns"]]
         request = {"tableProfile": {**table, **more}, "columnProfile": columns}
-        yield f'{body["databaseSchema"]}."{body["name"]}"', create, request
+        writes = [
+            {"timestamp": at + place, "operation": operation, "rowsAffected": place}
+            for place, operation in enumerate(_enum("entity.data.table", "DmlOperationType"))
+        ]
+        name = f'{body["databaseSchema"]}."{body["name"]}"'
+        yield name, create, {"tableProfile": {"timestamp": at - 1, "rowCount": 99.0}}
+        yield name, create, {**request, "systemProfile": writes}
 
 
 def _figures(name: str, at: int) -> Json:

@@ -108,6 +108,9 @@ def _of_message(message: Message) -> Iterable[Payload]:
             yield Payload("entity.data.table.Table", message.answer)
         case ["GET", "tables", _, "tableProfile", "latest"]:
             yield Payload("entity.data.table.Table", message.answer)
+        case ["GET", "tables", _, ("tableProfile" | "systemProfile") as kind]:
+            for each in message.answer["data"]:
+                yield Payload(f"entity.data.table.{kind[0].upper()}{kind[1:]}", each)
         case ["POST", "dataQuality", "testCases", "testCaseResults", _]:
             yield Payload("api.tests.createTestCaseResult.CreateTestCaseResult", message.body)
             yield Payload("tests.basic.TestCaseResult", message.answer)

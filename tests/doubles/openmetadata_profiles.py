@@ -14,7 +14,7 @@ _DIGITS = 12
 def check_profile(table: Json, body: Json) -> None:
     """Refuse figures of a column that is not there, and times that are not in milliseconds."""
     columns = body.get("columnProfile") or []
-    for figures in (body["tableProfile"], *columns):
+    for figures in (body["tableProfile"], *columns, *(body.get("systemProfile") or [])):
         if len(str(figures["timestamp"])) < _DIGITS:
             raise RefusedError(400, "it should be in milliseconds since epoch")
     if {each["name"] for each in columns} - {*_names(table["columns"])}:
@@ -27,6 +27,22 @@ def profiled(table: Json, profiles: list[Json]) -> Json:
     latest = {each["name"]: each for body in ordered for each in body.get("columnProfile") or []}
     shown = {**table, "columns": _with_figures(table["columns"], latest)}
     return {**shown, "profile": ordered[-1]["tableProfile"]} if ordered else shown
+
+
+def between(profiles: list[Json], kind: str, query: dict[str, str]) -> Json:
+    """Return figures of a kind by their times, the newest first; both ends have to be given."""
+    if not {"startTs", "endTs"} <= query.keys():
+        raise RefusedError(400, "query param must not be null")
+    start, end = int(query["startTs"]), int(query["endTs"])
+    given = [each.get(kind) for each in profiles]
+    found = [one for each in given for one in (each if isinstance(each, list) else [each]) if one]
+    shown = sorted(
+        (each for each in found if start <= each["timestamp"] <= end),
+        key=lambda each: -each["timestamp"],
+    )
+    # Cursors that lead nowhere: they are the ends of the time that was asked for.
+    paging = {"before": query["startTs"], "after": query["endTs"], "total": len(shown)}
+    return {"data": shown, "paging": paging}
 
 
 def _with_figures(columns: list[Json], latest: Json, above: str = "") -> list[Json]:

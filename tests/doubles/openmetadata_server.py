@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from typing_extensions import override
 
 from doubles.openmetadata_bulk import put_all
-from doubles.openmetadata_profiles import profiled
+from doubles.openmetadata_profiles import between, profiled
 from doubles.openmetadata_store import (
     KNOWN,
     ON_REQUEST,
@@ -140,6 +140,9 @@ class _Handler(BaseHTTPRequestHandler):
             case ["GET", "tables", name, "tableProfile", "latest"]:
                 table = _shown(store.by_name("tables", unquote(name)), "columns")
                 return profiled(table, store.profiles.get(table["id"], []))
+            case ["GET", "tables", name, ("tableProfile" | "systemProfile") as kind]:
+                table = store.by_name("tables", unquote(name))
+                return between(store.profiles.get(table["id"], []), kind, query)
         return self._entity_route(method, path, query, body)
 
     def _entity_route(self, method: str, path: str, query: dict[str, str], body: Any) -> object:

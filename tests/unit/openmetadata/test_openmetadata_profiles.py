@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from doubles.openmetadata_server import openmetadata_at, openmetadata_server
+from doubles.openmetadata_server import TOKEN, openmetadata_at, openmetadata_server
 from doubles.openmetadata_store import Json, OpenMetadataStore
 from lumos.core.models import LumosDataset, with_parts
 from lumos.core.platform.impl.openmetadata.figures import kept_figures, told_profile
@@ -170,6 +170,84 @@ def test_it_comes_back_on_another_server_and_is_written_once(
         assert other.writes() == []
     platform.emit_dataset(found)
     assert store.writes() == []
+
+
+DAY = 86_400_000
+EARLIER: list[Json] = [
+    {"timestamp": AT - 3 * DAY, "rowCount": 90.0, "customMetrics": [{"name": "late", "value": 1}]},
+    {"timestamp": AT - DAY, "rowCount": 95.0},
+]
+WRITES: list[Json] = [
+    {"timestamp": AT - 2 * DAY, "operation": "INSERT", "rowsAffected": 5},
+    {"timestamp": AT - 1_000, "operation": "DELETE", "rowsAffected": 0},
+]
+
+
+def with_history(store: OpenMetadataStore) -> None:
+    """Make a table with profiles of several times, and with what was written to it."""
+    made = table(store)
+    for each in ({"timestamp": AT - 31 * DAY, "rowCount": 1.0}, *EARLIER):
+        store.put_profile(made["id"], {"tableProfile": each})
+    store.put_profile(made["id"], {**MADE_THERE, "systemProfile": WRITES})
+
+
+def test_earlier_profiles_and_writes_are_kept_and_tell_of_freshness(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    with_history(store)
+
+    found = platform.get_dataset(URN)
+
+    kept: Any = found.to_json()["extensions"]
+    assert kept["openmetadata"]["profile"]["earlierProfiles"] == EARLIER
+    assert kept["openmetadata"]["profile"]["systemProfile"] == WRITES
+    assert found.statistics is not None
+    assert found.statistics.last_modified == datetime.fromtimestamp((AT - 1_000) / 1_000, UTC)
+    assert [*platform.list()] == [found]
+
+
+def test_earlier_profiles_and_writes_come_to_another_server_before_the_latest_one(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    with_history(store)
+    found = platform.get_dataset(URN)
+    with openmetadata_server() as (url, other), openmetadata_at(url) as target:
+        target.emit_dataset(found)
+
+        latest = {"tableProfile": TABLE_FIGURES, "columnProfile": KEPT, "systemProfile": WRITES}
+        assert shown(other) == [*({"tableProfile": each} for each in EARLIER), latest]
+        assert target.get_dataset(URN) == found
+        other.requests.clear()
+        target.emit_dataset(found)
+        assert other.writes() == []
+
+
+def test_what_a_write_was_is_told_in_no_words_but_those_that_are_known(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    made = table(store)
+    odd = {"timestamp": AT, "operation": SECRET, "rowsAffected": SECRET, "by": SECRET}
+    store.put_profile(made["id"], {**MADE_THERE, "systemProfile": [odd]})
+
+    assert SECRET not in json.dumps(platform.get_dataset(URN).to_json())
+
+
+def test_no_history_is_asked_for_where_none_is_wanted_or_there_is_no_profile(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    table(store)
+    platform.get_dataset(URN)
+    (identity,) = (each["id"] for each in store.entities["tables"].values())
+    store.put_profile(identity, MADE_THERE)
+    config: Json = {"server": store.url, "auth_token": TOKEN, "profile_days": 0}
+    with OpenMetadataHandler.from_config(config) as brief:
+        found = brief.get_dataset(URN)
+
+    asked = [
+        path for _, path in store.requests if path.endswith(("/tableProfile", "/systemProfile"))
+    ]
+    assert asked == []
+    assert found.profile == platform.get_dataset(URN).profile
 
 
 def test_a_change_of_the_dataset_leaves_their_profile_as_it_is(

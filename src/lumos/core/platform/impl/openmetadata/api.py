@@ -228,6 +228,17 @@ class OpenMetadataApi:
         except PlatformNotFoundError:
             return None
 
+    def profiles_between(
+        self, name: str, kind: str, *, window: tuple[int, int]
+    ) -> Sequence[JsonValue]:
+        """Return the profiles of a kind that a table has of some time; they come all at once."""
+        path = f"tables/{quote(name, safe='')}/{kind}"
+        params = {"startTs": window[0], "endTs": window[1]}
+        try:
+            return [*_entities(self._object("GET", path, params=params))]
+        except PlatformNotFoundError:
+            return []
+
     @property
     def place(self) -> str:
         """For messages: the catalog, and where it is."""

@@ -77,11 +77,11 @@ _URN_SCHEME: Final = "lumos://"
 class DatasetWires:
     """Reads and writes tables, containers and pipelines."""
 
-    def __init__(self, api: OpenMetadataApi, words: Vocabulary) -> None:
+    def __init__(self, api: OpenMetadataApi, words: Vocabulary, *, profile_days: int) -> None:
         self._api = api
         self._words = words
         self._quality = QualityWires(api)
-        self._profiles = ProfileWires(api)
+        self._profiles = ProfileWires(api, days=profile_days)
         self._there: set[tuple[str, str]] = set()
         self._making = RLock()
 

@@ -60,7 +60,7 @@ def kept_figures(table: Json, dataset: LumosDataset) -> Json | None:
     told = table.get("profile")
     shown = dict(_shown(table.get("columns")))
     columns = _fitting_columns(shown, dataset)
-    figures: Json = _table_figures(told) if isinstance(told, dict) else {}
+    figures: Json = table_figures(told) if isinstance(told, dict) else {}
     if not figures and not columns:
         return None
     if count(figures.get("timestamp")) is None:
@@ -89,7 +89,7 @@ def still_kept(kept: JsonValue | None, dataset: LumosDataset) -> Json | None:
         return None
     given = columns if isinstance(columns, list) else []
     shown = {str(each.get("name")): each for each in given if isinstance(each, dict)}
-    return {TABLE: _table_figures(table), COLUMNS: _fitting_columns(shown, dataset)}
+    return {TABLE: table_figures(table), COLUMNS: _fitting_columns(shown, dataset)}
 
 
 def profiled_at(kept: Mapping[str, JsonValue]) -> int:
@@ -111,7 +111,7 @@ def told_profile(kept: Mapping[str, JsonValue], dataset: LumosDataset) -> Datase
     columns = tuple(each for each in told if each is not None)
     seen = max((each.value_count + each.null_count for each in columns), default=None)
     rows = seen if whole is None or (sample and seen is not None) else whole
-    moment = _moment(profiled_at(kept))
+    moment = moment_of(profiled_at(kept))
     if rows is None or moment is None:
         return None
     return DatasetProfile(
@@ -182,7 +182,8 @@ def _shown(columns: JsonValue | None, above: str = "") -> Iterator[tuple[str, Js
         yield from _shown(column.get("children"), f"{name}.")
 
 
-def _table_figures(told: Json) -> Json:
+def table_figures(told: Json) -> Json:
+    """Return what may be kept of the figures of a table as a whole."""
     figures: Json = {name: _held(value) for name, value in told.items() if _is_number(value)}
     figures |= {name: told[name] for name in _TEXTS_OF_TABLES if isinstance(told.get(name), str)}
     if metrics := _metrics(told.get("customMetrics")):
@@ -329,7 +330,8 @@ def _sample(table: Json) -> float | None:
     return share if 0 < share < 1 else None
 
 
-def _moment(milliseconds: int) -> datetime | None:
+def moment_of(milliseconds: int) -> datetime | None:
+    """Return a time as the server tells it, None for one that no calendar has."""
     try:
         return datetime.fromtimestamp(milliseconds / 1_000, UTC)
     except (ValueError, OverflowError, OSError):

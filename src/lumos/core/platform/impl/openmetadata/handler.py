@@ -56,13 +56,13 @@ class OpenMetadataHandler(CatalogHandler):
     LOOK_UP = 100
     BATCH = 50
 
-    def __init__(self, api: OpenMetadataApi, *, workers: int = 8) -> None:
+    def __init__(self, api: OpenMetadataApi, *, workers: int = 8, profile_days: int = 30) -> None:
         self._api = api
         self._workers = workers
         self._turns = Turns()
         self._ledger = Ledger(api)
         self._words = Vocabulary(api, self._ledger)
-        self._datasets = DatasetWires(api, self._words)
+        self._datasets = DatasetWires(api, self._words, profile_days=profile_days)
         self._look_up = LookUp(api, self._datasets, workers=workers)
         self._bulk = BulkWires(api, self._datasets, look_up=self._look_up, workers=workers)
         self._lineage = LineageWires(api, self._datasets.urn_of_reference)
@@ -86,7 +86,11 @@ class OpenMetadataHandler(CatalogHandler):
             connections=settings.workers,
             login=TOKEN if token else NOBODY,
         )
-        return cls(OpenMetadataApi(http, page_size=settings.page_size), workers=settings.workers)
+        return cls(
+            OpenMetadataApi(http, page_size=settings.page_size),
+            workers=settings.workers,
+            profile_days=settings.profile_days,
+        )
 
     @override
     def reached(self) -> str:

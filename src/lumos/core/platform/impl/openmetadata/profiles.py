@@ -16,6 +16,14 @@ from lumos.core.platform.impl.openmetadata.figures import (
     told_profile,
     wire_profile,
 )
+from lumos.core.platform.impl.openmetadata.profile_history import (
+    SYSTEM,
+    bodies_of,
+    kept_history,
+    last_written,
+    told_history,
+    window_before,
+)
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -45,8 +53,9 @@ class SeenProfile(NamedTuple):
 class ProfileWires:
     """Reads and writes the profiles of one server's tables."""
 
-    def __init__(self, api: OpenMetadataApi) -> None:
+    def __init__(self, api: OpenMetadataApi, *, days: int) -> None:
         self._api = api
+        self._days = days
 
     def seen(self, dataset: LumosDataset, entity: Json, *, stash: Json) -> SeenProfile:
         """Return a dataset with the latest profile of its table, if others made that.
@@ -63,6 +72,7 @@ class ProfileWires:
         at = profiled_at(kept)
         if at <= max(_time(dataset.profile), _own_time(stash)):
             return SeenProfile(dataset, at)
+        kept |= self._history(entity, at)
         extension: JsonValue = {**kept_of(dataset), _KEPT: kept}
         parts: dict[str, object] = {"extensions": {**dataset.extensions, NAME: extension}}
         if profile := told_profile(kept, dataset):
@@ -90,10 +100,23 @@ class ProfileWires:
             return
         if there and there.latest == at and (there.is_theirs or there.dataset.profile == profile):
             return
-        kept = still_kept(kept_of(dataset).get(_KEPT), dataset)
-        is_theirs = kept is not None and told_profile(kept, dataset) == profile
-        figures = kept if kept and is_theirs else wire_profile(dataset, profile)
-        self._api.put_profile(entity, figures)
+        given = kept_of(dataset).get(_KEPT)
+        kept = still_kept(given, dataset)
+        if kept and told_profile(kept, dataset) == profile:
+            whole = kept | kept_history(cast("Json", given), before=at)
+        else:
+            whole = wire_profile(dataset, profile)
+        for body in bodies_of(whole):
+            self._api.put_profile(entity, body)
+
+    def _history(self, table: Json, at: int) -> Json:
+        """Ask for the history of a profile by two requests, by none where none is wanted."""
+        if not self._days:
+            return {}
+        name, window = str(table["fullyQualifiedName"]), window_before(at, days=self._days)
+        profiles = self._api.profiles_between(name, TABLE, window=window)
+        writes = self._api.profiles_between(name, SYSTEM, window=window)
+        return told_history(profiles, writes, before=at)
 
 
 def tells_of_profile(dataset: LumosDataset) -> bool:
@@ -104,9 +127,10 @@ def tells_of_profile(dataset: LumosDataset) -> bool:
 def _statistics(kept: Json) -> OperationalMetadata | None:
     table = cast("Json", kept[TABLE])
     rows, size = count(table.get("rowCount")), count(table.get("sizeInByte"))
-    if rows is None and size is None:
+    written = last_written(kept)
+    if rows is None and size is None and written is None:
         return None
-    return OperationalMetadata(row_count=rows, total_size_bytes=size)
+    return OperationalMetadata(row_count=rows, total_size_bytes=size, last_modified=written)
 
 
 def _time(profile: DatasetProfile | None) -> int:

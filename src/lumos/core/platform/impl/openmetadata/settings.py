@@ -23,3 +23,9 @@ class OpenMetadataSettings(CanonicalModel):
     )
     workers: int = Field(default=8, ge=1, le=64, description="Requests under way at a time.")
     page_size: int = Field(default=200, ge=1, le=1_000, description="Entities to a page of a list.")
+    profile_days: int = Field(
+        default=30,
+        ge=0,
+        le=3_650,
+        description="Of how many days before the latest profile of others earlier ones are read.",
+    )
