@@ -50,6 +50,8 @@ class AtlasServer:
         self.markers = markers
         self.version = "2.3.0"
         self.older = False
+        self.strict = False
+        """Whether a request for several names finds nothing where one of them is not there."""
         self.requests: list[tuple[str, str]] = []
         self.lock = RLock()
         self.expected = "Basic " + b64encode(f"{user}:{password}".encode()).decode()
@@ -212,6 +214,8 @@ def _by_names(
         return 404, None
     names = [values[0] for key, values in params.items() if key.startswith("attr_")]
     found = [held for name in names if (held := server.store.find(path[0], name)) is not None]
+    if server.strict and len(found) < len(names):
+        raise AtlasRefusalError(404, "ATLAS-404-00-009")
     guids = [str(each["guid"]) for each in found]
     referred: Json = {}
     for guid in guids:

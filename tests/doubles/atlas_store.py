@@ -119,6 +119,9 @@ class AtlasStore:
                 raise AtlasRefusalError(409, "ATLAS-409-00-001")
             if not anew and self.types.get(name, {}).get("category") != kind:
                 raise AtlasRefusalError(404, "ATLAS-404-00-001")
+            known = {each["name"] for each in objs(self.types.get(name, {}).get("attributeDefs"))}
+            if not known <= {attribute["name"] for attribute in objs(each.get("attributeDefs"))}:
+                raise AtlasRefusalError(400, "ATLAS-400-00-01F")
         for each, kind in found:
             self.writes += 1
             described = each.get("description") or each["name"]

@@ -73,6 +73,75 @@ def test_a_server_that_finds_no_several_names_at_once_is_asked_one_by_one(
     assert server.store.writes == before
 
 
+def looked_up(server: AtlasServer) -> int:
+    paths = [path for method, path in server.requests if method == "GET"]
+    return sum("/uniqueAttribute/type/" in path for path in paths)
+
+
+@pytest.mark.parametrize(("missing", "most"), [(0, 1), (1, 13), (2, 26)])
+def test_a_server_that_finds_nothing_where_one_is_missing_is_asked_for_halves(
+    server: AtlasServer, atlas: AtlasHandler, missing: int, most: int
+) -> None:
+    there = [dataset(f"t{number:02}") for number in range(32)]
+    atlas.emit_datasets(there)
+    wanted = [*there[missing:], *(dataset(f"n{number}") for number in range(missing))]
+    server.strict = True
+    server.requests.clear()
+
+    found = atlas._client.named(DATASET, [one.urn for one in wanted])
+
+    assert {*found} == {one.urn for one in there[missing:]}
+    assert looked_up(server) <= most
+
+
+def test_a_server_that_never_finds_several_at_once_is_soon_no_longer_asked_to(
+    server: AtlasServer, atlas: AtlasHandler
+) -> None:
+    names = [dataset(f"t{number:02}").urn for number in range(32)]
+    atlas.emit_datasets([dataset(f"t{number:02}") for number in range(32)])
+    server.older = True
+    assert len(atlas._client.named(DATASET, names)) == 32
+    server.requests.clear()
+
+    assert len(atlas._client.named(DATASET, names)) == 32
+    assert looked_up(server) == 32
+
+
+def test_what_people_added_to_a_type_of_lumos_stays_when_it_is_brought_up_to_date(
+    server: AtlasServer, atlas: AtlasHandler
+) -> None:
+    atlas.emit_dataset(dataset())
+    old = server.store.types[DATASET]
+    old["typeVersion"] = "1.0"
+    old["attributeDefs"] = [*objs(old["attributeDefs"]), {"name": "theirs", "typeName": "string"}]
+    with atlas_at(server) as later:
+        later.emit_dataset(dataset("two"))
+
+    names = [each["name"] for each in objs(server.store.types[DATASET]["attributeDefs"])]
+    assert names.count("theirs") == 1
+    assert server.store.types[DATASET]["typeVersion"] == TYPE_VERSION
+
+
+def test_a_term_that_somebody_else_defines_meanwhile_is_used(
+    server: AtlasServer, atlas: AtlasHandler
+) -> None:
+    with atlas_at(server) as other:
+        assert [*atlas.list_entities("glossary_term")] == []
+        other.emit_entity(GlossaryTerm(name="Net", definition="after tax"))
+        atlas.emit_dataset(dataset("one", governance={"glossary_terms": ["Net"]}))
+        assert [*other.list_entities("glossary_term")] == [
+            GlossaryTerm(name="Net", definition="after tax")
+        ]
+        other.emit_entity(GlossaryTerm(name="Gross"))
+        atlas.emit_entity(GlossaryTerm(name="Gross", definition="before tax"))
+
+    assert atlas.get_dataset(dataset("one").urn).governance.glossary_terms == ("Net",)
+    assert [*atlas.list_entities("glossary_term")] == [
+        GlossaryTerm(name="Gross", definition="before tax"),
+        GlossaryTerm(name="Net", definition="after tax"),
+    ]
+
+
 def test_lineage_of_columns_is_drawn_and_goes_with_its_edge(
     server: AtlasServer, atlas: AtlasHandler
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -24,6 +24,8 @@ SEARCH_PAGE = 1_000
 GUIDS_IN_A_REQUEST = 100
 WORKERS = 8
 """How many requests for entities are under way at a time."""
+_FEW = 4
+"""So many names, of which one is not there, are asked for one by one."""
 LONGEST_QUERY = 4_000
 FIRST_MARKER = "*"
 LAST_MARKER = "-1"
@@ -43,6 +45,7 @@ class AtlasClient:
             retries=RetryPolicy(attempts=settings.attempts),
             login=_login(settings),
         )
+        self._finds_several = True
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -78,10 +81,9 @@ class AtlasClient:
             if (name := text(header.get("name"))) is not None
         }
 
-    def type_version(self, type_name: str) -> str | None:
-        """Return the version of the definition of a type of entities."""
-        found = self._http.json("GET", f"v2/types/entitydef/name/{type_name}")
-        return text(mapping(found).get("typeVersion"))
+    def entity_type(self, type_name: str) -> Json:
+        """Return the definition of a type of entities."""
+        return mapping(self._http.json("GET", f"v2/types/entitydef/name/{type_name}"))
 
     def classifications(self) -> Iterator[Json]:
         """Yield the definitions of all classifications."""
@@ -135,33 +137,44 @@ class AtlasClient:
         """Return entities that are not deleted by qualified name, with those they refer to."""
         found: dict[str, tuple[Json, Json]] = {}
         for some in _short_enough(names):
-            alone = some[0] if len(some) == 1 else None
-            held = (
-                self._several(type_name, some)
-                if alone is None
-                else {alone: self.entity(type_name, alone)}
-            )
-            found |= {name: each for name, each in held.items() if each is not None}
+            found |= self._several(type_name, some)
         return found
 
-    def _several(
-        self, type_name: str, names: Sequence[str]
-    ) -> Mapping[str, tuple[Json, Json] | None]:
+    def _several(self, type_name: str, names: Sequence[str]) -> dict[str, tuple[Json, Json]]:
+        """Return those of some entities that are there.
+
+        Most servers leave out what is not there. Some say then that nothing is, and are asked for
+        halves; others do not know the request at all, which shows when everything was there.
+        """
+        if len(names) == 1 or not self._finds_several:
+            return self._one_by_one(type_name, names)
         asked: dict[str, str | int | bool | list[str]] = {
             f"attr_{number}:qualifiedName": name for number, name in enumerate(names)
         }
         path = f"v2/entity/bulk/uniqueAttribute/type/{type_name}"
         try:
             page = mapping(self._http.json("GET", path, params=asked))
-        except PlatformNotFoundError:  # an older server, or one of them is not there
-            each = partial(self.entity, type_name)
-            return dict(zip(names, self._http.map(each, names, workers=WORKERS), strict=True))
+        except PlatformNotFoundError:
+            half = len(names) // 2
+            found = (
+                self._one_by_one(type_name, names)
+                if len(names) <= _FEW
+                else self._several(type_name, names[:half]) | self._several(type_name, names[half:])
+            )
+            if len(found) == len(names):
+                self._finds_several = False
+            return found
         referred = mapping(page.get("referredEntities"))
         return {
             str(mapping(entity.get("attributes")).get("qualifiedName")): (entity, referred)
             for entity in objects(page.get("entities"))
             if entity.get("status") != "DELETED"
         }
+
+    def _one_by_one(self, type_name: str, names: Sequence[str]) -> dict[str, tuple[Json, Json]]:
+        each = partial(self.entity, type_name)
+        held = zip(names, self._http.map(each, names, workers=WORKERS), strict=True)
+        return {name: entity for name, entity in held if entity is not None}
 
     def _some(self, guids: list[str]) -> Json:
         return mapping(self._http.json("GET", "v2/entity/bulk", params={"guid": guids}))

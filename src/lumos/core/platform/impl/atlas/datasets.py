@@ -134,7 +134,7 @@ def _head(dataset: LumosDataset, business: Collection[str]) -> Json:
 def _own_given(dataset: LumosDataset, business: Collection[str]) -> Json:
     """Return what of the extension `atlas` has a place of its own there."""
     own = dataset.extensions.get(OWN)
-    given = dataset.to_json().get("extensions") if isinstance(own, dict) else None
+    given = dataset.document.get("extensions") if isinstance(own, dict) else None
     values = mapping(mapping(given).get(OWN))
     labels, custom = texts(values.get("labels")), mapping(values.get("customAttributes"))
     found: Json = {"labels": [*sorted({*labels})], "customAttributes": {}, "businessAttributes": {}}

@@ -11,10 +11,14 @@ from lumos.core.platform.impl.atlas.typedefs import (
     ENTITY_TYPES,
     TYPE_NAMES,
     definitions,
+    grown,
     is_older,
 )
+from lumos.core.platform.impl.atlas.wire import objects
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from lumos.core.platform.impl.atlas.client import AtlasClient
     from lumos.core.platform.impl.atlas.vocabulary import Vocabulary
 
@@ -38,9 +42,8 @@ class OwnTypes:
             for left in reversed(range(_TRIES)):
                 known = self._vocabulary.type_names().keys()
                 missing = frozenset(TYPE_NAMES) - known
-                if DATASET in known and is_older(self._client.type_version(DATASET)):
-                    there = frozenset(ENTITY_TYPES) - missing
-                    self._client.define(definitions(there), anew=False)
+                if DATASET in known and is_older(self._client.entity_type(DATASET)):
+                    self._bring_up_to_date(frozenset(ENTITY_TYPES) - missing)
                 if not missing:
                     break
                 self._vocabulary.forget()
@@ -50,3 +53,12 @@ class OwnTypes:
                     if not left:
                         raise
             self._done = True
+
+    def _bring_up_to_date(self, names: frozenset[str]) -> None:
+        """Redefine types with what people added to them, which Atlas would not let go."""
+        wanted = definitions(names)
+        types: list[JsonValue] = [
+            grown(self._client.entity_type(str(each["name"])), each)
+            for each in objects(wanted["entityDefs"])
+        ]
+        self._client.define({**wanted, "entityDefs": types}, anew=False)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from lumos.core.platform.impl.atlas.wire import Json, objects, text, texts
+
 if TYPE_CHECKING:
     from pydantic import JsonValue
-
-    from lumos.core.platform.impl.atlas.wire import Json
 
 DATASET = "lumos_dataset"
 COLUMN = "lumos_column"
@@ -68,9 +68,10 @@ ENTITY_TYPES = (*_ATTRIBUTES,)
 TYPE_NAMES = (*ENTITY_TYPES, COLUMNS, EDGE_COLUMNS)
 
 
-def is_older(version: str | None) -> bool:
-    """Tell whether the definitions that a server has of these types are older than these."""
-    told = [int(part) for part in (version or "").split(".") if part.isdecimal()]
+def is_older(definition: Json) -> bool:
+    """Tell whether the definition that a server has of one of these types is older than this."""
+    version = text(definition.get("typeVersion")) or ""
+    told = [int(part) for part in version.split(".") if part.isdecimal()]
     return told < [int(part) for part in TYPE_VERSION.split(".")]
 
 
@@ -91,6 +92,20 @@ def definitions(names: frozenset[str]) -> Json:
         "enumDefs": [],
         "structDefs": [],
         "businessMetadataDefs": [],
+    }
+
+
+def grown(held: Json, wanted: Json) -> Json:
+    """Return a definition with what the one that is held has beyond it."""
+    known = {each["name"] for each in objects(wanted["attributeDefs"])}
+    theirs = [each for each in objects(held.get("attributeDefs")) if each.get("name") not in known]
+    return {
+        **held,
+        **wanted,
+        "attributeDefs": [*objects(wanted["attributeDefs"]), *theirs],
+        "superTypes": [
+            *dict.fromkeys([*texts(wanted["superTypes"]), *texts(held.get("superTypes"))])
+        ],
     }
 
 

@@ -220,19 +220,47 @@ class Vocabulary:
         return {_term_name(term): guid for guid, term in self._known_terms().items()}
 
     def _put_term(self, term: GlossaryTerm, guid: str | None, *, implied: bool) -> str:
-        self._known_terms()
-        if self._glossary is None:
-            self._glossary = self._client.create_glossary(self._glossary_name)
         document = _term_document(term, implied=implied)
         if guid is None:
-            document["anchor"] = {"glossaryGuid": self._glossary}
-            guid = self._client.create_term(document)
-        else:
+            document["anchor"] = {"glossaryGuid": self._own_glossary()}
+            guid = self._created_term(term, document)
+            if guid is None:  # somebody else was faster
+                return self._put_term(term, self._guids().get(term.name), implied=implied)
+        elif not implied:
             held = self._client.term(guid) or self._known_terms()[guid]
             document = _restated(held, document)
             self._client.update_term(guid, document)
+        else:
+            return guid
         self._known_terms()[guid] = {**document, "guid": guid}
         return guid
+
+    def _created_term(self, term: GlossaryTerm, document: Json) -> str | None:
+        """Create a term; tell by None that somebody else had done so meanwhile.
+
+        Raises:
+            PlatformConflictError: the server refuses it, although nobody had.
+        """
+        try:
+            return self._client.create_term(document)
+        except PlatformConflictError:
+            self._terms = None
+            if term.name not in self._guids():
+                raise
+            return None
+
+    def _own_glossary(self) -> str:
+        """Return the glossary of Lumos, which is created where it is not there."""
+        self._known_terms()
+        if self._glossary is None:
+            try:
+                self._glossary = self._client.create_glossary(self._glossary_name)
+            except PlatformConflictError:
+                self._terms = None
+                self._known_terms()
+                if self._glossary is None:
+                    raise
+        return self._glossary
 
 
 def _says_more(definition: Json) -> bool:
