@@ -18,10 +18,11 @@ from lumos.core.errors import (
     PlatformAuthError,
     PlatformConflictError,
     PlatformError,
+    PlatformFailureError,
     PlatformNotFoundError,
     PlatformUnavailableError,
 )
-from lumos.core.platform.http import CatalogHttp, RetryPolicy, mapped
+from lumos.core.platform.http import CatalogHttp, RetryPolicy, failing_at_once, mapped
 from lumos.core.platform.login import NOBODY, PASSWORD, TOKEN, Login, server_of
 from lumos.core.redaction import redact
 from scripted_server import Reply, ScriptedServer, scripted_server
@@ -218,16 +219,32 @@ def test_a_server_that_is_down_is_told() -> None:
         assert "cannot be reached" in refused(http, PlatformUnavailableError).message
 
 
-@pytest.mark.parametrize("fault", [Reply(500), Reply(hang_up=True)], ids=["500", "reset"])
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [(Reply(500), PlatformFailureError), (Reply(hang_up=True), PlatformUnavailableError)],
+    ids=["500", "reset"],
+)
 def test_a_post_that_may_have_been_done_is_not_sent_twice(
-    server: ScriptedServer, http: CatalogHttp, fault: Reply
+    server: ScriptedServer, http: CatalogHttp, fault: Reply, kind: type[PlatformError]
 ) -> None:
     server.answer(fault)
-    refused(http, PlatformUnavailableError, "POST")
+    refused(http, kind, "POST")
     assert len(server.seen) == 1
     with pytest.raises(PlatformUnavailableError):
         http.json("POST", "/v1/things", body={}, idempotent=True)
     assert len(server.seen) == 4
+
+
+def test_what_a_catalog_fails_at_is_not_repeated_where_it_failed_before(
+    server: ScriptedServer, http: CatalogHttp
+) -> None:
+    server.answer(Reply(500))
+    with failing_at_once():
+        refused(http, PlatformFailureError)
+    assert len(server.seen) == 1
+    server.answer(Reply(503), Reply(body=b"{}"))
+    with failing_at_once():
+        assert http.json("GET", "/v1/x") == {}
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -252,7 +269,8 @@ def test_a_server_may_ask_for_a_wait_and_a_long_one_ends_it(
         Reply(429, headers={"Retry-After": "61"}),
     )
     with client(server.url, retries=policy) as http:
-        refused(http, PlatformUnavailableError)
+        error = refused(http, PlatformUnavailableError)
+    assert "refused for now (429) and asks to wait 61 s" in error.message
     assert len(server.seen) == 3
     assert waits[0] == pytest.approx(30)
     assert waits[1:] in ([], [0.0])

@@ -20,6 +20,7 @@ from lumos.core.errors import (
     PlatformAuthError,
     PlatformConflictError,
     PlatformError,
+    PlatformFailureError,
     PlatformUnavailableError,
     UsageError,
 )
@@ -299,6 +300,26 @@ def test_one_dataset_that_is_refused_spares_the_others_and_is_tried_again(
     world.target.refuses = set()
     assert world.sync().kinds["dataset"].removed == 1
     assert world.held("t2").tags == ("x",)
+
+
+def test_a_dataset_that_the_catalog_fails_at_is_named_and_costs_no_other(world: World) -> None:
+    world.fill(60)
+    world.target.refuses = {"t7"}
+    world.target.refusal = PlatformFailureError("other: it failed at it (500)")
+    result = world.sync()
+    assert [item.item for item in result.report.failed] == [f"dataset {dataset('t7').urn}"]
+    assert len(world.target.emitted) == 59
+    world.target.refuses.clear()
+    assert world.sync().writes == 1
+
+
+def test_a_catalog_that_fails_at_everything_ends_the_sync(world: World) -> None:
+    world.fill(300)
+    world.target.refuses = {f"t{number}" for number in range(300)}
+    world.target.refusal = PlatformFailureError("other: it failed at it (500)")
+    with pytest.raises(PlatformFailureError):
+        world.sync()
+    assert len(world.reports[0].failed) == 50
 
 
 def test_what_is_gone_here_is_removed_there_but_only_what_lumos_put_there(world: World) -> None:

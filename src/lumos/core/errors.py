@@ -195,6 +195,12 @@ class PlatformUnavailableError(PlatformError):
     retryable = True
 
 
+class PlatformFailureError(PlatformUnavailableError):
+    """A catalog failed at a request, again and again; at others it may not."""
+
+    code = "LUM-411"
+
+
 class CapabilityError(PlatformError):
     """A catalog was asked for something that its adapter does not declare."""
 

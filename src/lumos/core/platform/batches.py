@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from lumos.core.platform.http import mapped
+from lumos.core.platform.http import failing_at_once, mapped
 from lumos.core.platform.refusals import REFUSALS, ends_run
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ def together(
     except REFUSALS as error:
         if ends_run(error) or len(items) == 1:
             return [refused(item, error) for item in items]
-    return [each for item in items for each in together(act, [item], refused=refused)]
+    with failing_at_once():  # it was tried often enough with all of them
+        return [each for item in items for each in together(act, [item], refused=refused)]
 
 
 def looked_up(

@@ -31,6 +31,7 @@ from lumos.core.errors import (
     PlatformAuthError,
     PlatformConflictError,
     PlatformError,
+    PlatformFailureError,
     PlatformNotFoundError,
     PlatformUnavailableError,
 )
@@ -75,6 +76,7 @@ class RetryPolicy(NamedTuple):
 DEFAULT_RETRIES: Final = RetryPolicy()
 _ATTEMPTS_IF_IMPATIENT: Final = 2
 _PATIENCE: ContextVar[float | None] = ContextVar("patience", default=None)
+_AT_ONCE: ContextVar[bool] = ContextVar("failing at once", default=False)
 
 
 @contextmanager
@@ -85,6 +87,16 @@ def impatient(seconds: float) -> Iterator[None]:
         yield
     finally:
         _PATIENCE.reset(token)
+
+
+@contextmanager
+def failing_at_once() -> Iterator[None]:
+    """Let a request of the block that the catalog fails at not be repeated."""
+    token = _AT_ONCE.set(True)
+    try:
+        yield
+    finally:
+        _AT_ONCE.reset(token)
 
 
 class CatalogHttp:
@@ -179,6 +191,7 @@ class CatalogHttp:
 
         Raises:
             PlatformUnavailableError: no answer, or refusal for now, also after trying again.
+            PlatformFailureError: the catalog failed at it, also after trying again.
             PlatformAuthError: the token is not accepted or not allowed this.
             PlatformNotFoundError: there is no such address or thing.
             PlatformConflictError: somebody else changed it meanwhile.
@@ -323,14 +336,20 @@ class CatalogHttp:
     def _refused(self, call: _Call, answer: Answer) -> Exception:
         status = answer.status
         where = self.where(call.request.method, call.path)
-        if status in _FOR_NOW or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        if status in _FOR_NOW:
+            after = _retry_after(answer)
+            asked = "" if after is None else f" and asks to wait {after:,.0f} s"
             busy = PlatformUnavailableError(
-                f"{where}: the catalog refused for now ({status})",
-                hint="run again later; what was acknowledged is not sent again",
+                f"{where}: the catalog refused for now ({status}){asked}", hint="run again later"
             )
-            if not (call.repeatable or status in _NOT_DONE):
-                return busy
-            return _AgainError(busy, after=_retry_after(answer))
+            again = call.repeatable or status in _NOT_DONE
+            return _AgainError(busy, after=after) if again else busy
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            failed = PlatformFailureError(
+                f"{where}: the catalog failed at it ({status})",
+                hint="see the catalog's own log; run again later",
+            )
+            return _AgainError(failed) if call.repeatable and not _AT_ONCE.get() else failed
         if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
             return self._odd(
                 call, f"the catalog leads elsewhere ({status})", "check the URL and the token"
@@ -396,8 +415,11 @@ class _AgainError(Exception):
         self.after = after
 
 
-_FOR_NOW = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY,
-                      HTTPStatus.TOO_MANY_REQUESTS})  # fmt: skip
+_FOR_NOW = frozenset({
+    HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.LOCKED, HTTPStatus.TOO_EARLY,
+    HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+})  # fmt: skip
 _NOT_DONE = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 """Refused before anything was done, so that any request may be sent again."""
 _RIGHT = "give its user the right to do this in the catalog"

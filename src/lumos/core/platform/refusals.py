@@ -10,17 +10,34 @@ from lumos.core.errors import (
     PlatformAuthError,
     PlatformConflictError,
     PlatformError,
+    PlatformFailureError,
 )
 
 REFUSALS: Final = (PlatformError, InvalidModelError)
 """What a catalog or its adapter may say of one item."""
 
 
+_MOST_IN_A_ROW: Final = 50
+"""A catalog that fails at so many things, one after the other, would fail at all of them."""
+
+
 def ends_run(error: LumosError) -> bool:
     """Tell whether no other item would fare better: no answer, or a token that expired.
 
-    An item that somebody else changed meanwhile is its own matter.
+    An item that somebody else changed meanwhile, or that the catalog fails at, is its own matter.
     """
-    if isinstance(error, PlatformConflictError):
+    if isinstance(error, PlatformConflictError | PlatformFailureError):
         return False
     return error.retryable or isinstance(error, PlatformAuthError)
+
+
+class Streak:
+    """Notices that a catalog fails at everything."""
+
+    def __init__(self) -> None:
+        self._failed = 0
+
+    def ends_run(self, error: LumosError | None) -> bool:
+        """Tell likewise after each item, given what became of it."""
+        self._failed = self._failed + 1 if isinstance(error, PlatformFailureError) else 0
+        return error is not None and (ends_run(error) or self._failed >= _MOST_IN_A_ROW)

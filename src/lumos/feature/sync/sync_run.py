@@ -15,7 +15,7 @@ from lumos.core.models import LumosDataset
 from lumos.core.platform.batches import batches, found_together, together
 from lumos.core.platform.entities import name_of
 from lumos.core.platform.http import mapped, threads
-from lumos.core.platform.refusals import REFUSALS, ends_run
+from lumos.core.platform.refusals import REFUSALS, Streak, ends_run
 from lumos.core.progress import SILENT, Progress
 from lumos.core.store.sync_states import SentState
 from lumos.feature.sync.items import (
@@ -224,7 +224,7 @@ class SyncRun:
     def _keep(self, kind: str, outcomes: Iterable[_Sent]) -> None:
         """Remember what was acknowledged, also when the catalog is lost halfway through."""
         acknowledged: list[SentState] = []
-        tally = self._tally
+        tally, streak = self._tally, Streak()
         try:
             for outcome in outcomes:
                 self._show(kind)
@@ -234,8 +234,8 @@ class SyncRun:
                 elif outcome.error is not None:
                     tally.of(kind).failed += 1
                     tally.recorder.failed(f"{kind} {outcome.name}", outcome.error)
-                    if ends_run(outcome.error):
-                        raise outcome.error
+                if streak.ends_run(outcome.error) and outcome.error is not None:
+                    raise outcome.error
                 if len(acknowledged) >= self._settings.batch_size:
                     done, acknowledged = acknowledged, []
                     self._states.put(kind, done, at=self._clock())
