@@ -267,15 +267,21 @@ def test_a_server_that_is_excepted_is_not_asked_through_a_proxy(
 
 
 @pytest.mark.parametrize(
-    ("proxy", "url"), [("socks5://h:1", "http://c"), ("https://h:1", "https://c")]
+    ("proxy", "url", "why"),
+    [
+        ("socks5://me:hunter2@h:1", "http://c", "none of HTTP"),
+        ("https://me:hunter2@h:1", "https://c", "itself spoken to by TLS"),
+    ],
 )
 def test_a_proxy_that_cannot_be_used_is_told(
-    monkeypatch: pytest.MonkeyPatch, proxy: str, url: str
+    monkeypatch: pytest.MonkeyPatch, proxy: str, url: str, why: str
 ) -> None:
     monkeypatch.setenv("ALL_PROXY", proxy)
     with pytest.raises(ConfigurationError) as raised:
         client(url)
-    assert "proxy" in str(raised.value.hint)
+    assert f"the proxy for {url} cannot be used: it is {why}" in raised.value.message
+    assert "NO_PROXY" in str(raised.value.hint)
+    assert "hunter2" not in f"{raised.value} {raised.value.hint}"
 
 
 @pytest.fixture(scope="module")

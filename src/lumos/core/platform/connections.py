@@ -71,6 +71,10 @@ class Answer(NamedTuple):
     content: bytes
 
 
+class ProxyError(ValueError):
+    """The proxy that the environment names cannot be used; the text says why."""
+
+
 class _Proxy(NamedTuple):
     host: str
     port: int
@@ -94,7 +98,8 @@ class Connections:
 
         Raises:
             OSError: the file of authorities cannot be read.
-            ValueError: a header or a proxy of the environment cannot be used.
+            ProxyError: the proxy of the environment cannot be used.
+            ValueError: a header cannot be used.
         """
         place = urlsplit(base_url)
         self._host = place.hostname or ""
@@ -103,7 +108,7 @@ class Connections:
         self._authority = place.netloc.rpartition("@")[2].encode("idna").decode("ascii")
         self._proxy = _proxy_for(place.scheme, self._authority)
         if self._proxy is not None and self._proxy.encrypted and self._encrypted:
-            raise ValueError("a proxy that is itself spoken to by TLS")
+            raise ProxyError("it is itself spoken to by TLS, which https through it cannot be")
         checked = self._encrypted or isinstance(verify, str)  # a wrong file is told at once
         self._trust = _trusted(verify) if checked else None
         common = {"Host": self._authority, **_credentials(place), **headers}
@@ -283,7 +288,7 @@ def _proxy_for(scheme: str, authority: str) -> _Proxy | None:
         return None
     place = urlsplit(address if "://" in address else f"http://{address}")
     if place.scheme not in {"http", "https"} or not place.hostname:
-        raise ValueError("a proxy that is none of HTTP")
+        raise ProxyError("it is none of HTTP")
     encrypted = place.scheme == "https"
     given = _basic(place) if place.username or place.password else None
     headers = {} if given is None else {"Proxy-Authorization": given}

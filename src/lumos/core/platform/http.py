@@ -156,12 +156,16 @@ class CatalogHttp:
                 verify=verify,
                 most=connections,
             )
+        except wire.ProxyError as error:
+            raise ConfigurationError(
+                f"platform '{name}': the proxy for {self._server} cannot be used: {error}",
+                hint="set HTTPS_PROXY to an address with http://, or name the server in NO_PROXY",
+            ) from None
         except (OSError, ValueError) as error:
             raise ConfigurationError(
                 f"platform '{name}': the connection cannot be made from its settings "
                 f"({type(error).__name__})",
-                hint="check the token, the headers, the file of certificate authorities and the "
-                "proxy of the environment",
+                hint="check the token, the headers and the file of certificate authorities",
             ) from None
 
     def json(
