@@ -34,10 +34,11 @@ from typing_extensions import override
 
 from lumos.core.controllers.sync_controller import SyncController, SyncTarget
 from lumos.core.models import LumosDataset
-from lumos.core.platform.http import CatalogHttp, mapped
+from lumos.core.platform.http import CatalogHttp
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
+from lumos.core.platform.threads import mapped
 from lumos.core.settings import SyncSettings
 from lumos.core.store.database import StateDatabase
 

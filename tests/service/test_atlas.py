@@ -14,10 +14,10 @@ from typing_extensions import override
 from atlas_server import RealAtlas
 from lumos.core.errors import PlatformAuthError, PlatformError
 from lumos.core.models import DatasetKind, LumosDataset, Urn
-from lumos.core.platform.http import mapped
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
 from lumos.core.platform.impl.atlas.typedefs import DATASET
 from lumos.core.platform.interface import MetadataPlatformInterface
+from lumos.core.platform.threads import mapped
 from lumos.testing.platform_contract import PlatformContract
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
 from ports import closed_port

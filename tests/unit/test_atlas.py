@@ -28,13 +28,13 @@ from lumos.core.models import (
     with_parts,
 )
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity
-from lumos.core.platform.http import mapped
 from lumos.core.platform.impl.atlas import client
 from lumos.core.platform.impl.atlas.columns import field_of, key_columns
 from lumos.core.platform.impl.atlas.datasets import DatasetParts, dataset_entity, dataset_of
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
 from lumos.core.platform.impl.atlas.names import classification_name, term_name
 from lumos.core.platform.impl.atlas.typedefs import COLUMN, DATASET, EDGE
+from lumos.core.platform.threads import mapped
 from lumos.testing.platform_samples import AT, dataset, edge, rich_dataset
 
 

@@ -22,8 +22,9 @@ from lumos.core.errors import (
     PlatformNotFoundError,
     PlatformUnavailableError,
 )
-from lumos.core.platform.http import CatalogHttp, RetryPolicy, failing_at_once, mapped
+from lumos.core.platform.http import CatalogHttp, RetryPolicy, failing_at_once
 from lumos.core.platform.login import NOBODY, PASSWORD, TOKEN, Login, server_of
+from lumos.core.platform.threads import mapped
 from lumos.core.redaction import redact
 from scripted_server import Reply, ScriptedServer, scripted_server
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from lumos.core.errors import LumosError
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
 from lumos.core.platform.batches import looked_up, together, weighed
-from lumos.core.platform.http import mapped
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.core.platform.refusals import REFUSALS
+from lumos.core.platform.threads import mapped
 from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction
 
 if TYPE_CHECKING:

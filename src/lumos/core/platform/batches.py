@@ -8,8 +8,9 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from lumos.core.platform.http import failing_at_once, mapped
+from lumos.core.platform.http import failing_at_once
 from lumos.core.platform.refusals import REFUSALS, ends_run
+from lumos.core.platform.threads import mapped
 
 if TYPE_CHECKING:
     from lumos.core.errors import LumosError

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections import deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
-from contextvars import ContextVar, copy_context
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -36,6 +34,7 @@ from lumos.core.errors import (
     PlatformUnavailableError,
 )
 from lumos.core.platform.login import TOKEN, Login, server_of
+from lumos.core.platform.threads import mapped
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -436,49 +435,6 @@ _REFUSALS: Final[Mapping[int, tuple[type[PlatformError], str, str]]] = {
     413: (PlatformError, "the request is too large", "make the batches smaller"),
     415: (PlatformError, "the catalog does not take this form of body", _VERSION),
 }  # fmt: skip
-
-
-def threads(workers: int) -> ThreadPoolExecutor:
-    """Return threads to speak to a catalog with; they end with the block that they are used in."""
-    return ThreadPoolExecutor(workers, thread_name_prefix="lumos-catalog")
-
-
-def mapped(
-    act: Callable[[T], R],
-    items: Iterable[T],
-    *,
-    workers: int = 8,
-    ahead: int | None = None,
-    pool: Executor | None = None,
-) -> Generator[R]:
-    """Yield what a function makes of each item, in their order, by a bounded number of threads.
-
-    No more items are taken than `ahead`, by default twice the number of threads, ahead of what was
-    yielded. The first error ends it, and so does closing it: what had not begun is not done.
-
-    Args:
-        act: what to do.
-        items: with what.
-        workers: how many threads; one is the caller's own.
-        ahead: how many items may be taken before they are asked for.
-        pool: threads that are shared with others, of which there are as many.
-    """
-    if workers <= 1:
-        yield from map(act, items)
-        return
-    most = 2 * workers if ahead is None else ahead
-    waiting: deque[Future[R]] = deque()
-    with nullcontext(pool) if pool else threads(workers) as doing:
-        try:
-            for item in items:
-                waiting.append(doing.submit(copy_context().run, act, item))
-                if len(waiting) >= most:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
 
 
 def _asked(value: str | int | bool | list[str]) -> str | int | list[str]:

@@ -14,8 +14,8 @@ from lumos.core.errors import LumosError, PlatformConflictError
 from lumos.core.models import LumosDataset
 from lumos.core.platform.batches import batches, found_together, together
 from lumos.core.platform.entities import name_of
-from lumos.core.platform.http import mapped, threads
 from lumos.core.platform.refusals import REFUSALS, Streak, ends_run
+from lumos.core.platform.threads import mapped, threads
 from lumos.core.progress import SILENT, Progress
 from lumos.core.store.sync_states import SentState
 from lumos.feature.sync.items import (

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from lumos.core.platform.http import mapped
 from lumos.core.platform.impl.atlas.datasets import is_placeholder
 from lumos.core.platform.impl.atlas.typedefs import COLUMN, DATASET
 from lumos.core.platform.impl.atlas.wire import Json, mapping
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
+from lumos.core.platform.threads import mapped
 
 if TYPE_CHECKING:
     from lumos.core.platform.impl.atlas.client import AtlasClient

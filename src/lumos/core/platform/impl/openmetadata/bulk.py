@@ -12,10 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import PlatformConflictError, PlatformError, PlatformNotFoundError
-from lumos.core.platform.http import mapped
 from lumos.core.platform.impl.openmetadata.datasets import FIRST_VERSION
 from lumos.core.platform.impl.openmetadata.names import place_of
 from lumos.core.platform.refusals import ends_run
+from lumos.core.platform.threads import mapped
 
 if TYPE_CHECKING:
     from lumos.core.models import LumosDataset, Urn

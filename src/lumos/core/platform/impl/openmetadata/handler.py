@@ -13,7 +13,7 @@ from typing_extensions import override
 from lumos.core.errors import DatasetNotFoundError, PlatformConflictError, PlatformError
 from lumos.core.models import DatasetLineage, Job, LineageEdge, LumosDataset, Urn, with_parts
 from lumos.core.platform.catalog_handler import CatalogHandler
-from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy, mapped
+from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
 from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
 from lumos.core.platform.impl.openmetadata.bulk import BulkWires
 from lumos.core.platform.impl.openmetadata.datasets import DatasetWires
@@ -30,6 +30,7 @@ from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary, Word
 from lumos.core.platform.interface import Capability, Entity, EntityKind, kind_of
 from lumos.core.platform.login import NOBODY, TOKEN
 from lumos.core.platform.server_version import usable_version
+from lumos.core.platform.threads import mapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable

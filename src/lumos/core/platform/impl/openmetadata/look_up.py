@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.errors import PlatformNotFoundError
-from lumos.core.platform.http import mapped
 from lumos.core.platform.impl.openmetadata.names import Place, fqn, nested_place, path_of, place_of
 from lumos.core.platform.impl.openmetadata.stashed import node_of
+from lumos.core.platform.threads import mapped
 
 if TYPE_CHECKING:
     from lumos.core.models import Urn

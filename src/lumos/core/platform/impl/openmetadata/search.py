@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from lumos.core.platform.http import mapped
 from lumos.core.platform.impl.openmetadata.names import OWN, path_of
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
+from lumos.core.platform.threads import mapped
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
