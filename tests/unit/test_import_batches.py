@@ -18,6 +18,7 @@ import pytest
 
 from doubles.datahub_server import DataHubDouble, datahub_double
 from lumos.bootstrap import Application
+from lumos.core.controllers.publishing import Publisher
 from lumos.core.controllers.results import ImportResult
 from lumos.core.errors import LumosError, PlatformAuthError, PlatformError
 from lumos.core.models import LumosDataset
@@ -248,7 +249,37 @@ def test_an_import_that_is_killed_loses_nothing_and_doubles_nothing(
     there = world.exported()
     assert len(there["datasets"]) == SIZE
     assert len(there["lineage_edges"]) == SIZE - 1
+    assert world.versions() == {("1.0.0",): SIZE}
+    assert {each["version"] for each in there["datasets"]} == {"1.0.0"}
     assert world.run().unchanged == SIZE
+
+
+@pytest.mark.parametrize("restart", [True, False])
+def test_a_version_is_not_lost_whatever_is_imported_after_a_kill(
+    world: World, monkeypatch: pytest.MonkeyPatch, restart: bool
+) -> None:
+    world.run(batch_size=10)
+    world.fill(note="of the order")
+    with monkeypatch.context() as patch:
+        numbers = count(1)
+        recorded = Publisher.recorded
+
+        def ended(self: Publisher, dataset: LumosDataset) -> LumosDataset | None:
+            if next(numbers) > 15:
+                raise KeyboardInterrupt  # the catalog has answered, and nothing is kept here
+            return recorded(self, dataset)
+
+        patch.setattr(Publisher, "recorded", ended)
+        with pytest.raises(KeyboardInterrupt):
+            world.run(batch_size=10)
+    if restart:
+        result = world.run(batch_size=10, restart=True)
+    else:
+        world.fill(note="of another order")
+        result = world.run(batch_size=10, mode=ImportMode.SKIP_EXISTING)
+    assert result.report.failed == ()
+    missing = 0 if restart else SIZE - 20
+    assert sorted(map(len, world.versions().elements())) == [1] * missing + [2] * (SIZE - missing)
 
 
 def held_up(

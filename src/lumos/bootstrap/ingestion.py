@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.controllers.engine_controller import EngineController
-    from lumos.core.controllers.import_controller import ImportTarget
+    from lumos.core.controllers.import_target import ImportTarget
     from lumos.core.controllers.ingestion_controller import IngestionController
     from lumos.core.controllers.lazy_session import OpenSession
     from lumos.core.controllers.profile_controller import ProfileController
@@ -58,7 +58,7 @@ class IngestionCommands(CatalogCommands):
         )
 
     def _ingestion_on(self, open_session: OpenSession) -> IngestionController:
-        from lumos.core.controllers.import_controller import ImportTarget
+        from lumos.core.controllers.import_target import ImportTarget
         from lumos.core.controllers.ingestion_controller import IngestionController
         from lumos.core.store.history import HistoryRepository
         from lumos.feature.versioning.planning import earlier_states
@@ -108,7 +108,7 @@ class IngestionCommands(CatalogCommands):
         return self.catalog.show(reference)
 
     def _import_target(self) -> ImportTarget:
-        from lumos.core.controllers.import_controller import ImportTarget
+        from lumos.core.controllers.import_target import ImportTarget
 
         adapter = self._platform(None, writing=True)
         return ImportTarget(adapter, self._publisher(adapter), self._writer)

@@ -9,7 +9,9 @@ from lumos.bootstrap.parts import Parts, is_database
 
 if TYPE_CHECKING:
     from lumos.core.controllers.diff_controller import DiffController
-    from lumos.core.controllers.import_controller import ImportController, ImportTarget
+    from lumos.core.controllers.import_controller import ImportController
+    from lumos.core.controllers.import_memory import ImportMemory
+    from lumos.core.controllers.import_target import ImportTarget
     from lumos.core.controllers.migration_controller import MigrationController
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.controllers.snapshot_opening import SnapshotOpener
@@ -64,7 +66,8 @@ class SnapshotCommands(Parts):
 
         Without `history` no versions are recorded: those of the snapshot are kept as they are.
         """
-        from lumos.core.controllers.import_controller import ImportController, ImportTarget
+        from lumos.core.controllers.import_controller import ImportController
+        from lumos.core.controllers.import_target import ImportTarget
         from lumos.core.errors import NoCatalogError
         from lumos.core.store.checkpoints import CheckpointRepository
 
@@ -79,7 +82,12 @@ class SnapshotCommands(Parts):
             publisher = self._publisher(adapter, history=history)
             workers = self.settings.sync.workers
             return ImportTarget(
-                adapter, publisher, self._writer, self._place(platform), workers=workers
+                adapter,
+                publisher,
+                self._writer,
+                self._place(platform),
+                workers=workers,
+                memory=self._import_memory(platform or self.settings.platform),
             )
 
         return ImportController(
@@ -92,6 +100,14 @@ class SnapshotCommands(Parts):
             clock=self._clock,
             checkpoints=lambda: CheckpointRepository(self._writer),
         )
+
+    def _import_memory(self, name: str) -> ImportMemory | None:
+        """Return what is remembered of a catalog, unless it lies where its versions do."""
+        from lumos.core.controllers.import_memory import ImportMemory
+
+        if self._is_own(name):
+            return None
+        return ImportMemory(self._writer, self._place(name), clock=self._clock)
 
     @cached_property
     def migrations(self) -> MigrationController:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.controllers.found_datasets import Judge
-    from lumos.core.controllers.import_controller import ImportTarget
+    from lumos.core.controllers.import_target import ImportTarget
     from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.models import DatasetVersion

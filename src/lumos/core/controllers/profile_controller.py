@@ -29,7 +29,7 @@ from lumos.spark.file_index import Origin as IndexOrigin
 from lumos.spark.stages.profiling import DatasetFiles
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.import_controller import ImportTarget
+    from lumos.core.controllers.import_target import ImportTarget
     from lumos.core.controllers.lazy_session import OpenSession
     from lumos.core.controllers.publishing import Clock
     from lumos.core.platform.interface import MetadataPlatformInterface
