@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import ClassVar
@@ -85,6 +86,11 @@ class Counting(EmbeddedHandler):
             f"{edge.upstream_urn.rpartition('/')[2]}>{edge.downstream_urn.rpartition('/')[2]}"
         )
         super().emit_edge(edge)
+
+    @override
+    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
+        for each in edges:
+            self.emit_edge(each)
 
     @override
     def remove_edge(self, edge: LineageEdge) -> None:
@@ -224,15 +230,42 @@ def test_what_becomes_of_each_concept_is_told_before_anything_is_written(world: 
 def test_a_full_sync_counts_as_changed_only_what_it_had_to_write(world: World) -> None:
     world.fill(3)
     world.local.emit_entity(User(username="ada"))
+    world.local.emit_edge(edge(dataset("t0"), dataset("t1")))
+    world.local.emit_identity(dataset("t0").urn, "x", external_id="1")
+    world.local.emit_extension("x", {"a": 1})
     world.sync()
     world.edit("t1", documentation=Documentation(description="of people"))
     EmbeddedHandler.delete(world.target, dataset("t2").urn)
+    world.target.emitted.clear()
     result = world.sync(full=True)
+    assert world.target.emitted == ["t2"]
     of_datasets = result.kinds["dataset"]
     assert (of_datasets.new, of_datasets.changed, of_datasets.unchanged) == (0, 1, 2)
     assert (result.writes, result.same_there) == (1, 0)
     assert world.held("t2") == dataset("t2")
     assert world.held("t1").documentation.description == "of people"
+
+
+def test_steps_of_lineage_are_told_together(world: World) -> None:
+    world.fill(12)
+    for number in range(11):
+        world.local.emit_edge(edge(dataset(f"t{number}"), dataset(f"t{(number * 5 + 1) % 12}")))
+    told: list[list[str]] = []
+
+    class Bulk(Counting):
+        EDGE_BATCH: ClassVar[int] = 5
+
+        @override
+        def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
+            with self.lock:
+                told.append([each.downstream_urn for each in edges])
+            super().emit_edges(edges)
+
+    world.target = Bulk(world.other)
+    assert world.sync().kinds["lineage_edge"].new == 11
+    assert sorted(map(len, told)) == [1, 5, 5]
+    assert sorted(chain.from_iterable(told)) == [*chain.from_iterable(sorted(told))]
+    assert [*world.target.list_edges()] == [*world.local.list_edges()]
 
 
 def test_only_what_changed_is_sent(world: World) -> None:

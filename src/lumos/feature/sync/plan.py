@@ -73,7 +73,7 @@ class SyncPlan:
         self._ends = ends
         self._tally = tally
         self._sources = sources
-        self._full = full
+        self.full = full
         self._chosen: defaultdict[str, dict[str, bool]] = defaultdict(dict)
         self.datasets: set[str] = set()
         """All that are there, whether they changed or not."""
@@ -152,7 +152,7 @@ class SyncPlan:
                 tally.new += 1
             else:
                 tally.changed += 1
-            if differs or self._full:
+            if differs or self.full:
                 self._chosen[kind][item.name] = differs
                 yield item
 

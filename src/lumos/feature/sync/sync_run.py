@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import orjson
@@ -27,6 +28,7 @@ from lumos.feature.sync.items import (
     JOB,
     Item,
     as_sent,
+    items_of,
 )
 from lumos.feature.sync.truth import merged, merged_entity
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from lumos.core.models import LineageEdge
     from lumos.core.platform.interface import Entity, EntityKind
     from lumos.core.settings.sync import SyncSettings
     from lumos.feature.sync.plan import Found, SyncPlan
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
 
 _LOOKED_UP_AHEAD = 100
 """How many datasets the catalog is asked for, at least, before they are sent."""
+_EDGES_IN_ORDER = 5_000
+"""How many steps of lineage are ordered by where they lead."""
 _SHOWN_EVERY = 10
 _CONFLICTS = 20
 """How often a dataset is looked at anew that somebody else goes on changing."""
@@ -122,7 +127,7 @@ class SyncRun:
             self._send_vocabulary(kind)
         self._send_datasets()
         self._send_items(JOB)
-        self._send_items(EDGE, workers=self._workers)
+        self._send_edges()
         self._send_items(IDENTITY)
         self._send_items(EXTENSION)
 
@@ -177,9 +182,44 @@ class SyncRun:
         state = SentState(item.name, item.hash, chosen.kept)
         return _Sent(item.name, state, written=chosen.entity != remote, conflicts=chosen.conflicts)
 
-    def _send_items(self, kind: str, *, workers: int = 1) -> None:
-        with closing(mapped(_attempted, self._plan.items(kind), workers=workers)) as outcomes:
-            self._keep(kind, outcomes)
+    def _send_items(self, kind: str) -> None:
+        there = self._known_there(kind)
+        self._keep(kind, (self._sent_item(item, there) for item in self._plan.items(kind)))
+
+    def _sent_item(self, item: Item, there: Mapping[str, str]) -> _Sent:
+        if there.get(item.name) == item.hash:
+            return _Sent(item.name, SentState(item.name, item.hash))
+        return _attempted(item)
+
+    def _send_edges(self) -> None:
+        """Send steps of lineage together, those that lead to the same dataset by one thread."""
+        send = partial(self._send_edge_chunk, there=self._known_there(EDGE))
+        items = (
+            item
+            for some in batches(self._plan.items(EDGE), _EDGES_IN_ORDER)
+            for item in sorted(some, key=_leads_to)
+        )
+        chunks = batches(items, self._target.EDGE_BATCH)
+        with closing(mapped(send, chunks, workers=self._workers)) as sent:
+            self._keep(EDGE, chain.from_iterable(sent))
+
+    def _send_edge_chunk(self, chunk: Sequence[Item], there: Mapping[str, str]) -> list[_Sent]:
+        def send(items: Sequence[Item]) -> list[_Sent]:
+            new = [item for item in items if there.get(item.name) != item.hash]
+            if new:
+                self._target.emit_edges([cast("LineageEdge", item.content) for item in new])
+            states = {item.name: SentState(item.name, item.hash) for item in items}
+            written = {item.name for item in new}
+            return [_Sent(name, states[name], written=name in written) for name in states]
+
+        return together(send, chunk, refused=lambda item, error: _Sent(item.name, error=error))
+
+    def _known_there(self, kind: str) -> Mapping[str, str]:
+        """Return what the catalog has of a kind, as name and hash, where all is looked at again."""
+        if not self._plan.full or not self._plan.count(kind):
+            return {}
+        held = items_of(kind, self._target, self._target, wanted=lambda _: True)
+        return {item.name: item.hash for item in held}
 
     def _send_datasets(self) -> None:
         """Send datasets in one stream: while some are under way, the next are got ready."""
@@ -306,6 +346,10 @@ class SyncRun:
         elif writing:
             self._target.emit_datasets(writing)
         return outcomes
+
+
+def _leads_to(item: Item) -> str:
+    return cast("LineageEdge", item.content).downstream_urn
 
 
 def _attempted(item: Item) -> _Sent:
