@@ -264,6 +264,25 @@ def test_a_circle_through_other_catalogs_is_identity(lumos: Lumos) -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "target"),
+    [
+        ("embedded", "sqlite:///.lumos/lumos.db"),
+        ("sqlite:///.lumos/lumos.db", "embedded"),
+        ("embedded", "sqlite:///link.db"),
+        ("sqlite:///link.db", "sqlite:///.lumos/../link.db"),
+    ],
+)
+def test_a_catalog_is_not_migrated_to_itself_by_another_address(
+    lumos: Lumos, source: str, target: str
+) -> None:
+    assert lumos("migrate", "--from", "old", "--to", "embedded").exit_code == 0
+    Path("link.db").symlink_to(".lumos/lumos.db")
+    refused = lumos("migrate", "--from", source, "--to", target)
+    assert refused.exit_code == 2
+    assert "cannot be migrated to itself" in refused.error_line
+
+
+@pytest.mark.parametrize(
     ("source", "target", "said"),
     [
         ("old", "old", "to itself"),

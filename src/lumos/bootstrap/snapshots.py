@@ -119,6 +119,7 @@ class SnapshotCommands(Parts):
             importer=lambda name: self.importer(name, history=name == self.settings.platform),
             keeper=self._keeper,
             place_of=self._place,
+            is_same=self._is_same,
             folder=lambda: self.state_dir / "migrations",
         )
 
@@ -128,6 +129,18 @@ class SnapshotCommands(Parts):
 
         name = name or self.settings.platform
         return place_of(name, self.settings.platform_settings(name))
+
+    def _is_same(self, one: str, other: str) -> bool:
+        """Tell whether two names mean the same catalog, also by the address of its database."""
+        from lumos.core.platform.factory import EMBEDDED
+        from lumos.core.store.same_database import same_database
+
+        own = str(self._state_address)
+        one, other = (own if name == EMBEDDED else name for name in (one, other))
+        if one == other:
+            return True
+        databases = all(name == own or is_database(name) for name in (one, other))
+        return databases and same_database(one, other)
 
     def _keeper(self, name: str) -> Keeper:
         """Return what tells how a catalog keeps things; no database is made for it."""

@@ -48,6 +48,7 @@ class MigrationController:
         importer: Callable[[str], ImportController],
         keeper: Callable[[str], Keeper],
         place_of: Callable[[str], str],
+        is_same: Callable[[str, str], bool],
         folder: Callable[[], Path],
     ) -> None:
         """Take the ways to the parts.
@@ -58,6 +59,7 @@ class MigrationController:
             importer: imports into a catalog.
             keeper: what tells how a catalog keeps things.
             place_of: what tells a catalog from another that once had its name in the settings.
+            is_same: whether two names mean the same catalog.
             folder: where exports and reports are kept.
         """
         self._snapshots = snapshots
@@ -65,6 +67,7 @@ class MigrationController:
         self._importer = importer
         self._keeper = keeper
         self._place_of = place_of
+        self._is_same = is_same
         self._folder = folder
 
     def migrate(
@@ -125,14 +128,14 @@ class MigrationController:
         return _reported(done, place)
 
     def _check(self, source: str, target: str) -> None:
-        if source == target:
-            raise UsageError("a catalog cannot be migrated to itself", hint="give another --to")
         for name in (source, target):
             if not self._snapshots().is_catalog(name):
                 raise UsageError(
                     f"'{_shown(name)}' is no catalog",
                     hint="give a platform's name, or sqlite:///FILE of another Lumos catalog",
                 )
+        if self._is_same(source, target):
+            raise UsageError("a catalog cannot be migrated to itself", hint="give another --to")
 
     def _export(self, source: str, place: Path, *, restart: bool) -> bool:
         """Write what the source holds, unless an unfinished migration has done so."""
