@@ -59,18 +59,21 @@ class DiffController:
         *,
         profile: str | None = None,
         observations: bool = False,
+        parts: bool = False,
         engine: Engine = Engine.AUTO,
         tell: Tell = _tell_nobody,
     ) -> Iterator[StreamedDiff]:
         """Compare two snapshots by any name; what changed is not held in memory.
 
         Each is a file, a folder, an id, `latest`, a catalog's name or `git:REVISION:PATH`. With
-        `observations`, what was only seen is compared too: sizes, rows, checks, costs.
+        `observations`, what was only seen is compared too: sizes, rows, checks, costs. With
+        `parts`, it is counted by part of a dataset what is not the same, whatever it means.
 
         Raises:
             UnknownNameError: there is no such profile.
         """
         judge, further = self._judges(profile, observations=observations)
+        further = further._replace(parts=parts)
         with (
             self._opened(source, target, engine=engine, tell=tell) as (old, new, worker),
             streamed_diff(old, new, diff_datasets=judge, further=further, engine=worker) as found,

@@ -22,6 +22,9 @@ _MAPPED = {
 }
 
 
+_CARRIED = {"identity_map": "external name", "extensions": "extension"}
+
+
 def migration_checks(totals: DiffTotals) -> Iterator[MigrationCheck]:
     """Say how much of the source the target has, and what a person has to see to."""
     for section, title in _MOVED.items():
@@ -30,6 +33,7 @@ def migration_checks(totals: DiffTotals) -> Iterator[MigrationCheck]:
             there = found.old - found.removed - found.unobserved
             text = f"{there:,}/{found.old:,} {title} migrated"
             yield MigrationCheck(status="ok" if there == found.old else "warn", message=text)
+    yield from _unlike(totals)
     for section, title in _MAPPED.items():
         found = totals.sections.get(section)
         missing = found.removed + found.unobserved + found.changed if found is not None else 0
@@ -37,6 +41,25 @@ def migration_checks(totals: DiffTotals) -> Iterator[MigrationCheck]:
             noun, verb = (title, "requires") if missing == 1 else (f"{title}s", "require")
             text = f"{missing:,} {noun} {verb} manual mapping"
             yield MigrationCheck(status="warn", message=text)
+
+
+def _unlike(totals: DiffTotals) -> Iterator[MigrationCheck]:
+    """Say what arrived without being the same, which no count of datasets tells."""
+    edges = totals.sections.get("lineage_edges")
+    if edges is not None and edges.changed:
+        yield _differing(edges.changed, "lineage edge", "")
+    for part, count in totals.parts.items():
+        yield _differing(count, "dataset", f" in {part.replace('_', ' ')}")
+    for section, title in _CARRIED.items():
+        found = totals.sections.get(section)
+        if found is not None and (missing := found.removed + found.unobserved):
+            noun, verb = (title, "is") if missing == 1 else (f"{title}s", "are")
+            yield MigrationCheck(status="warn", message=f"{missing:,} {noun} {verb} missing")
+
+
+def _differing(count: int, title: str, where: str) -> MigrationCheck:
+    noun, verb = (title, "differs") if count == 1 else (f"{title}s", "differ")
+    return MigrationCheck(status="warn", message=f"{count:,} {noun} {verb}{where}")
 
 
 def everything_moved(totals: DiffTotals) -> bool:

@@ -121,7 +121,7 @@ class MigrationController:
             str(snapshot), mode=mode, batch_size=batch_size, restart=restart, progress=progress
         )
         progress.note(f"comparing with {_shown(target)}")
-        with self._diffs().streamed(str(snapshot), target) as found:
+        with self._diffs().streamed(str(snapshot), target, parts=True) as found:
             totals = found.totals
         done = result.model_copy(update={"imported": imported, **_verdict(totals)})
         (place / _UNFINISHED).unlink(missing_ok=True)
@@ -170,7 +170,7 @@ def _read(mark: Path) -> str | None:
 
 def _verdict(totals: DiffTotals) -> dict[str, object]:
     checks = list(migration_checks(totals))
-    differing = totals.datasets.changed
+    differing = totals.unlike
     if differing:
         noun, verb = ("dataset", "differs") if differing == 1 else ("datasets", "differ")
         message = f"{differing:,} {noun} {verb} from the source"

@@ -214,6 +214,10 @@ class DiffSummary(_Result):
     ignored: int = Field(default=0, description="Changes that the project's policy ignores.")
     datasets: dict[str, int]
     sections: dict[str, dict[str, int]]
+    parts: dict[str, int] = Field(
+        default_factory=dict,
+        description="Of two catalogs: by part, how many datasets are not the same in it.",
+    )
 
 
 class DiffResult(_Result):

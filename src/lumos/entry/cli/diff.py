@@ -101,6 +101,7 @@ def diff(
             not rule or any(fnmatchcase(name, pattern) for pattern in rule)
         )
 
+    catalogs = all(application.snapshots.is_catalog(name) for name in (source, target))
     with ExitStack() as stack:
         with told("diff") as tell:
             found = stack.enter_context(
@@ -109,6 +110,7 @@ def diff(
                     target,
                     profile=profile,
                     observations=observations,
+                    parts=catalogs,
                     engine=engine,
                     tell=tell,
                 )
@@ -116,9 +118,7 @@ def diff(
         if as_json:
             print_diff_json(found, keep)
         else:
-            if application.snapshots.is_catalog(source) and application.snapshots.is_catalog(
-                target
-            ):
+            if catalogs:
                 print_migration(found.totals)
             print_diff(found, keep, details=details)
         if _fails(found.totals, fail_on or FailOn(application.settings.change_policy.fail_on)):

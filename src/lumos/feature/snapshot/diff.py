@@ -61,6 +61,12 @@ class DiffTotals(CanonicalModel):
         default=0, description="Findings that say no more than that a dataset was not seen."
     )
     sections: dict[str, SectionDiff] = Field(default_factory=dict)
+    unlike: Count = Field(
+        default=0, description="Datasets on both sides that are not the same in every part."
+    )
+    parts: dict[str, Count] = Field(
+        default_factory=dict, description="By part, how many datasets differ in it."
+    )
 
     @property
     def changes(self) -> int:
@@ -104,6 +110,7 @@ class DiffTotals(CanonicalModel):
             "ignored": self.ignored,
             "datasets": {**datasets.model_dump(), "unchanged": unchanged},
             "sections": {name: each.model_dump() for name, each in self.other_sections.items()},
+            "parts": {**self.parts},
         }
 
 
@@ -269,6 +276,8 @@ class _Gathered:
         self._ignored = 0
         self._unobserved = 0
         self._fates: Counter[str] = Counter()
+        self._unlike = 0
+        self._parts: Counter[str] = Counter()
         self._items: dict[str, Counter[str]] = {name: Counter() for name in SECTIONS}
 
     def add(self, found: DatasetDifference | ItemDifferences) -> None:
@@ -277,6 +286,8 @@ class _Gathered:
             self._items[found.section].update(counts)
             return
         key = found.urn.encode()
+        self._unlike += bool(found.parts)
+        self._parts.update(found.parts)
         for change in found.changes:
             self._count(change)
         if found.changes:
@@ -301,6 +312,8 @@ class _Gathered:
             cautions=self._cautions,
             ignored=self._ignored,
             unobserved=self._unobserved,
+            unlike=self._unlike,
+            parts=dict(sorted(self._parts.items())),
             sections={
                 "datasets": datasets,
                 **{name: section for name, section in sections.items() if section != SectionDiff()},
