@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,19 @@ def test_doctor_tells_wrong_settings_once(lumos: Lumos) -> None:
 
     assert found.stdout.count("ownrs") == 1
     assert "[warn] catalog: not checked: see settings" in found.stdout
+
+
+def test_doctor_does_not_wait_for_a_catalog_as_long_as_a_sync_does(
+    lumos: Lumos, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lumos.bootstrap.application.DOCTOR_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes calls and says nothing
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        Path("lumos.yaml").write_text(
+            f"platform_config: {{datahub: {{gms_server: '{address}'}}}}\n", "utf-8"
+        )
+
+        found = lumos("doctor")
+
+    assert found.exit_code == 1
+    assert f"at {address}: the catalog did not answer in time" in found.stdout

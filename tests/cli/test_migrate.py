@@ -220,6 +220,15 @@ def test_a_migration_that_was_interrupted_goes_on(
     assert again["imported"]["unchanged"] == COUNT
 
 
+def test_that_a_migration_goes_on_is_told(lumos: Lumos, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Catalog, "down_after", 17)
+    assert lumos("migrate", "--from", "old", "--to", "new").exit_code == 3
+    monkeypatch.setattr(Catalog, "down_after", None)
+    told = "[warn] goes on with what an interrupted migration had read of old; --restart reads it"
+    assert told in lumos("migrate", "--from", "old", "--to", "new").stdout
+    assert told not in lumos("migrate", "--from", "old", "--to", "new").stdout
+
+
 @pytest.mark.parametrize("moved", ["old", "new"])
 def test_a_migration_goes_on_only_between_the_same_two_servers(
     lumos: Lumos, monkeypatch: pytest.MonkeyPatch, moved: str

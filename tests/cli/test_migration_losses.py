@@ -49,8 +49,13 @@ def test_a_part_of_a_dataset_that_is_lost_is_told(
     document.pop("statistics")
     fill(lumos, "new", document)
 
+    failed = lumos(
+        "--state-dir", "old/.lumos", "diff", "--source", "embedded", "--target", NEW,
+        "--fail-on", "any",
+    )  # fmt: skip
     result, page = migrated(lumos)
 
+    assert failed.exit_code == 1
     told = [check["message"] for check in result["checks"] if check["status"] == "warn"]
     assert f"1 dataset differs in {part}" in told
     assert result["differing"] == 1

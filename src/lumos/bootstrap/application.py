@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from lumos.core.controllers.system_controller import SystemController
     from lumos.core.run_report import RunReport
 
+DOCTOR_SECONDS = 10.0
+"""How long somebody who asks for the state of a catalog waits for one answer of it."""
+
 
 class Application(IngestionCommands):
     """Lumos put together for one project; each part is made when it is first asked for."""
@@ -83,7 +86,10 @@ class Application(IngestionCommands):
         return f"{file} is valid{told}"
 
     def _describe_platform(self, name: str | None) -> str:
-        return f"{self._platform(name).reached()} answers"
+        from lumos.core.platform.http import impatient
+
+        with impatient(DOCTOR_SECONDS):
+            return f"{self._platform(name).reached()} answers"
 
     def _other_platforms(self) -> tuple[str, ...]:
         """Return the catalogs of the settings that are not the project's own."""

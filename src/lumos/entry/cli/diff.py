@@ -132,8 +132,10 @@ def _fails(totals: DiffTotals, fail_on: FailOn) -> bool:
             return False
         case FailOn.ANY:
             others = totals.other_sections.values()
-            return totals.weighed > 0 or any(
-                section.added or section.removed or section.changed for section in others
+            return (
+                totals.weighed > 0
+                or totals.unlike > 0
+                or any(section.added or section.removed or section.changed for section in others)
             )
         case FailOn.CAUTION:
             return breaking or totals.cautions > 0

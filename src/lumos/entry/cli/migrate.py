@@ -81,6 +81,12 @@ def migrate(
 def _print_plan(result: MigrationResult) -> None:
     from lumos.entry.cli.sync import print_fidelity
 
+    if result.resumed:
+        print_badge(
+            "warn",
+            f"goes on with what an interrupted migration had read of {result.source}; "
+            "--restart reads it anew",
+        )
     for check in result.validation.checks:
         print_badge(check.status, check.message)
     print_fidelity(result.fidelity)
