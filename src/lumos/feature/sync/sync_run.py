@@ -249,7 +249,7 @@ class SyncRun:
             self._found_there,
             batches(outgoing, size),
             workers=self._workers,
-            ahead=max(2, ahead // size),
+            ahead=max(2, ahead // size) + 2,
             pool=pool,
         )
         with closing(groups):

@@ -178,6 +178,8 @@ def _row(node: Mapping[str, JsonValue], path: str, *, is_key: bool) -> Json:
     }
     if "description" in node:
         row["description"] = node["description"]
+    if node.keys() <= _UNLABELLED:  # as most columns
+        return row
     if tags := cast("list[str]", node.get("tags")):
         row["globalTags"] = {"tags": [{"tag": simple_urn("tag", tag)} for tag in tags]}
     if terms := cast("list[str]", node.get("glossary_terms")):
@@ -215,7 +217,9 @@ def spelt(node: Mapping[str, JsonValue]) -> str:
     """Return the type as people read it, such as `DECIMAL(10,2)`."""
     name = cast("str", node["type"])
     if name in _PLAIN_TYPES:
-        given = [node.get(each) for each in _PARAMETERS_OF[name]]
+        if _PARAMETERS_OF[name].isdisjoint(node):  # as most columns
+            return name
+        given = [node.get(each) for each in _PARAMETERS_IN_ORDER[name]]
         while given and given[-1] is None:
             given.pop()
         inner = ",".join("*" if value is None else str(value) for value in given)
@@ -241,9 +245,10 @@ _SHORT: Final = 30
 _UNLABELLED: Final = frozenset({"name", "type", "nullable", "description"})
 _PLAIN_KEYS: Final = _UNLABELLED | {"tags", "glossary_terms"}
 _PLAIN_TYPES: Final = frozenset(_TYPES.keys() - _NESTED - {"ENUM"})
-_PARAMETERS_OF: Final[Mapping[str, tuple[str, ...]]] = {
+_PARAMETERS_IN_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
     name: tuple(PARAMETERS.get(_TYPE_NAMES[name], ())) for name in _PLAIN_TYPES
 }
+_PARAMETERS_OF: Final = {name: frozenset(each) for name, each in _PARAMETERS_IN_ORDER.items()}
 _CLASS_OF: Final[Mapping[str, str]] = {
     name: f"{_UNION_OF}{known}" for name, (known, _) in _TYPES.items()
 }
