@@ -7,17 +7,17 @@ from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from lumos.core.errors import LumosError
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
-from lumos.core.platform.batches import looked_up, together, weighed
+from lumos.core.platform.batches import together, weighed
+from lumos.core.platform.fidelity import Fidelity
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
-from lumos.core.platform.refusals import REFUSALS
 from lumos.core.platform.threads import mapped
-from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction
 
 if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Publisher
+    from lumos.core.errors import LumosError
     from lumos.feature.snapshot.import_buckets import EdgeChange
+    from lumos.feature.snapshot.import_plan import PlannedAction
 
 
 def takes_batches(platform: MetadataPlatformInterface) -> bool:
@@ -27,41 +27,6 @@ def takes_batches(platform: MetadataPlatformInterface) -> bool:
     """
     most = max(platform.BATCH, platform.EDGE_BATCH, platform.CONCURRENCY)
     return most > 1 and not platform.derives_versions
-
-
-class LookUps:
-    """What a catalog has of the datasets whose turn comes next, asked for in bulk."""
-
-    def __init__(
-        self, platform: MetadataPlatformInterface, mode: ImportMode, *, workers: int
-    ) -> None:
-        self._platform = platform
-        self._mode = mode
-        self._workers = workers
-        self._known: dict[str, LumosDataset | LumosError | None] = {}
-
-    def ahead(self, urns: Sequence[str]) -> None:
-        """Ask for datasets before `find` is: whole ones, where their content counts."""
-        found = looked_up(self._platform, urns, workers=self._workers)
-        self._known = {urn: found.get(urn) for urn in urns}
-        if self._mode is ImportMode.SKIP_EXISTING:
-            return
-        there = [urn for urn in urns if isinstance(found.get(urn), LumosDataset)]
-        with closing(mapped(self._whole, there, workers=self._workers)) as wholes:
-            self._known.update(zip(there, wholes, strict=True))
-
-    def find(self, urn: str) -> LumosDataset | None:
-        """Return a dataset that was asked for; that it could not be read is said only now."""
-        known = self._known[urn]
-        if isinstance(known, LumosError):
-            raise known
-        return known
-
-    def _whole(self, urn: str) -> LumosDataset | LumosError | None:
-        try:
-            return self._platform.find_dataset(urn)
-        except REFUSALS as error:
-            return error
 
 
 class Step(NamedTuple):
@@ -74,6 +39,8 @@ class Step(NamedTuple):
     dataset: LumosDataset | None = None
     """What is written; nothing where the dataset stays as it is."""
     action: PlannedAction | None = None
+    upstream: Sequence[str] = ()
+    """Where lineage leads to it from, once this is done; told of what is written."""
 
     @property
     def rests(self) -> bool:
@@ -186,9 +153,7 @@ class BatchWriter:
 
         def read(some: Sequence[Step]) -> list[_Outcome]:
             for step in some:
-                written = step.dataset is not None
-                find = self._platform.get_dataset if written else self._platform.find_dataset
-                held[step.urn] = find(step.urn)
+                held[step.urn] = self._held(step)
             return [_Outcome(step) for step in some]
 
         same = [step for step in steps if step.rests]
@@ -201,6 +166,16 @@ class BatchWriter:
             else:
                 numbered.append(step._replace(dataset=self._plain(wanted)))
         return same + self._passed(self._emit, numbered, size=self._platform.BATCH)
+
+    def _held(self, step: Step) -> LumosDataset | None:
+        """Return what the catalog holds after a step; asked for where it is not known."""
+        if step.dataset is None:
+            return self._platform.find_dataset(step.urn)
+        if Fidelity.DROPPED in self._platform.FIDELITY.values():
+            return self._platform.get_dataset(step.urn)
+        if Capability.LINEAGE not in self._platform.capabilities:
+            return step.dataset
+        return with_parts(step.dataset, lineage={"upstream": step.upstream})
 
     def _plain(self, dataset: LumosDataset) -> LumosDataset:
         keeps_edges = Capability.LINEAGE in self._platform.capabilities

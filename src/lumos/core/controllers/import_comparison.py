@@ -6,7 +6,8 @@ from collections.abc import Generator, Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from lumos.core.controllers.import_batches import LookUps, takes_batches
+from lumos.core.controllers.import_batches import takes_batches
+from lumos.core.controllers.import_look_ups import LookUps
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.feature.snapshot.import_buckets import (
     CatalogPlans,
@@ -20,6 +21,7 @@ from lumos.feature.snapshot.import_buckets import (
 from lumos.feature.snapshot.import_plan import ImportMode
 
 if TYPE_CHECKING:
+    from lumos.core.controllers.import_memory import ImportMemory
     from lumos.core.models import LineageEdge, LumosDataset
     from lumos.feature.snapshot.bucket_work import BucketEngine
     from lumos.feature.snapshot.source import SnapshotSource
@@ -29,13 +31,21 @@ def bulk_look_ups(
     catalog: MetadataPlatformInterface | None,
     mode: ImportMode,
     *,
+    source: SnapshotSource,
     engine: BucketEngine,
     workers: int | None = None,
+    memory: ImportMemory | None = None,
 ) -> LookUps | None:
     """Return what asks a catalog in bulk, where that pays and nobody compares with all of it."""
     if catalog is None or engine.reads_parts_only or not takes_batches(catalog):
         return None
-    return LookUps(catalog, mode, workers=workers or catalog.CONCURRENCY)
+    return LookUps(
+        catalog,
+        mode,
+        exact=_is_exact(source, mode),
+        workers=workers or catalog.CONCURRENCY,
+        memory=memory,
+    )
 
 
 def compared_buckets(
@@ -47,8 +57,7 @@ def compared_buckets(
     look_ups: LookUps | None,
 ) -> Generator[ImportBucket]:
     """Yield a snapshot by buckets, compared with what a catalog has."""
-    # What a snapshot of a part of the world lacks may well be there.
-    exact = mode is ImportMode.OVERWRITE and source.header.complete
+    exact = _is_exact(source, mode)
     with ExitStack() as stack:
         if catalog is None or Capability.LINEAGE in catalog.capabilities:
             known: Iterable[LineageEdge] = catalog.list_edges() if catalog else ()
@@ -61,11 +70,17 @@ def compared_buckets(
             plans: Plans = stack.enter_context(
                 prepared_plans(source, present, mode=mode, exact=exact, engine=engine)
             )
+        elif look_ups:
+            plans = look_ups
         else:
             find = catalog.find_dataset if catalog else _find_nothing
-            find = look_ups.find if look_ups else find
             plans = CatalogPlans(find, mode, exact=exact)
         yield from import_buckets(source, plans, edges=edges)
+
+
+def _is_exact(source: SnapshotSource, mode: ImportMode) -> bool:
+    # What a snapshot of a part of the world lacks may well be there.
+    return mode is ImportMode.OVERWRITE and source.header.complete
 
 
 def _find_nothing(_urn: str) -> None:

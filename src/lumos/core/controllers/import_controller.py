@@ -158,15 +158,15 @@ class ImportController:
         tally: ImportTally,
         engine: BucketEngine,
     ) -> None:
-        look_ups = bulk_look_ups(catalog, mode, engine=engine)
+        look_ups = bulk_look_ups(catalog, mode, source=source, engine=engine)
         for bucket in compared_buckets(
             source, catalog, mode=mode, engine=engine, look_ups=look_ups
         ):
             for lines in batches(bucket.lines, DEFAULT_BATCH):
-                urns = [urn_of(line).decode() for line in lines]
                 if look_ups:
-                    look_ups.ahead(urns)
-                for urn, line in zip(urns, lines, strict=True):
+                    look_ups.ahead(lines)
+                for line in lines:
+                    urn = urn_of(line).decode()
                     tally.count(urn, bucket.plan(line).action)
                     tally.count_edges(bucket.changes.pop(urn, ()))
             for changes in bucket.changes.values():

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from lumos.core.controllers.import_batches import (
     BatchWriter,
-    LookUps,
     Step,
     change_edges,
     takes_batches,
@@ -17,6 +16,7 @@ from lumos.core.controllers.import_batches import (
 from lumos.core.controllers.import_checkpoint import Done, ImportCheckpoint
 from lumos.core.controllers.import_comparison import bulk_look_ups, compared_buckets
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
+from lumos.core.models.base import sha256_of
 from lumos.core.platform.batches import batches
 from lumos.core.platform.interface import Capability
 from lumos.core.platform.refusals import REFUSALS, ends_run
@@ -28,6 +28,7 @@ from lumos.feature.snapshot.source import section_lines
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.controllers.import_look_ups import LookUps
     from lumos.core.controllers.import_memory import ImportMemory
     from lumos.core.controllers.import_tally import ImportTally
     from lumos.core.controllers.import_target import ImportTarget
@@ -52,6 +53,7 @@ class ImportRun:
         self._progress = progress
         self._seen = 0
         self._platform, self._publisher, self._database = target[:3]
+        self._known = target.memory
         self._memory = target.memory if self._publisher.keeps_history else None
         self._workers = min(target.workers, self._platform.CONCURRENCY)
         self._look_ups: LookUps | None = None
@@ -91,7 +93,12 @@ class ImportRun:
         if not self._can(Capability.LINEAGE):
             self._left_out("lineage edges", source.section_count("lineage_edges"))
         self._look_ups = bulk_look_ups(
-            self._platform, self._mode, engine=engine, workers=self._workers
+            self._platform,
+            self._mode,
+            source=source,
+            engine=engine,
+            workers=self._workers,
+            memory=None if restart else self._known,
         )
         compared = compared_buckets(
             source, self._platform, mode=self._mode, engine=engine, look_ups=self._look_ups
@@ -138,9 +145,11 @@ class ImportRun:
             bucket.changes.pop(urn_of(line).decode(), None)
         for lines in batches(bucket.lines[done:], batch_size):
             if self._look_ups:
-                self._look_ups.ahead([urn_of(line).decode() for line in lines])
+                self._look_ups.ahead(lines)
             with self._writing(self._steps(bucket, lines)) as steps:
-                self._carry_out(steps)
+                written = self._carry_out(steps)
+                if self._look_ups:
+                    self._look_ups.remember(_lines_of(lines, written))
                 done += len(lines)
                 self._came_to(self._done.after_lines(place, done, new=len(lines)))
         for urns in batches(sorted(bucket.changes), batch_size):
@@ -150,15 +159,18 @@ class ImportRun:
                 self._carry_out(steps)
         self._came_to(self._done.after_bucket(place))
 
-    def _carry_out(self, steps: Iterable[Step]) -> None:
+    def _carry_out(self, steps: Iterable[Step]) -> set[str]:
+        """Do what is planned, and return which datasets were written, as far as that is told."""
         if self._writer:
-            for step in self._writer.write(steps):
+            done = self._writer.write(steps)
+            for step in done:
                 self._count(step)
-            return
+            return {step.urn for step in done if step.dataset is not None}
         for step in steps:
             self._attempt(step.name, partial(self._put, step))
             if step.action is not None:
                 self._advance()
+        return set()
 
     def _count(self, step: Step) -> None:
         self._tally.count_edges(step.changes)
@@ -178,7 +190,7 @@ class ImportRun:
             written = None
             if dataset is not None and action in _WRITING:
                 written = self._without_listed_lineage(dataset)
-            yield Step(urn, Urn(urn), changes, written, action)
+            yield Step(urn, Urn(urn), changes, written, action, bucket.upstream.get(urn, ()))
 
     def _advance(self) -> None:
         self._seen += 1
@@ -238,21 +250,48 @@ class ImportRun:
     def _apply_rest(self, source: SnapshotSource, passed_over: frozenset[str]) -> None:
         with self._database.transaction():
             if self._can(Capability.EXTENSIONS):
-                for name, value in _extensions(source, passed_over):
-                    extend = partial(self._platform.emit_extension, name, value)
-                    self._attempt(f"extension {name}", extend)
+                for name, value in self._extensions_to_write(source, passed_over):
+                    self._attempt(f"extension {name}", partial(self._extend, name, value))
             else:
                 self._left_out("extensions", source.section_count("extensions"))
             identities = source.section_count("identity_map")
             if self._can(Capability.IDENTITY_MAP):
+                held = self._platform.identity_map() if self._asks_first and identities else {}
                 for line in section_lines(source, "identity_map"):
                     item = item_of(line)
-                    self._attempt(f"identity of {item['urn']}", partial(self._name, item))
+                    named = held.get(Urn(str(item["urn"])), {})
+                    act = partial(self._name, item, held=named)
+                    self._attempt(f"identity of {item['urn']}", act)
             else:
                 self._left_out("identities of other catalogs", identities)
 
-    def _name(self, item: dict[str, JsonValue]) -> None:
+    def _extensions_to_write(
+        self, source: SnapshotSource, passed_over: frozenset[str]
+    ) -> Iterator[tuple[str, JsonValue]]:
+        """Yield extensions, without those that were written before and are still the same."""
+        held: dict[str, JsonValue] | None = None
+        for name, value in _extensions(source, passed_over):
+            item = f"extension {name}"
+            if self._known and self._known.marks([item]).get(item) == sha256_of(value):
+                held = self._platform.extensions() if held is None else held
+                if name in held and held[name] == value:
+                    continue
+            yield name, value
+
+    def _extend(self, name: str, value: JsonValue) -> None:
+        self._platform.emit_extension(name, value)
+        if self._known:
+            self._known.keep_marks({f"extension {name}": sha256_of(value)})
+
+    @property
+    def _asks_first(self) -> bool:
+        """Whether asking a catalog for what it has is cheaper than telling it again."""
+        return not self._platform.derives_versions
+
+    def _name(self, item: dict[str, JsonValue], *, held: Mapping[str, str]) -> None:
         for catalog, external_id in cast("dict[str, str]", item["ids"]).items():
+            if held.get(catalog) == external_id:
+                continue
             self._platform.emit_identity(str(item["urn"]), catalog, external_id=external_id)
 
     def _attempt(self, item: str, act: Callable[[], None]) -> None:
@@ -290,6 +329,11 @@ def _extensions(
         item = item_of(line)
         if str(item["name"]) not in passed_over:
             yield str(item["name"]), item["value"]
+
+
+def _lines_of(lines: Iterable[bytes], urns: Container[str]) -> dict[str, bytes]:
+    named = ((urn_of(line).decode(), line) for line in lines)
+    return {urn: line for urn, line in named if urn in urns}
 
 
 def written_only(changes: Iterable[EdgeChange]) -> list[EdgeChange]:

@@ -84,6 +84,8 @@ class Publisher:
         """Version what a catalog holds; return what it is still to be told, where that differs."""
         with self._database.transaction():
             version = self._version(dataset)
+        if version is None and dataset.version is None and self._versions is not None:
+            version = self._versions.get_current_version(dataset.urn)  # it came back as it was
         if version is None or version.version == dataset.version or self._platform.derives_versions:
             return None
         return with_parts(dataset, version=version.version)

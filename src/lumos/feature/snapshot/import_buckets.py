@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
@@ -66,6 +66,8 @@ class ImportBucket(NamedTuple):
     lines: list[bytes]
     plan: Callable[[bytes], Plan]
     changes: dict[str, list[EdgeChange]]
+    upstream: Mapping[str, Sequence[str]]
+    """Where the edges that lead to each dataset come from, once all changes are made."""
 
 
 def import_buckets(
@@ -73,9 +75,8 @@ def import_buckets(
 ) -> Iterator[ImportBucket]:
     """Yield the buckets of a snapshot with all that concerns their datasets."""
     for place, bucket in enumerate(buckets_by_rank(source.bucket_count())):
-        yield ImportBucket(
-            source.bucket_lines(bucket), plans.of_bucket(place), edges.of_bucket(place)
-        )
+        lines, plan = source.bucket_lines(bucket), plans.of_bucket(place)
+        yield ImportBucket(lines, plan, *edges.of_bucket(place))
 
 
 class CatalogPlans(Plans):
@@ -170,6 +171,13 @@ def plan_pair(pair: BucketPair, *, mode: ImportMode, exact: bool) -> Iterator[by
                 yield mark + dataset_line(planned.dataset)
 
 
+class BucketEdges(NamedTuple):
+    """What an import does to the edges that lead to datasets of one bucket."""
+
+    changes: dict[str, list[EdgeChange]]
+    upstream: Mapping[str, Sequence[str]]
+
+
 class EdgeChanges:
     """The edges of a snapshot that a catalog lacks or has otherwise, and those it has too many."""
 
@@ -180,14 +188,18 @@ class EdgeChanges:
         self._keeps_known = mode is ImportMode.SKIP_EXISTING
         self._exact = exact
 
-    def of_bucket(self, place: int) -> dict[str, list[EdgeChange]]:
+    def of_bucket(self, place: int) -> BucketEdges:
         """Return the changes by the dataset that the edges lead to; places are asked in order."""
         changes: dict[str, list[EdgeChange]] = {}
+        upstream: dict[str, list[str]] = {}
         for key, items in groupby(self._cursor.take(place), key=lambda item: item.key[:-1]):
-            downstream = key.partition(b"\n")[0].decode()
-            for change in self._changes([*items]):
-                changes.setdefault(downstream, []).append(change)
-        return changes
+            downstream, origin = (end.decode() for end in key.split(b"\n")[:2])
+            found = [*self._changes([*items])]
+            if found:
+                changes.setdefault(downstream, []).extend(found)
+            if not any(change.removed for change in found):
+                upstream.setdefault(downstream, []).append(origin)
+        return BucketEdges(changes, upstream)
 
     def _changes(self, items: list[SortedLine]) -> Iterator[EdgeChange]:
         known = [item.line for item in items if item.key.endswith(_IN_CATALOG)]
