@@ -54,6 +54,23 @@ def test_terms_domains_and_properties_of_people_outlast_a_new_column(lumos: Lumo
         assert "added" in [field["fieldPath"] for field in held["schemaMetadata"]["fields"]]
 
 
+def test_what_both_sides_changed_is_named(lumos: Lumos) -> None:
+    with datahub_double() as (url, double):
+        Path("lumos.yaml").write_text(f"platform_config:\n  datahub:\n    gms_server: {url}\n")
+        lumos("import", JANUARY)
+        assert lumos("sync", "--all", "--output", "datahub").exit_code == 0
+        double.put(CUSTOMERS, editableDatasetProperties={"description": "By hand."})
+        document = json.loads(Path(JANUARY).read_text("utf-8"))
+        (customers,) = (each for each in document["datasets"] if each["name"] == "customers")
+        customers["documentation"]["description"] = "By Lumos."
+        Path("newer.json").write_text(json.dumps(document), "utf-8")
+        lumos("import", "--overwrite", "newer.json")
+
+        told = lumos("sync", "--all", "--output", "datahub").stdout
+        assert "[warn] 1 part changed on both sides; the catalog's state was kept:\n" in told
+        assert f"  {customers['urn']} documentation:description\n" in told
+
+
 @pytest.mark.parametrize("also_changed_here", [False, True])
 def test_a_tag_set_between_look_up_and_write_stays(
     lumos: Lumos, monkeypatch: pytest.MonkeyPatch, also_changed_here: bool

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from lumos.core.controllers.sync_results import SyncResult
     from lumos.core.platform.fidelity import FidelityReport
 
+_MOST_NAMED = 10
+
 
 def sync(
     context: typer.Context,
@@ -87,7 +89,11 @@ def _print(result: SyncResult) -> None:
             )
     if result.conflicts:
         changed = counted(len(result.conflicts), "part")
-        print_badge("warn", f"{changed} changed on both sides; the catalog's state was kept")
+        print_badge("warn", f"{changed} changed on both sides; the catalog's state was kept:")
+        for name in result.conflicts[:_MOST_NAMED]:
+            print_line(f"  {name}")
+        if (more := len(result.conflicts) - _MOST_NAMED) > 0:
+            print_line(f"  and {more:,} more, which --json names")
     for warning in result.report.warnings:
         print_badge("warn", warning)
     if result.report.failed:
