@@ -145,6 +145,9 @@ def catalogs_page() -> str:
         "`server`: the real one, started by `make test-services`. `emulator`: one that others "
         "wrote. `double`: one that this project wrote from the catalog's documentation and "
         "sources. The page of each catalog says more, also of what was tried in vain.",
+        "That a catalog shows what is called native or transformed by itself, without the stash, "
+        "and nothing of what is called stashed, is tested on the doubles, the emulator and the "
+        "real database of Amundsen.",
         "",
         f"| concept | {' | '.join(titles)} |",
         f"|---{'|---' * len(handlers)}|",

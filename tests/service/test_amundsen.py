@@ -16,9 +16,11 @@ from sqlalchemy import Engine, MetaData, delete
 from typing_extensions import override
 
 from amundsen_server import AmundsenServer
+from catalog_fates import SHOWN, amundsen_held_by, shown_concepts
 from doubles.amundsen_database import AT, publish_orders
 from lumos.core.errors import PlatformAuthError, PlatformNotFoundError
 from lumos.core.models import ColumnMapping, Owner, Urn, with_parts
+from lumos.core.platform.fidelity import CONCEPTS, fidelity_of
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
 from lumos.testing.platform_contract import PlatformContract
 from lumos.testing.platform_samples import dataset, rich_dataset
@@ -72,6 +74,18 @@ class TestAmundsenOnMariaDb(PlatformContract):
         platform.emit_dataset(dataset("orders", documentation={"description": text}))
 
         assert platform.search(query).total == 1
+
+
+def test_what_is_declared_as_shown_is_in_its_tables_and_nothing_else(
+    amundsen_server: AmundsenServer, engine: Engine
+) -> None:
+    def connect() -> AmundsenHandler:
+        return AmundsenHandler.from_config({"database_url": amundsen_server.database_url})
+
+    shown = shown_concepts(amundsen_held_by(engine, connect), CONCEPTS)
+
+    declared = {name for name in CONCEPTS if fidelity_of(AmundsenHandler, name) in SHOWN}
+    assert (declared - shown, shown - declared) == (set(), set())
 
 
 class Service:

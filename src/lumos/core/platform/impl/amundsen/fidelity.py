@@ -13,7 +13,7 @@ _SHOWN: Final = {
         Fidelity.NATIVE,
     ),
     **dict.fromkeys(
-        ("dataset", "kind", "owner", "field_tag", "lineage_edge", "column_lineage"),
+        ("dataset", "kind", "nested_field", "owner", "field_tag", "lineage_edge", "column_lineage"),
         Fidelity.TRANSFORMED,
     ),
 }

@@ -12,9 +12,9 @@ _NATIVE = (
     "description", "tag_definition", "glossary_term", "lineage_edge",
 )  # fmt: skip
 _TRANSFORMED = (
-    "kind", "environment", "format", "field_default", "field_pii", "owner", "domain",
-    "documentation", "property", "column_lineage", "primary_key", "job", "user", "group",
-    "domain_definition", "identity",
+    "kind", "environment", "format", "location", "nested_field", "field_default", "field_pii",
+    "owner", "domain", "documentation", "property", "column_lineage", "primary_key", "statistics",
+    "version", "job", "user", "group", "domain_definition", "identity",
 )  # fmt: skip
 
 FIDELITY: Final[Mapping[str, Fidelity]] = {

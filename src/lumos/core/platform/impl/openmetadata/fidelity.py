@@ -14,8 +14,7 @@ _NATIVE: Final = (
     "job", "tag_definition", "glossary_term", "domain_definition",
 )  # fmt: skip
 _TRANSFORMED: Final = (
-    "format", "field_pii", "owner", "user", "group",
-    "identity", "catalog_extension", "profile", "assertion", "quality",
+    "format", "field_pii", "owner", "user", "group", "profile", "assertion", "quality",
     "property",
 )  # fmt: skip
 

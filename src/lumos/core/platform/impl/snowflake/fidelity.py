@@ -12,7 +12,7 @@ _SHOWN: Final = {
         ("field", "field_description", "description", "tag_definition"), Fidelity.NATIVE
     ),
     **dict.fromkeys(
-        ("dataset", "kind", "owner", "tag", "field_tag", "field_default", "statistics"),
+        ("dataset", "kind", "owner", "tag", "field_tag"),
         Fidelity.TRANSFORMED,
     ),
 }
