@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lumos.core.changes.policy import ChangePolicy
 from lumos.core.changes.profiles import resolve_profile
+from lumos.core.progress import SILENT, Progress
 from lumos.feature.snapshot.diff import (
     StreamedDiff,
     diff_snapshots,
@@ -39,7 +40,7 @@ class DiffController:
 
     def __init__(
         self,
-        open_pair: Callable[[str, str], tuple[SnapshotSource, SnapshotSource]],
+        open_pair: Callable[[str, str, Progress], tuple[SnapshotSource, SnapshotSource]],
         *,
         engines: Engines,
         clock: Clock,
@@ -62,6 +63,7 @@ class DiffController:
         parts: bool = False,
         engine: Engine = Engine.AUTO,
         tell: Tell = _tell_nobody,
+        progress: Progress = SILENT,
     ) -> Iterator[StreamedDiff]:
         """Compare two snapshots by any name; what changed is not held in memory.
 
@@ -74,8 +76,9 @@ class DiffController:
         """
         judge, further = self._judges(profile, observations=observations)
         further = further._replace(parts=parts)
+        opened = self._opened(source, target, engine=engine, tell=tell, progress=progress)
         with (
-            self._opened(source, target, engine=engine, tell=tell) as (old, new, worker),
+            opened as (old, new, worker),
             streamed_diff(old, new, diff_datasets=judge, further=further, engine=worker) as found,
         ):
             yield found
@@ -110,9 +113,15 @@ class DiffController:
 
     @contextmanager
     def _opened(
-        self, source: str, target: str, *, engine: Engine, tell: Tell
+        self,
+        source: str,
+        target: str,
+        *,
+        engine: Engine,
+        tell: Tell,
+        progress: Progress = SILENT,
     ) -> Iterator[tuple[SnapshotSource, SnapshotSource, BucketEngine]]:
-        old, new = self._open_pair(source, target)
+        old, new = self._open_pair(source, target, progress)
         size = sum(pair.plain_bytes() for pair in diff_tasks(old, new))
         worth_spark = size >= SPARK_FROM_BYTES["diff"]
         with self._engines.opened(engine, worth_spark=worth_spark, tell=tell) as worker:

@@ -95,7 +95,7 @@ class MigrationController:
         if dry_run:
             place /= "dry-run"  # beside what an interrupted migration goes on with
         progress.note(f"reading {_shown(source)}")
-        resumed = self._export(source, place, restart=restart or dry_run)
+        resumed = self._export(source, place, restart=restart or dry_run, progress=progress)
         snapshot = place / "snapshot"
         validation = self._snapshots().validate(str(snapshot))
         if validation.status == "fail":
@@ -121,7 +121,8 @@ class MigrationController:
             str(snapshot), mode=mode, batch_size=batch_size, restart=restart, progress=progress
         )
         progress.note(f"comparing with {_shown(target)}")
-        with self._diffs().streamed(str(snapshot), target, parts=True) as found:
+        compared = self._diffs().streamed(str(snapshot), target, parts=True, progress=progress)
+        with compared as found:
             totals = found.totals
         done = result.model_copy(update={"imported": imported, **_verdict(totals)})
         (place / _UNFINISHED).unlink(missing_ok=True)
@@ -137,7 +138,7 @@ class MigrationController:
         if self._is_same(source, target):
             raise UsageError("a catalog cannot be migrated to itself", hint="give another --to")
 
-    def _export(self, source: str, place: Path, *, restart: bool) -> bool:
+    def _export(self, source: str, place: Path, *, restart: bool, progress: Progress) -> bool:
         """Write what the source holds, unless an unfinished migration has done so."""
         mark, origin = place / _UNFINISHED, self._place_of(source)
         if not restart and _read(mark) == origin and self._opens(place / "snapshot"):
@@ -146,7 +147,10 @@ class MigrationController:
             place.mkdir(parents=True, exist_ok=True)
             mark.unlink(missing_ok=True)
             self._snapshots().export(
-                place / "snapshot", ExportedPart(platform=source), form=SnapshotForm.FOLDER
+                place / "snapshot",
+                ExportedPart(platform=source),
+                form=SnapshotForm.FOLDER,
+                progress=progress,
             )
             mark.write_text(origin, "utf-8")
         except OSError as error:

@@ -18,6 +18,7 @@ from lumos.core.controllers.snapshot_opening import PlatformOf, SnapshotOpener, 
 from lumos.core.controllers.snapshot_results import PruneResult
 from lumos.core.errors import LumosError, UsageError
 from lumos.core.models import SNAPSHOT_SCHEMA_VERSION
+from lumos.core.progress import SILENT, Progress
 from lumos.core.settings.retention import RetentionSettings
 from lumos.core.store.retention import prunable
 from lumos.feature.snapshot.contents import catalog_content, source_content
@@ -153,9 +154,10 @@ class SnapshotController:
         pretty: bool = True,
         engine: Engine = Engine.AUTO,
         tell: Tell = _tell_nobody,
+        progress: Progress = SILENT,
     ) -> ExportResult:
         """Write a catalog, or a snapshot in any form, as one document or as a folder."""
-        source = self._exported(what)
+        source = self._exported(what, progress)
         if form is SnapshotForm.FOLDER:
             self._store.write_folder(source_content(source), output, at=source.stored_at)
         else:
@@ -177,9 +179,10 @@ class SnapshotController:
         pretty: bool = True,
         engine: Engine = Engine.AUTO,
         tell: Tell = _tell_nobody,
+        progress: Progress = SILENT,
     ) -> Iterator[bytes]:
         """Yield the document of a catalog or snapshot in pieces."""
-        source = self._exported(what)
+        source = self._exported(what, progress)
         with self._engine("export", engine, size=_plain_bytes(source), tell=tell) as worker:
             yield from document_chunks(source, spill_folder, pretty=pretty, engine=worker)
 
@@ -202,9 +205,9 @@ class SnapshotController:
         """Open a snapshot by any name that a user may give it."""
         return self._opener.opened(reference)
 
-    def _exported(self, what: ExportedPart) -> StoredSource:
+    def _exported(self, what: ExportedPart, progress: Progress) -> StoredSource:
         if what.snapshot is None:
-            return self._opener.exported(what.platform, what.selection)
+            return self._opener.exported(what.platform, what.selection, progress=progress)
         source = self.opened(what.snapshot)
         if isinstance(source, StoredSource) and not what.selection:
             return source

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lumos.core.errors import LumosError
+from lumos.core.progress import SILENT, Progress
 from lumos.core.store.database import is_url
 from lumos.core.store.manifest import MANIFEST_NAME, is_snapshot_id
 from lumos.core.store.snapshot_store import LATEST
@@ -48,7 +49,7 @@ class SnapshotOpener:
         self._platform_names = platform_names
         self._clock = clock
 
-    def opened(self, reference: str) -> SnapshotSource:
+    def opened(self, reference: str, *, progress: Progress = SILENT) -> SnapshotSource:
         """Open a catalog by its name, or a snapshot.
 
         Raises:
@@ -58,7 +59,7 @@ class SnapshotOpener:
             CorruptSnapshotError: a checksum does not match.
         """
         if self.is_catalog(reference):
-            return self.exported(reference)
+            return self.exported(reference, progress=progress)
         if (in_git := GitReference.parse(reference)) is not None:
             return _opened_in_git(in_git)
         return open_source(reference, store=self._store)
@@ -69,7 +70,9 @@ class SnapshotOpener:
             return True
         return reference in self._platform_names and not Path(reference).exists()
 
-    def opened_pair(self, old: str, new: str) -> tuple[SnapshotSource, SnapshotSource]:
+    def opened_pair(
+        self, old: str, new: str, progress: Progress = SILENT
+    ) -> tuple[SnapshotSource, SnapshotSource]:
         """Open two snapshots that are to be compared.
 
         Raises:
@@ -83,14 +86,21 @@ class SnapshotOpener:
 
             if pair := loaded_pair(Path(old), Path(new)):
                 return pair
-        return self.opened(old), self.opened(new)
+        return self.opened(old, progress=progress), self.opened(new, progress=progress)
 
-    def exported(self, platform: str | None, selection: Selection = EVERYTHING) -> DocumentSource:
+    def exported(
+        self,
+        platform: str | None,
+        selection: Selection = EVERYTHING,
+        *,
+        progress: Progress = SILENT,
+    ) -> DocumentSource:
         """Read what a catalog holds into parts that last as long as what is returned."""
         adapter = self._platform_of(platform)
         scratch = Scratch()
-        content = selected(catalog_content(adapter, at=self._clock()), selection)
-        return DocumentSource(scratch.store(content), adapter.name, scratch=scratch)
+        content = catalog_content(adapter, at=self._clock(), progress=progress)
+        stored = scratch.store(selected(content, selection))
+        return DocumentSource(stored, adapter.name, scratch=scratch)
 
 
 def _is_document(reference: str) -> bool:

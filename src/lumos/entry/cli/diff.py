@@ -12,7 +12,7 @@ import typer
 from lumos.bootstrap import Application
 from lumos.core.errors import EXIT_GATE_FAILED
 from lumos.entry.cli.output import AsJson
-from lumos.entry.cli.snapshot_options import EngineOption, told
+from lumos.entry.cli.snapshot_options import EngineOption, shown_late
 from lumos.feature.snapshot.engine_choice import Engine
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def diff(
 
     catalogs = all(application.snapshots.is_catalog(name) for name in (source, target))
     with ExitStack() as stack:
-        with told("diff") as tell:
+        with shown_late("diff") as shown:
             found = stack.enter_context(
                 application.diffs.streamed(
                     source,
@@ -112,7 +112,8 @@ def diff(
                     observations=observations,
                     parts=catalogs,
                     engine=engine,
-                    tell=tell,
+                    tell=shown.note,
+                    progress=shown,
                 )
             )
         if as_json:

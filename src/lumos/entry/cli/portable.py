@@ -108,14 +108,15 @@ def export(
     if output == _STANDARD_STREAM:
         _export_to_stdout(application, what, pretty=not compact, engine=engine, form=form)
         return
-    with told("export") as tell:
+    with shown_late("export") as shown:
         result = application.snapshots.export(
             Path(output),
             what,
             form=form or _form_of(output),
             pretty=not compact,
             engine=engine,
-            tell=tell,
+            tell=shown.note,
+            progress=shown,
         )
     if as_json:
         print_json(result.as_json())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import lumos
 from lumos.core.models import (
@@ -16,6 +16,7 @@ from lumos.core.models import (
     User,
 )
 from lumos.core.platform.interface import Capability
+from lumos.core.progress import SILENT, Progress
 from lumos.core.store.manifest import SnapshotHeader, StatisticsCounter
 from lumos.core.store.part_format import SECTIONS, key_of_line
 from lumos.core.store.snapshot_sections import SectionLine, SnapshotContent, SnapshotSections
@@ -32,10 +33,15 @@ if TYPE_CHECKING:
 
 # A selection knows which jobs are referred to once it has seen the edges.
 _ORDER = ("datasets", "lineage_edges", *SECTIONS)
+_SHOWN_EVERY: Final = 500
 
 
-def catalog_content(platform: MetadataPlatformInterface, *, at: datetime) -> SnapshotContent:
+def catalog_content(
+    platform: MetadataPlatformInterface, *, at: datetime, progress: Progress = SILENT
+) -> SnapshotContent:
     """Return all that a catalog holds; it is read when the lines are, as of one moment if it can.
+
+    `progress` is told of datasets, where there are many.
 
     Raises:
         CapabilityError: the catalog cannot be exported.
@@ -51,9 +57,23 @@ def catalog_content(platform: MetadataPlatformInterface, *, at: datetime) -> Sna
 
     def lines() -> Iterator[SectionLine]:
         with platform.reading_at_once():
-            yield from _sections(platform).lines(counter)
+            found = _sections(platform).lines(counter)
+            yield from found if progress is SILENT else _shown(found, platform.name, progress)
 
     return SnapshotContent(header=header, lines=lines(), statistics=counter.result)
+
+
+def _shown(lines: Iterator[SectionLine], name: str, progress: Progress) -> Iterator[SectionLine]:
+    """Yield lines and tell those who wait how many datasets were read."""
+    done = 0
+    for line in lines:
+        yield line
+        if line.section == "datasets":
+            done += 1
+            if done == _SHOWN_EVERY:
+                progress.stage(f"reading {name}", unit="datasets")
+            if not done % _SHOWN_EVERY:
+                progress.advance(done)
 
 
 def source_content(source: SnapshotSource) -> SnapshotContent:
