@@ -31,7 +31,6 @@ from lumos.core.platform.impl.datahub.entities import (
 from lumos.core.platform.impl.datahub.fidelity import FIDELITY
 from lumos.core.platform.impl.datahub.foreign import NAME as FOREIGN
 from lumos.core.platform.impl.datahub.foreign import ForeignEntities, is_foreign
-from lumos.core.platform.impl.datahub.last_seen import LastSeen
 from lumos.core.platform.impl.datahub.lineage import ASPECT, read_edges
 from lumos.core.platform.impl.datahub.merging import merged
 from lumos.core.platform.impl.datahub.observations import TIMESERIES
@@ -39,6 +38,7 @@ from lumos.core.platform.impl.datahub.search import narrowed
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
 from lumos.core.platform.impl.datahub.urns import is_shortened
 from lumos.core.platform.interface import Capability, Entity, EntityKind, kind_of, name_of
+from lumos.core.platform.last_seen import LastSeen
 from lumos.core.platform.login import NOBODY, TOKEN
 from lumos.core.platform.server_version import usable_version
 
@@ -90,7 +90,7 @@ class DataHubHandler(CatalogHandler):
             login=NOBODY if settings.token is None else TOKEN,
         )
         self._client = DataHubClient(self._http, settings)
-        self._last_seen = LastSeen(partial(self._client.get, _DATASET))
+        self._last_seen: LastSeen[str, Held] = LastSeen(self._found)
         self._conversion = DatasetConversion(settings.environment)
         self._edges = EdgeStore(self._client, settings.environment)
         self._carriers = Carriers(self._client)
@@ -124,7 +124,7 @@ class DataHubHandler(CatalogHandler):
     def update_datasets(self, datasets: Sequence[LumosDataset]) -> None:
         for part in pages_of(datasets, _LARGEST_PAGE):
             names = [self._conversion.datahub_urn(dataset.urn) for dataset in part]
-            self._emit(part, over=self._last_seen.of(names))
+            self._emit(part, over=[*self._last_seen.of(names).values()])
             for dataset in part:
                 self._emit_neighbours(dataset)
 
@@ -139,7 +139,7 @@ class DataHubHandler(CatalogHandler):
         return {
             names[held.urn]: self._read(held, downstream=(), assertions=())
             for part in pages_of([*names], _LARGEST_PAGE)
-            for held in self._last_seen.look(part)
+            for held in self._last_seen.look(part).values()
             if _is_dataset(held)
         }
 
@@ -318,6 +318,9 @@ class DataHubHandler(CatalogHandler):
     def _emit_neighbours(self, dataset: LumosDataset) -> None:
         for upstream, downstream in dataset.lineage.ends(dataset.urn):
             retried(partial(self._edges.put_unless_known, upstream, downstream))
+
+    def _found(self, names: Sequence[str]) -> dict[str, Held]:
+        return {held.urn: held for held in self._client.get(_DATASET, names)}
 
     def _held(self, name: Urn, there: str) -> Held:
         found = self._client.get(_DATASET, [there])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lumos.core.platform.impl.openmetadata.datasets import DatasetWires
     from lumos.core.platform.impl.openmetadata.lineage import Node
     from lumos.core.platform.impl.openmetadata.look_up import LookUp
+    from lumos.core.platform.impl.openmetadata.names import Place
     from lumos.core.platform.impl.openmetadata.stashed import Plan
 
 _TABLE: Final = "table"
@@ -64,7 +65,7 @@ class BulkWires:
     ) -> Iterator[Urn]:
         def update(urn: Urn) -> bool:
             place, entity = place_of(urn), held[urn].entity
-            if place.fqn != entity["fullyQualifiedName"]:
+            if not lies_at(held[urn], place):
                 return False
             return _unless_changed(
                 partial(self._datasets.write_at, place, entity, dataset=datasets[urn])
@@ -102,6 +103,11 @@ class BulkWires:
     def _passing(self, done: Callable[[Urn], bool], urns: Collection[Urn]) -> Iterator[Urn]:
         verdicts = mapped(done, urns, workers=min(self._workers, len(urns) or 1))
         return (urn for urn, is_done in zip(urns, verdicts, strict=True) if is_done)
+
+
+def lies_at(node: Node, place: Place) -> bool:
+    """Tell whether a dataset is where Lumos would put it."""
+    return node.entity["fullyQualifiedName"] == place.fqn
 
 
 def _unless_changed(act: Callable[[], None]) -> bool:

@@ -15,19 +15,21 @@ from lumos.core.models import DatasetLineage, Job, LineageEdge, LumosDataset, Ur
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
 from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
-from lumos.core.platform.impl.openmetadata.bulk import BulkWires
+from lumos.core.platform.impl.openmetadata.bulk import BulkWires, lies_at
 from lumos.core.platform.impl.openmetadata.datasets import DatasetWires
 from lumos.core.platform.impl.openmetadata.entities import NAME
 from lumos.core.platform.impl.openmetadata.fidelity import FIDELITY
 from lumos.core.platform.impl.openmetadata.ledger import Ledger
 from lumos.core.platform.impl.openmetadata.lineage import Between, LineageWires, Node
 from lumos.core.platform.impl.openmetadata.look_up import LookUp
+from lumos.core.platform.impl.openmetadata.names import place_of
 from lumos.core.platform.impl.openmetadata.search import narrowed
 from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
 from lumos.core.platform.impl.openmetadata.stashed import MENTIONED
 from lumos.core.platform.impl.openmetadata.turns import Turns
 from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary, Word
 from lumos.core.platform.interface import Capability, Entity, EntityKind, kind_of
+from lumos.core.platform.last_seen import LastSeen
 from lumos.core.platform.login import NOBODY, TOKEN
 from lumos.core.platform.server_version import usable_version
 from lumos.core.platform.threads import mapped
@@ -65,6 +67,7 @@ class OpenMetadataHandler(CatalogHandler):
         self._words = Vocabulary(api, self._ledger)
         self._datasets = DatasetWires(api, self._words, profile_days=profile_days)
         self._look_up = LookUp(api, self._datasets, workers=workers)
+        self._last_seen = LastSeen(self._look_up.nodes)
         self._bulk = BulkWires(api, self._datasets, look_up=self._look_up, workers=workers)
         self._lineage = LineageWires(api, self._datasets.urn_of_reference)
 
@@ -118,6 +121,24 @@ class OpenMetadataHandler(CatalogHandler):
                 self._connect(dataset)
 
     @override
+    def update_datasets(self, datasets: Sequence[LumosDataset]) -> None:
+        latest = {dataset.urn: dataset for dataset in datasets}
+        seen = self._last_seen.of([*latest])
+        known = {urn: node for urn, node in seen.items() if lies_at(node, place_of(urn))}
+
+        def update(urn: Urn) -> None:
+            plain = _without_lineage(latest[urn])
+            self._datasets.write_at(place_of(urn), known[urn].entity, dataset=plain)
+
+        with self._alone_with(*known):
+            workers = min(self._workers, len(known) or 1)
+            deque(mapped(update, known, workers=workers), maxlen=0)
+        for urn in known:
+            if latest[urn].lineage != DatasetLineage():
+                self._connect(latest[urn])
+        self.emit_datasets([each for urn, each in latest.items() if urn not in known])
+
+    @override
     def get_dataset(self, urn: str) -> LumosDataset:
         name = Urn(urn)
         node = self._datasets.find(name)
@@ -128,7 +149,7 @@ class OpenMetadataHandler(CatalogHandler):
 
     @override
     def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
-        nodes = self._look_up.nodes([*map(Urn, urns)])
+        nodes = self._last_seen.look([*map(Urn, urns)])
         read = partial(self._datasets.read, with_profile=False)
         datasets = mapped(read, nodes.values(), workers=min(self._workers, len(nodes) or 1))
         pairs = zip(nodes, datasets, strict=True)
