@@ -213,3 +213,57 @@ def test_what_lumos_does_not_model_of_a_word_stays_when_it_is_written(
     assert {name: now.get(name) for name in theirs} == theirs
     assert now["description"] != "before"
     assert word in [*platform.list_entities(kind_of(word))]
+
+
+def nested(levels: int) -> Json:
+    column: Json = {"name": "x", "dataType": "INT"}
+    for _ in range(levels):
+        column = {"name": "x", "dataType": "STRUCT", "children": [column]}
+    return column
+
+
+TWICE = [{"name": "x", "dataType": "INT"}, {"name": "x", "dataType": "STRING"}]
+ODD: dict[str, Json] = {
+    "no limit": {"columns": [{"name": "x", "dataType": "VARCHAR", "dataLength": -1}]},
+    "no digits": {"columns": [{"name": "x", "dataType": "DECIMAL", "precision": -1, "scale": 0}]},
+    "a column twice": {"columns": TWICE},
+    "a member twice": {"columns": [{"name": "s", "dataType": "STRUCT", "children": TWICE}]},
+    "too deep": {"columns": [nested(80)]},
+    "no name": {"columns": [{"name": "", "dataType": "INT"}]},
+    "no members": {"columns": [{"name": "s", "dataType": "STRUCT"}]},
+    "keys of no column": {
+        "columns": TWICE[:1],
+        "tableConstraints": [{"constraintType": "PRIMARY_KEY"}, {"constraintType": "UNIQUE"}],
+    },
+    "a length of no text": {"columns": [{"name": "x", "dataType": "INT", "dataLength": 7}]},
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_an_odd_table_is_read_and_moved_and_spares_the_others(
+    platform: OpenMetadataHandler, store: OpenMetadataStore, case: str
+) -> None:
+    table(store, name="another")
+    store.entities["tables"]["My Warehouse.shop.public.orders"] = {**table(store), **ODD[case]}
+
+    found = [*platform.list()]
+
+    assert [each.name for each in found] == ["another", "orders"]
+    with openmetadata_server() as (url, other), openmetadata_at(url) as target:
+        target.emit_datasets(found)
+        assert [*target.list()] == found
+        held = other.entities["tables"]["My Warehouse.shop.public.orders"]["columns"]
+        assert len(held) <= 1
+    unread = found[1].to_json()["extensions"]["openmetadata"].get("unreadColumns", [])  # type: ignore[call-overload,index,union-attr]
+    assert bool(unread) == (case in {"a column twice", "a member twice", "too deep", "no name"})
+
+
+def test_a_length_that_says_nothing_comes_to_another_server(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    columns = [{"name": "x", "dataType": "INT", "dataLength": 7}]
+    table(store, columns=columns)
+    with openmetadata_server() as (url, other), openmetadata_at(url) as target:
+        target.emit_datasets([*platform.list()])
+        (moved,) = other.entities["tables"]["My Warehouse.shop.public.orders"]["columns"]
+    assert (moved["dataType"], moved["dataLength"]) == ("INT", 7)

@@ -7,6 +7,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.models import Field, FieldType, TypeName
+from lumos.core.models.base import canonical_json
+from lumos.core.models.types import DEEPEST_TYPE
 from lumos.core.platform.impl.openmetadata.names import (
     entity_name,
     fqn,
@@ -98,7 +100,10 @@ _LONGEST: Final = 2**31 - 1
 _NEED_PARAMETERS: Final = frozenset({TypeName.MAP, TypeName.UNION, TypeName.ENUM})
 _MOST_DISPLAYED: Final = 1_000
 _UNMODELLED: Final = ("displayName", "jsonSchema")
-_TYPE_KEYS: Final = ("dataType", "arrayDataType")
+_TYPE_KEYS: Final = ("dataType", "arrayDataType", "dataLength", "precision", "scale")
+_NEED_LENGTH: Final = frozenset({"CHAR", "VARCHAR", "BINARY", "VARBINARY"})
+_DEEPEST: Final = DEEPEST_TYPE // 2
+"""How many columns may lie in each other; each may be a list as well."""
 _IS: Final = "is"
 _AS: Final = "as"
 _BELOW: Final = "below"
@@ -109,17 +114,49 @@ def columns_of(fields: Iterable[Field]) -> list[JsonValue]:
     return [_column(each) for each in fields]
 
 
-def fields_of(columns: JsonValue) -> list[JsonValue]:
-    """Return columns as fields in JSON; what the types cannot say is unknown."""
+def fields_of(columns: JsonValue, *, depth: int = 1) -> list[JsonValue]:
+    """Return columns as fields in JSON; what the types cannot say is unknown.
+
+    Of columns of one name, which servers have held after a second ingestion, the first counts.
+    """
+    return [_field(each, depth=depth) for each in _by_name(columns).values()]
+
+
+def unread_columns(columns: JsonValue) -> list[JsonValue]:
+    """Return as text the columns of which fields tell nothing, or not all of their members."""
+    first = _by_name(columns)
     given = columns if isinstance(columns, list) else []
-    return [_field(each) for each in given if isinstance(each, dict)]
+    unread = (
+        each
+        for each in given
+        if isinstance(each, dict)
+        and (each is not first.get(str(each.get("name"))) or not _is_whole(each))
+    )
+    return [canonical_json(each).decode() for each in unread]
+
+
+def _by_name(columns: JsonValue) -> dict[str, Json]:
+    found: dict[str, Json] = {}
+    for each in columns if isinstance(columns, list) else []:
+        if isinstance(each, dict) and each.get("name"):
+            found.setdefault(str(each["name"]), each)
+    return found
+
+
+def _is_whole(column: Json, *, depth: int = 1) -> bool:
+    members = column.get("children")
+    if not isinstance(members, list) or not members:
+        return True
+    inner = [each for each in members if isinstance(each, dict)]
+    if depth >= _DEEPEST or len(_by_name(members)) < len(inner):
+        return False
+    return all(_is_whole(each, depth=depth + 1) for each in inner)
 
 
 def kept_columns(columns: JsonValue) -> Json:
     """Return by name what fields do not say of columns: other names, types without a twin."""
-    given = columns if isinstance(columns, list) else []
     kept: Json = {}
-    for column in (each for each in given if isinstance(each, dict)):
+    for column in _by_name(columns).values():
         wire = _column(Field.from_json(_field(column)))
         parts: Json = {key: column[key] for key in _UNMODELLED if column.get(key)}
         parts |= {
@@ -153,8 +190,12 @@ def _with_parts(column: Json, parts: Json) -> Json:
         type_ = parts.get(key)
         if isinstance(type_, dict) and type_.get(_IS) and type_.get(_AS) == column.get(key):
             made[key] = type_[_IS]
+    if made["dataType"] in _NEED_LENGTH and not made.get("dataLength"):
+        made["dataType"] = column["dataType"]
     if parts.get("children") and made["dataType"] != column["dataType"]:
         made.setdefault("children", parts["children"])
+    if made["dataType"] == "STRUCT" and not made.get("children"):
+        made["dataType"] = column["dataType"]
     if _BELOW in parts and isinstance(column.get("children"), list):
         made["children"] = with_kept(cast("list[JsonValue]", column["children"]), parts[_BELOW])
     return made
@@ -219,11 +260,11 @@ def _type(node: FieldType) -> Json:
     return column
 
 
-def _field(column: Json) -> Json:
+def _field(column: Json, *, depth: int = 1) -> Json:
     tags = label_names(column.get("tags"), CLASSIFICATION)
     field: Json = {
         "name": column.get("name"),
-        **_field_type(column),
+        **_field_type(column, depth=depth),
         "nullable": column.get("constraint") not in {"NOT_NULL", "PRIMARY_KEY"},
         "pii": PII in tags,
         "tags": [tag for tag in tags if tag != PII],
@@ -234,19 +275,22 @@ def _field(column: Json) -> Json:
     return field
 
 
-def _field_type(column: Json) -> Json:
+def _field_type(column: Json, *, depth: int = 1) -> Json:
     type_ = _FROM.get(str(column.get("dataType")), TypeName.UNKNOWN)
     told: Json = {"type": type_.value}
     match type_:
         case TypeName.STRING | TypeName.BINARY:
-            told["length"] = column.get("dataLength")
+            told["length"] = _size(column.get("dataLength"))
         case TypeName.DECIMAL:
-            told |= {"precision": column.get("precision"), "scale": column.get("scale")}
+            told["precision"] = _size(column.get("precision"))
+            told["scale"] = column.get("scale")
+        case TypeName.STRUCT if depth < _DEEPEST:
+            told["fields"] = fields_of(column.get("children"), depth=depth + 1)
         case TypeName.STRUCT:
-            told["fields"] = fields_of(column.get("children"))
+            told["type"] = TypeName.UNKNOWN.value
         case TypeName.ARRAY:
             inner: Json = {"dataType": column.get("arrayDataType")}
-            told["items"] = _field_type({**inner, "children": column.get("children")})
+            told["items"] = _field_type({**inner, "children": column.get("children")}, depth=depth)
         case _ if type_ in _NEED_PARAMETERS:
             told["type"] = TypeName.UNKNOWN.value  # it does not tell of what
         case _:
@@ -256,6 +300,11 @@ def _field_type(column: Json) -> Json:
     if isinstance(shown, str) and shown != _spelled(told):
         told["native_type"] = shown
     return told
+
+
+def _size(value: JsonValue | None) -> JsonValue | None:
+    """Return a number of characters or digits; some tools say -1 for no limit."""
+    return value if isinstance(value, int) and value >= 0 else None
 
 
 def _spelled(told: Json) -> str:

@@ -18,6 +18,7 @@ from lumos.core.platform.impl.openmetadata.columns import (
     kept_columns,
     label_names,
     labels_of,
+    unread_columns,
     with_kept,
 )
 from lumos.core.platform.impl.openmetadata.names import (
@@ -70,6 +71,7 @@ _OF_PIPELINES: Final = (
     "tasks", "sourceUrl", "scheduleInterval", "concurrency", "pipelineLocation", "startDate",
 )  # fmt: skip
 _COLUMNS: Final = "columns"
+_UNREAD: Final = "unreadColumns"
 _PARTITIONED: Final = "isPartitioned"
 SERVICE_TYPE: Final = "serviceType"
 _TABLE_TYPE: Final = "tableType"
@@ -219,6 +221,7 @@ def _verbatim(entity: Mapping[str, JsonValue], type_: str, *, foreign: bool) -> 
     if foreign and isinstance(model, Mapping):
         found |= {
             _COLUMNS: kept_columns(model.get("columns")),
+            _UNREAD: unread_columns(model.get("columns")),
             _PARTITIONED: model.get(_PARTITIONED),
         }
     if foreign:
@@ -269,7 +272,7 @@ def _data_model(
 
 def _told_table(entity: Mapping[str, JsonValue], path: tuple[str, ...]) -> Json:
     _, database, schema, *_ = (*path, FILLER, FILLER)
-    keys = _objects(entity.get("tableConstraints"))
+    keys = [each for each in _objects(entity.get("tableConstraints")) if each.get("columns")]
     primary = [each for each in keys if each.get("constraintType") == "PRIMARY_KEY"]
     columns = _objects(entity.get("columns"))
     told_schema: Json = {
