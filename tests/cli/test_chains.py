@@ -56,3 +56,13 @@ def test_a_file_of_items_may_be_larger_than_settings(lumos: Lumos, project: Path
 
     assert result.exit_code == 0, result.stderr
     assert result.json()["counts"]["done"] == 1_100
+
+
+def test_a_chain_brings_another_catalog_up_to_date(lumos: Lumos) -> None:
+    done = lumos("run", f"import:{JANUARY}", "sync:sqlite:///team.db", "--json")
+    steps = done.json()["steps"]
+    assert [step["operation"] for step in steps] == ["import", "sync"]
+    assert Path("team.db").exists()
+    needs = lumos("run", "sync")
+    assert needs.exit_code == 2
+    assert "sync:CATALOG" in needs.error_line

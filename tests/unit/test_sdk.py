@@ -288,3 +288,26 @@ def test_the_python_of_the_guide_gives_what_it_shows(
 
     assert runner.tries > 10
     assert runner.failures == 0, "".join(printed)
+
+
+def test_other_catalogs_are_synced_and_filled_from_python(shop: Lumos, tmp_path: Path) -> None:
+    team, new = (f"sqlite:///{tmp_path / name}" for name in ("team.db", "new.db"))
+
+    planned = shop.sync(team, dry_run=True)
+    sent = shop.sync(team)
+    again = shop.sync(team)
+    would = shop.migrate("embedded", new, dry_run=True)
+    moved = shop.migrate("embedded", new)
+    checked = shop.validate(JANUARY)
+
+    assert repr(planned).startswith("<Sync would bring to embedded: 5 new, ")
+    assert sent.writes == 17
+    assert again.writes == 0
+    assert str(again).startswith("brought to embedded: 0 new, 0 changed, 5 unchanged")
+    assert str(would).endswith("nothing was written")
+    assert moved.verified
+    assert "5/5 datasets migrated" in str(moved)
+    assert checked.status == "ok"
+    assert "5 datasets" in str(checked)
+    for shown in (sent, would, moved, checked):
+        assert Tags(shown._repr_html_()).found.count("table") == 1

@@ -47,6 +47,7 @@ class Application(IngestionCommands):
                 people=lambda: self.people,
                 ingest=self._ingested_with,
                 reports=lambda: self.reports,
+                sync=lambda: self.sync,
                 clock=self._clock,
             )
         )

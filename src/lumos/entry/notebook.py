@@ -21,9 +21,12 @@ from lumos.core.controllers.results import (
     ExportResult,
     ImportResult,
     IngestResult,
+    MigrationResult,
     ProfileResult,
     ReportedChange,
+    ValidationResult,
 )
+from lumos.core.controllers.sync_results import SyncResult
 from lumos.core.controllers.version_results import BlameResult, VersionScanResult
 from lumos.core.models import LumosDataset, SchemaHistory
 from lumos.core.platform.interface import SearchPage
@@ -309,6 +312,61 @@ class Import(_Answer, ImportResult):
             f"{self.unchanged:,} unchanged, {self.skipped:,} skipped, "
             f"{self.report.counts.failed:,} failed"
         )
+
+
+class Validation(_Answer, ValidationResult):
+    """What a check of a snapshot found."""
+
+    @override
+    def in_short(self) -> str:
+        return f"{self.status}: {'; '.join(check.message for check in self.checks)}"
+
+    @override
+    def _repr_html_(self) -> str:
+        rows = ((check.status, check.message) for check in self.checks)
+        return table(self.status, ("", "check"), rows=rows)
+
+
+class Sync(_Answer, SyncResult):
+    """What a sync did, or would do."""
+
+    @override
+    def in_short(self) -> str:
+        verb = "would bring" if self.dry_run else "brought"
+        datasets = self.kinds.get("dataset")
+        if datasets is None:
+            return f"{verb} no dataset to {self.target}"
+        return (
+            f"{verb} to {self.target}: {datasets.new:,} new, {datasets.changed:,} changed, "
+            f"{datasets.unchanged:,} unchanged, {datasets.removed:,} removed, "
+            f"{datasets.failed:,} failed datasets"
+        )
+
+    @override
+    def _repr_html_(self) -> str:
+        names = ("new", "changed", "unchanged", "removed", "failed")
+        rows = (
+            (kind.replace("_", " "), *(f"{getattr(each, name):,}" for name in names))
+            for kind, each in self.kinds.items()
+        )
+        return table(self.in_short(), ("", *names), rows=rows)
+
+
+class Migration(_Answer, MigrationResult):
+    """What a migration did, or would do."""
+
+    @override
+    def in_short(self) -> str:
+        way = f"{self.source} to {self.target}"
+        if self.dry_run:
+            return f"{way}: nothing was written"
+        return f"{way}: {'; '.join(check.message for check in self.checks)}"
+
+    @override
+    def _repr_html_(self) -> str:
+        checks = self.validation.checks if self.dry_run else self.checks
+        rows = ((check.status, check.message) for check in checks)
+        return table(f"{self.source} to {self.target}", ("", "check"), rows=rows)
 
 
 def _counted(changes: Sequence[ReportedChange]) -> str:

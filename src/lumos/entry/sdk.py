@@ -23,9 +23,12 @@ from lumos.entry.notebook import (
     History,
     Import,
     Ingestion,
+    Migration,
     Profiles,
     SearchResults,
     StoredSnapshot,
+    Sync,
+    Validation,
     Versions,
     answer,
 )
@@ -48,9 +51,12 @@ __all__ = [
     "ImportMode",
     "Ingestion",
     "Lumos",
+    "Migration",
     "Profiles",
     "SearchResults",
     "StoredSnapshot",
+    "Sync",
+    "Validation",
     "VersionUpdateResult",
     "Versions",
 ]
@@ -262,6 +268,60 @@ class Lumos:
         """Read a snapshot into the catalog; nothing that it lacks is removed."""
         importer = self._application.importer(platform)
         return answer(Import, importer.run(str(path), mode=mode, dry_run=dry_run, engine=engine))
+
+    def validate(self, path: str | Path) -> Validation:
+        """Check a snapshot in any form; what is wrong with it is in the answer."""
+        return answer(Validation, self._application.snapshots.validate(str(path)))
+
+    def sync(
+        self,
+        output: str,
+        *,
+        sources: Sequence[str] = (),
+        full: bool = False,
+        dry_run: bool = False,
+        max_removals: int | None = None,
+    ) -> Sync:
+        """Send another catalog what changed since it was last brought up to date.
+
+        Args:
+            output: the catalog, such as `datahub`, or the address of another Lumos catalog.
+            sources: only datasets of these sources, and nothing is removed; all by default.
+            full: compare everything with the catalog, not only what changed here.
+            dry_run: only say what would happen.
+            max_removals: in place of that of the settings.
+        """
+        result = self._application.sync.sync(
+            output,
+            sources=tuple(sources),
+            full=full,
+            dry_run=dry_run,
+            max_removals=max_removals,
+        )
+        return answer(Sync, result)
+
+    def migrate(
+        self,
+        source: str,
+        target: str,
+        *,
+        mode: ImportMode = ImportMode.UPDATE,
+        dry_run: bool = False,
+        restart: bool = False,
+    ) -> Migration:
+        """Move all metadata from one catalog to another and compare both; `verified` tells.
+
+        Args:
+            source: the catalog to read.
+            target: the catalog to fill.
+            mode: what happens to datasets that the target has.
+            dry_run: export and check, but write nothing to the target.
+            restart: begin anew, also where a migration was interrupted.
+        """
+        result = self._application.migrations.migrate(
+            source, target, mode=mode, dry_run=dry_run, restart=restart
+        )
+        return answer(Migration, result)
 
     def ingest(
         self,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.report_controller import ReportController
     from lumos.core.controllers.snapshot_controller import SnapshotController
+    from lumos.core.controllers.sync_controller import SyncController
 
 
 def chain_operations(
@@ -25,6 +26,7 @@ def chain_operations(
     people: Callable[[], PeopleController],
     ingest: Callable[[Path], RunReport],
     reports: Callable[[], ReportController],
+    sync: Callable[[], SyncController],
     clock: Clock,
 ) -> dict[str, Operation]:
     """Return every operation by name; the parts are asked for when an operation runs."""
@@ -54,6 +56,7 @@ def chain_operations(
     return {
         "ingest": Operation("FILE", lambda file: ingest(Path(file))),
         "report": Operation("FILE", reported("report", reported_page)),
+        "sync": Operation("CATALOG", lambda name: sync().sync(name).report),
         "import": Operation("FILE", lambda file: importer().run(file).report),
         "export": Operation(
             "FILE", reported("export", lambda file: snapshots().export(Path(file)).output)

@@ -39,6 +39,7 @@ def run(
     assign-ownership:FILE  give datasets their owners
     enrich:FILE            add tags, documentation and properties
     report:FILE            write the page on the catalog
+    sync:CATALOG           bring another catalog up to date
 
     Example: lumos run import:january.json enrich:docs.yaml snapshot
     """  # noqa: D301 - the help needs the character itself
