@@ -76,7 +76,11 @@ class SlowCatalog(MetadataPlatformInterface):
 
     @override
     def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
-        self._http.json("PUT", "datasets", body=[dataset.document for dataset in datasets])
+        self.update_documents([dataset.document for dataset in datasets])
+
+    @override
+    def update_documents(self, documents: Sequence[dict[str, JsonValue]]) -> None:
+        self._http.json("PUT", "datasets", body=[*documents])
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:

@@ -8,7 +8,7 @@ import pytest
 
 from lumos.core.models import GlossaryTerm, Group, LumosDataset
 from lumos.core.settings import Truth, TruthSettings
-from lumos.feature.sync.truth import merged, merged_entity, was_edited
+from lumos.feature.sync.truth import merged, merged_entity, remembered_of, was_edited
 
 COLUMN = {"name": "id", "type": "INT64"}
 NESTED = {
@@ -61,7 +61,7 @@ def made(**parts: object) -> LumosDataset:
 
 
 def sent(dataset: LumosDataset) -> dict[str, Any]:
-    return merged(dataset, None, kept=None, truth=NEWEST, catalog="datahub").kept
+    return remembered_of(dataset.document, catalog="datahub")
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)

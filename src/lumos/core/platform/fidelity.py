@@ -172,11 +172,12 @@ class FidelityCount:
             counts[concept] += _length(document.get(name))
         fields = _objects(_object(document.get("schema")).get("fields"))
         counts["field"] += len(fields)
+        described = 0
         for field in fields:
-            if "description" in field:
-                counts["field_description"] += 1
+            described += "description" in field
             if not field.keys() <= _PLAIN:
                 self._add_field(field)
+        counts["field_description"] += described
 
     def _add_field(self, field: Json) -> None:
         counts = self._counts

@@ -175,6 +175,13 @@ class MetadataPlatformInterface(ABC):
         """
         self.emit_datasets(datasets)
 
+    def update_documents(self, documents: Sequence[dict[str, JsonValue]]) -> None:
+        """Do the same with datasets given as `to_json` writes them.
+
+        A catalog that is told of them as JSON need not build them first.
+        """
+        self.update_datasets([LumosDataset.from_document(document) for document in documents])
+
     @abstractmethod
     def get_dataset(self, urn: str) -> LumosDataset:
         """Return the dataset of a URN.

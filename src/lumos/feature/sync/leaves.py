@@ -42,13 +42,14 @@ _GOVERNED: Final = frozenset({"governance", "terms", "deprecation"})
 _SET_FREELY: Final = frozenset({"properties", "attributes", "extensions"})
 
 
-def leaves_of(dataset: LumosDataset, *, catalog: str) -> Leaves:
-    """Return what people may change of a dataset, without what it says nothing about.
+def leaves_of(document: Json, *, catalog: str) -> Leaves:
+    """Return what people may change of a dataset, given as `to_json` writes it.
+
+    What it says nothing about is left out.
 
     What Lumos does not model of the catalog itself counts as one part, of which only a mark is
     given.
     """
-    document = dataset.document
     leaves: Leaves = {}
     for part in ("documentation", "governance"):
         leaves |= {f"{part}:{name}": value for name, value in _object(document.get(part)).items()}
@@ -57,8 +58,9 @@ def leaves_of(dataset: LumosDataset, *, catalog: str) -> Leaves:
     leaves |= {f"properties:{name}": [value] for name, value in given.items()}
     leaves["tags"] = document.get("tags")
     leaves["owners"] = _object(document.get("ownership")).get("owners")
-    if catalog in dataset.extensions:
-        leaves[f"extensions:{catalog}"] = sha256_of(dataset.extensions[catalog])
+    extensions = _object(document.get("extensions"))
+    if catalog in extensions:
+        leaves[f"extensions:{catalog}"] = sha256_of(extensions[catalog])
     _add_columns(leaves, _object(document.get("schema")).get("fields"))
     return {name: value for name, value in leaves.items() if value not in EMPTY}
 

@@ -30,7 +30,7 @@ from lumos.feature.sync.items import (
     as_sent,
     items_of,
 )
-from lumos.feature.sync.truth import merged, merged_entity
+from lumos.feature.sync.truth import merged, merged_entity, remembered_of
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -68,7 +68,7 @@ class _Outgoing(NamedTuple):
 
     name: str
     hash: str
-    content: LumosDataset
+    document: dict[str, JsonValue]
     remote: LumosDataset | LumosError | None = None
     """What the catalog has of it, or why it could not be asked."""
     kept: Mapping[str, JsonValue] | None = None
@@ -76,8 +76,7 @@ class _Outgoing(NamedTuple):
 
     @classmethod
     def of(cls, found: Found) -> _Outgoing:
-        document = orjson.loads(found.document)
-        return cls(found.name, found.hash, LumosDataset.from_document(document))
+        return cls(found.name, found.hash, orjson.loads(found.document))
 
 
 class SyncRun:
@@ -317,35 +316,34 @@ class SyncRun:
         return _Sent(item.name, error=error)
 
     def _sent_together(self, chunk: Sequence[_Outgoing]) -> list[_Sent]:
-        outcomes: list[_Sent] = []
-        writing: list[LumosDataset] = []
-        for item in chunk:
-            remote = item.remote
-            if isinstance(remote, LumosError):
-                outcomes.append(_Sent(item.name, error=remote))
-                continue
-            chosen = merged(
-                item.content,
-                remote,
-                kept=item.kept,
-                truth=self._settings.truth,
-                catalog=self._target.name,
-            )
-            # What only the catalog knows of it may stand for something that has to be shown again.
-            same = (
-                remote is not None
-                and item.content.extensions == chosen.dataset.extensions
-                and as_sent(remote, self._target) == chosen.dataset
-            )
-            if not same:
-                writing.append(chosen.dataset)
-            state = SentState(item.name, item.hash, chosen.kept)
-            outcomes.append(_Sent(item.name, state, written=not same, conflicts=chosen.conflicts))
+        writing: list[dict[str, JsonValue]] = []
+        outcomes = [self._ready(item, writing) for item in chunk]
         if writing and self._settings.truth.asks:
-            self._target.update_datasets(writing)
+            self._target.update_documents(writing)
         elif writing:
-            self._target.emit_datasets(writing)
+            self._target.emit_datasets([*map(LumosDataset.from_document, writing)])
         return outcomes
+
+    def _ready(self, item: _Outgoing, writing: list[dict[str, JsonValue]]) -> _Sent:
+        """Add what is to be written of a dataset, if anything is, and return what it comes to."""
+        remote, catalog = item.remote, self._target.name
+        if isinstance(remote, LumosError):
+            return _Sent(item.name, error=remote)
+        if remote is None:
+            writing.append(item.document)
+            kept = remembered_of(item.document, catalog=catalog)
+            return _Sent(item.name, SentState(item.name, item.hash, kept), written=True)
+        ours = LumosDataset.from_document(item.document)
+        chosen = merged(ours, remote, kept=item.kept, truth=self._settings.truth, catalog=catalog)
+        # What only the catalog knows of it may stand for something that has to be shown again.
+        same = (
+            ours.extensions == chosen.dataset.extensions
+            and as_sent(remote, self._target) == chosen.dataset
+        )
+        if not same:
+            writing.append(chosen.dataset.document)
+        state = SentState(item.name, item.hash, chosen.kept)
+        return _Sent(item.name, state, written=not same, conflicts=chosen.conflicts)
 
 
 def _leads_to(item: Item) -> str:

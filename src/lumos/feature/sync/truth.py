@@ -36,7 +36,7 @@ class Merged(NamedTuple):
 
 def merged(
     local: LumosDataset,
-    remote: LumosDataset | None,
+    remote: LumosDataset,
     *,
     kept: Mapping[str, JsonValue] | None,
     truth: TruthSettings,
@@ -46,18 +46,16 @@ def merged(
 
     Args:
         local: what Lumos has.
-        remote: what the catalog has, if it was asked and has it.
+        remote: what the catalog has.
         kept: what was remembered when it was last sent.
         truth: who is right, part by part.
         catalog: the catalog's name.
     """
-    ours = leaves_of(local, catalog=catalog)
-    if remote is None:
-        return Merged(local, {"sent": ours}, ())
+    ours = leaves_of(local.document, catalog=catalog)
     known = {path for path, _ in members(local.schema.fields)} | {None}
     theirs = {
         name: value
-        for name, value in leaves_of(remote, catalog=catalog).items()
+        for name, value in leaves_of(remote.document, catalog=catalog).items()
         if of_field(name) in known
     }
     chosen: Leaves = {}
@@ -77,6 +75,11 @@ def merged(
         return Merged(local, remembered, tuple(conflicts))
     remembered["local"] = ours
     return Merged(with_leaves(local, remote, chosen=chosen), remembered, tuple(conflicts))
+
+
+def remembered_of(document: dict[str, JsonValue], *, catalog: str) -> dict[str, JsonValue]:
+    """Return what is to be remembered of a dataset that is sent as it is."""
+    return {"sent": leaves_of(document, catalog=catalog)}
 
 
 class MergedEntity(NamedTuple):
@@ -116,7 +119,7 @@ def merged_entity(
 def was_edited(remote: LumosDataset, kept: Mapping[str, JsonValue] | None, *, catalog: str) -> bool:
     """Tell whether people changed a dataset in the catalog since it was last sent."""
     sent = _Base.of(kept).sent
-    theirs = leaves_of(remote, catalog=catalog)
+    theirs = leaves_of(remote.document, catalog=catalog)
     return any(not _same(sent.get(name), theirs.get(name)) for name in {**sent, **theirs})
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, cast
 from typing_extensions import override
 
 from lumos.core.errors import DatasetNotFoundError, PlatformConflictError
-from lumos.core.models import LumosDataset, Urn
+from lumos.core.models import DatasetLineage, LumosDataset, Urn
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
 from lumos.core.platform.impl.datahub.aspects import DERIVED, EXTENSION, DatasetConversion
@@ -116,17 +116,23 @@ class DataHubHandler(CatalogHandler):
     @override
     def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
         for part in pages_of(datasets, _LARGEST_PAGE):
-            retried(partial(self._emit, part))
+            retried(partial(self._emit, [dataset.document for dataset in part]))
             for dataset in part:
-                self._emit_neighbours(dataset)
+                self._emit_neighbours(dataset.urn, dataset.lineage)
 
     @override
     def update_datasets(self, datasets: Sequence[LumosDataset]) -> None:
-        for part in pages_of(datasets, _LARGEST_PAGE):
-            names = [self._conversion.datahub_urn(dataset.urn) for dataset in part]
+        self.update_documents([dataset.document for dataset in datasets])
+
+    @override
+    def update_documents(self, documents: Sequence[Json]) -> None:
+        for part in pages_of(documents, _LARGEST_PAGE):
+            names = [self._conversion.datahub_urn(str(each["urn"])) for each in part]
             self._emit(part, over=[*self._last_seen.of(names).values()])
-            for dataset in part:
-                self._emit_neighbours(dataset)
+            for document in part:
+                if lineage := document.get("lineage"):
+                    name = Urn(str(document["urn"]))
+                    self._emit_neighbours(name, DatasetLineage.from_json(lineage))
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -248,22 +254,21 @@ class DataHubHandler(CatalogHandler):
             before = self._whole(held)
             dataset = change(before)
             same_checks = before.assertions == dataset.assertions
-            self._emit((dataset,), over=(held,), with_assertions=not same_checks)
+            self._emit([dataset.document], over=(held,), with_assertions=not same_checks)
             return dataset
 
-        self._emit_neighbours(retried(changed))
+        dataset = retried(changed)
+        self._emit_neighbours(dataset.urn, dataset.lineage)
 
     def _emit(
         self,
-        datasets: Sequence[LumosDataset],
+        datasets: Sequence[Json],
         *,
         over: Sequence[Held] | None = None,
         with_assertions: bool = True,
     ) -> None:
         """Write datasets over what was read of them, or else over what is there now."""
-        documents = {
-            self._conversion.datahub_urn(dataset.urn): dataset.document for dataset in datasets
-        }
+        documents = {self._conversion.datahub_urn(str(each["urn"])): each for each in datasets}
         there_now = self._client.get(_DATASET, [*documents]) if over is None else over
         held = {each.urn: each for each in there_now}
         self._definitions.learn(documents.values())
@@ -315,8 +320,8 @@ class DataHubHandler(CatalogHandler):
                 stated.append(Stated(there, document, before))
         self._companions.put_assertions(stated)
 
-    def _emit_neighbours(self, dataset: LumosDataset) -> None:
-        for upstream, downstream in dataset.lineage.ends(dataset.urn):
+    def _emit_neighbours(self, urn: Urn, lineage: DatasetLineage) -> None:
+        for upstream, downstream in lineage.ends(urn):
             retried(partial(self._edges.put_unless_known, upstream, downstream))
 
     def _found(self, names: Sequence[str]) -> dict[str, Held]:
