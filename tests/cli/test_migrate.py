@@ -117,6 +117,20 @@ def test_everything_moves_and_it_is_proven(lumos: Lumos) -> None:
     assert "<script" not in page
 
 
+@pytest.mark.parametrize("mode", [(), ("--overwrite",)])
+def test_versions_that_went_on_in_the_source_go_on_in_the_target(
+    lumos: Lumos, mode: tuple[str, ...]
+) -> None:
+    for version in ("1.0.0", "1.1.0", "1.1.0"):
+        with StateDatabase.open(Path("old.db")) as database:
+            EmbeddedHandler(database).emit_dataset(dataset("t00", version=version))
+        moved = lumos("migrate", "--from", "old", "--to", "new", *mode)
+        assert moved.exit_code == 0, moved.stderr
+        assert "differ" not in moved.stdout
+    again = lumos("migrate", "--from", "old", "--to", "new", *mode, "--json")
+    assert checked(again, "migrate")["imported"]["updated"] == []
+
+
 def test_a_dry_run_reports_and_writes_nothing(lumos: Lumos) -> None:
     planned = checked(
         lumos("migrate", "--from", "old", "--to", "new", "--dry-run", "--json"), "migrate"

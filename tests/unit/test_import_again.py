@@ -30,12 +30,13 @@ from lumos.testing.platform_samples import AT, edge
 SIZE = 30
 
 
-def table(number: int, *, note: str = "") -> dict[str, Any]:
+def table(number: int, *, note: str = "", version: str | None = None) -> dict[str, Any]:
     """Return a table of which a catalog keeps some parts apart: checks and figures."""
     return {
         "urn": f"lumos://snowflake/shop/public/table_{number:03d}",
         "name": f"table_{number:03d}",
         "platform": "snowflake",
+        "version": version,
         "schema": {"fields": [{"name": "id", "type": "INT64", "description": note or None}]},
         "documentation": {"description": "Orders."},
         "tags": ["raw"],
@@ -44,8 +45,8 @@ def table(number: int, *, note: str = "") -> dict[str, Any]:
     }
 
 
-def snapshot(*, note: str = "") -> Snapshot:
-    datasets = [table(number, note=note) for number in range(SIZE)]
+def snapshot(*, note: str = "", version: str | None = None) -> Snapshot:
+    datasets = [table(number, note=note, version=version) for number in range(SIZE)]
     return load_snapshot(
         {
             "snapshot_schema_version": 1,
@@ -99,9 +100,9 @@ class World:
         self._seconds = count()
         self.fill()
 
-    def fill(self, *, note: str = "") -> None:
-        document = self.folder / "in.json"
-        export_document(LoadedSource(snapshot(note=note), "memory"), document)
+    def fill(self, *, note: str = "", version: str | None = None) -> None:
+        source = LoadedSource(snapshot(note=note, version=version), "memory")
+        export_document(source, self.folder / "in.json")
 
     def run(self, *, history: bool = True, **options: Any) -> ImportResult:
         """Import as a new process does."""
@@ -178,6 +179,15 @@ def test_what_is_written_is_not_read_back_one_by_one(world: World) -> None:
     # Numbers of versions are told in batches; OpenMetadata takes datasets one by one.
     one_by_one = {"openmetadata": 8 * SIZE}.get(world.name, 0)
     assert len(world.asked) <= changed + SIZE // 2 + one_by_one
+
+
+def test_without_a_history_versions_are_those_of_the_snapshot(world: World) -> None:
+    for version in ("1.0.0", "1.1.0"):
+        world.fill(version=version)
+        world.run(history=False)
+        with world.catalog() as catalog:
+            assert {dataset.version for dataset in catalog.list()} == {version}
+    assert world.run(history=False).unchanged == SIZE
 
 
 def test_what_somebody_changed_or_deleted_in_the_catalog_is_noticed(world: World) -> None:

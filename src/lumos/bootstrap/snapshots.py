@@ -99,6 +99,7 @@ class SnapshotCommands(Parts):
             engines=self._engines,
             clock=self._clock,
             checkpoints=lambda: CheckpointRepository(self._writer),
+            own_versions=lambda: history and self.settings.features.schema_tracking,
         )
 
     def _import_memory(self, name: str) -> ImportMemory | None:

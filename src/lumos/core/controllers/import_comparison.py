@@ -33,6 +33,7 @@ def bulk_look_ups(
     *,
     source: SnapshotSource,
     engine: BucketEngine,
+    own_versions: bool,
     workers: int | None = None,
     memory: ImportMemory | None = None,
 ) -> LookUps | None:
@@ -43,6 +44,7 @@ def bulk_look_ups(
         catalog,
         mode,
         exact=_is_exact(source, mode),
+        own_versions=own_versions,
         workers=workers or catalog.CONCURRENCY,
         memory=memory,
     )
@@ -54,6 +56,7 @@ def compared_buckets(
     *,
     mode: ImportMode,
     engine: BucketEngine,
+    own_versions: bool,
     look_ups: LookUps | None,
 ) -> Generator[ImportBucket]:
     """Yield a snapshot by buckets, compared with what a catalog has."""
@@ -68,13 +71,20 @@ def compared_buckets(
         if engine.reads_parts_only:
             present: Iterable[LumosDataset] = catalog.list() if catalog else ()
             plans: Plans = stack.enter_context(
-                prepared_plans(source, present, mode=mode, exact=exact, engine=engine)
+                prepared_plans(
+                    source,
+                    present,
+                    mode=mode,
+                    exact=exact,
+                    engine=engine,
+                    own_versions=own_versions,
+                )
             )
         elif look_ups:
             plans = look_ups
         else:
             find = catalog.find_dataset if catalog else _find_nothing
-            plans = CatalogPlans(find, mode, exact=exact)
+            plans = CatalogPlans(find, mode, exact=exact, own_versions=own_versions)
         yield from import_buckets(source, plans, edges=edges)
 
 

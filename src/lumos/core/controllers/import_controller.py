@@ -54,6 +54,7 @@ class ImportController:
         engines: Engines,
         clock: Clock,
         checkpoints: Callable[[], Checkpoints] | None = None,
+        own_versions: Callable[[], bool] = lambda: True,
     ) -> None:
         """Take the ways to the parts, so that a wrong input or a dry run touches no state.
 
@@ -67,7 +68,9 @@ class ImportController:
             clock: the time.
             checkpoints: keeps how far an interrupted import came; without it the next run looks
                 at every dataset again.
+            own_versions: whether the catalog's versions are counted here, for a dry run.
         """
+        self._own_versions = own_versions
         self._checkpoints = checkpoints
         self._open_snapshot = open_snapshot
         self._look = look
@@ -158,9 +161,10 @@ class ImportController:
         tally: ImportTally,
         engine: BucketEngine,
     ) -> None:
-        look_ups = bulk_look_ups(catalog, mode, source=source, engine=engine)
+        own = self._own_versions()
+        look_ups = bulk_look_ups(catalog, mode, source=source, engine=engine, own_versions=own)
         for bucket in compared_buckets(
-            source, catalog, mode=mode, engine=engine, look_ups=look_ups
+            source, catalog, mode=mode, engine=engine, own_versions=own, look_ups=look_ups
         ):
             for lines in batches(bucket.lines, DEFAULT_BATCH):
                 if look_ups:

@@ -38,6 +38,7 @@ class LookUps(Plans):
         mode: ImportMode,
         *,
         exact: bool,
+        own_versions: bool,
         workers: int,
         memory: ImportMemory | None = None,
     ) -> None:
@@ -47,12 +48,14 @@ class LookUps(Plans):
             platform: the catalog to ask.
             mode: what happens to what it has.
             exact: whether datasets lose the lineage that the snapshot does not have.
+            own_versions: whether versions are counted here, and not taken from the snapshot.
             workers: how many requests may be under way at once.
             memory: keeps what datasets looked like that were as wanted.
         """
         self._platform = platform
         self._mode = mode
         self._exact = exact
+        self._own_versions = own_versions
         self._workers = workers
         self._memory = memory
         self._edges_apart = Capability.LINEAGE in platform.capabilities
@@ -137,7 +140,11 @@ class LookUps(Plans):
         try:
             incoming = self._bare(dataset_of(line))
             planned = plan_dataset(
-                present and self._bare(present), incoming, mode=self._mode, exact=self._exact
+                present and self._bare(present),
+                incoming,
+                mode=self._mode,
+                exact=self._exact,
+                own_versions=self._own_versions,
             )
         except REFUSALS as error:
             return error
@@ -151,6 +158,6 @@ class LookUps(Plans):
 
     def _mark(self, line: bytes, seen: LumosDataset) -> str:
         """Return what is the same as long as the snapshot, the catalog and the mode are."""
-        how = f"{self._mode} {self._exact} ".encode()
+        how = f"{self._mode} {self._exact} {self._own_versions}".encode()
         document = canonical_json(self._bare(seen).to_json())
         return hashlib.sha256(b"\n".join((how, line, document))).hexdigest()

@@ -15,6 +15,7 @@ from lumos.core.controllers.import_batches import (
 )
 from lumos.core.controllers.import_checkpoint import Done, ImportCheckpoint
 from lumos.core.controllers.import_comparison import bulk_look_ups, compared_buckets
+from lumos.core.controllers.publishing import Outcome
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
 from lumos.core.models.base import sha256_of
 from lumos.core.platform.batches import batches
@@ -97,11 +98,17 @@ class ImportRun:
             self._mode,
             source=source,
             engine=engine,
+            own_versions=self._publisher.keeps_history,
             workers=self._workers,
             memory=None if restart else self._known,
         )
         compared = compared_buckets(
-            source, self._platform, mode=self._mode, engine=engine, look_ups=self._look_ups
+            source,
+            self._platform,
+            mode=self._mode,
+            engine=engine,
+            own_versions=self._publisher.keeps_history,
+            look_ups=self._look_ups,
         )
         with closing(compared) as buckets:
             for place, bucket in enumerate(buckets):
@@ -212,7 +219,9 @@ class ImportRun:
     def _put(self, step: Step) -> None:
         change_edges(self._platform, step.changes)
         if step.dataset is not None:
-            self._publisher.publish(step.dataset)
+            outcome = self._publisher.publish(step.dataset)
+            if outcome is Outcome.UNCHANGED and not step.changes:
+                step = step._replace(action=PlannedAction.KEEP)  # it takes no other version
         elif step.changes:
             self._publisher.refresh(step.urn)
         self._count(step)

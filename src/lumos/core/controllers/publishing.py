@@ -64,7 +64,8 @@ class Publisher:
         with self._database.transaction():
             before = self._platform.find_dataset(dataset.urn)
             # A dataset that comes with a version, from elsewhere or from a backup, goes on from it.
-            version = before.version if before else dataset.version
+            comes_with_one = dataset.version is not None and not self.keeps_history
+            version = before.version if before and not comes_with_one else dataset.version
             if version != dataset.version:
                 dataset = with_parts(dataset, version=version)
             self._platform.emit_dataset(dataset)

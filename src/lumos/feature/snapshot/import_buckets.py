@@ -88,10 +88,10 @@ class CatalogPlans(Plans):
         mode: ImportMode,
         *,
         exact: bool,
+        own_versions: bool = True,
     ) -> None:
         self._find = find
-        self._mode = mode
-        self._exact = exact
+        self._plan_of = partial(plan_dataset, mode=mode, exact=exact, own_versions=own_versions)
 
     @override
     def of_bucket(self, place: int) -> Callable[[bytes], Plan]:
@@ -99,7 +99,7 @@ class CatalogPlans(Plans):
 
     def _plan(self, line: bytes) -> Plan:
         present = self._find(urn_of(line).decode())
-        planned = plan_dataset(present, dataset_of(line), mode=self._mode, exact=self._exact)
+        planned = self._plan_of(present, dataset_of(line))
         return Plan(planned.action, planned.dataset)
 
 
@@ -131,12 +131,13 @@ def prepared_plans(
     mode: ImportMode,
     exact: bool,
     engine: BucketEngine,
+    own_versions: bool = True,
 ) -> Iterator[Plans]:
     """Compare a snapshot with all datasets of a catalog on an engine, and yield what changes.
 
     The catalog's datasets are put into parts in a temporary folder first.
     """
-    work = plan_work(mode, exact=exact)
+    work = plan_work(mode, exact=exact, own_versions=own_versions)
     kept = PlannedAction.SKIP if mode is ImportMode.SKIP_EXISTING else PlannedAction.KEEP
     with tempfile.TemporaryDirectory(prefix="lumos-import-") as name, _sorter() as sorter:
         catalog = _in_store(SnapshotStore(Path(name)), source, present=present)
@@ -148,12 +149,17 @@ def prepared_plans(
         yield PreparedPlans(sorter, buckets=source.bucket_count(), otherwise=Plan(kept))
 
 
-def plan_work(mode: ImportMode, *, exact: bool) -> BucketWork[BucketPair, bytes]:
+def plan_work(
+    mode: ImportMode, *, exact: bool, own_versions: bool = True
+) -> BucketWork[BucketPair, bytes]:
     """Return the planning of one bucket, as every engine carries it out."""
-    return BucketWork(partial(plan_pair, mode=mode, exact=exact), PAIRS, Codec(bytes, bytes))
+    plan = partial(plan_pair, mode=mode, exact=exact, own_versions=own_versions)
+    return BucketWork(plan, PAIRS, Codec(bytes, bytes))
 
 
-def plan_pair(pair: BucketPair, *, mode: ImportMode, exact: bool) -> Iterator[bytes]:
+def plan_pair(
+    pair: BucketPair, *, mode: ImportMode, exact: bool, own_versions: bool = True
+) -> Iterator[bytes]:
     """Yield each dataset that is to be written as its line behind a mark of what is done to it.
 
     The old side of the pair is the catalog, the new one the snapshot.
@@ -165,7 +171,11 @@ def plan_pair(pair: BucketPair, *, mode: ImportMode, exact: bool) -> Iterator[by
             if present == line:
                 continue
             planned = plan_dataset(
-                dataset_of(present) if present else None, dataset_of(line), mode=mode, exact=exact
+                dataset_of(present) if present else None,
+                dataset_of(line),
+                mode=mode,
+                exact=exact,
+                own_versions=own_versions,
             )
             if mark := _MARKS.get(planned.action):
                 yield mark + dataset_line(planned.dataset)

@@ -70,10 +70,12 @@ def plan_dataset(
     *,
     mode: ImportMode,
     exact: bool = False,
+    own_versions: bool = True,
 ) -> PlannedDataset:
     """Say what an import makes of a dataset that the catalog has, or does not have yet.
 
-    With `exact` it loses the upstream lineage that the snapshot does not have.
+    With `exact` it loses the upstream lineage that the snapshot does not have. Without
+    `own_versions`, where no versions are counted here, it gets that of the snapshot.
     """
     if present is None:
         return PlannedDataset(incoming, PlannedAction.CREATE)
@@ -81,6 +83,8 @@ def plan_dataset(
         return PlannedDataset(present, PlannedAction.SKIP)
     wanted = incoming if mode is ImportMode.OVERWRITE else combined(present, incoming, mode=mode)
     wanted = _kept_here(present, wanted, exact=exact)
+    if not own_versions and incoming.version is not None:
+        wanted = with_parts(wanted, version=incoming.version)
     return PlannedDataset(wanted, PlannedAction.KEEP if wanted == present else PlannedAction.UPDATE)
 
 
@@ -103,7 +107,7 @@ def combined_entity(present: ModelT, incoming: ModelT) -> ModelT:
 
 
 def _kept_here(present: LumosDataset, wanted: LumosDataset, *, exact: bool) -> LumosDataset:
-    """Keep what an import does not change: the version counted here, and edges that are known."""
+    """Keep what is counted or known here: the version and the edges."""
     known = () if exact else present.lineage.upstream
     lineage = DatasetLineage(
         upstream=(*known, *wanted.lineage.upstream),
