@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -160,6 +160,36 @@ def test_what_becomes_of_each_concept_is_told_before_anything_is_written(
     assert stopped.exit_code == 3
     assert "[warn] dropped: 3 tag definition\n" in stopped.stdout
     assert held() == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sync", "--all", "--output", "new"),
+        ("import", "--platform", "new", "old.json"),
+        ("migrate", "--from", "old", "--to", "new"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_what_is_told_in_between_has_the_line_to_itself(
+    lumos: Lumos, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    lumos("export", "--platform", "old", "--output", "old.json")
+    lumos("import", "old.json")
+    shown: list[bool] = []
+    told: list[bool] = []
+
+    @contextmanager
+    def progress(_title: str) -> Iterator[Told]:
+        shown.append(True)
+        yield Told()
+        shown.pop()
+
+    monkeypatch.setattr("lumos.entry.cli.snapshot_options.progress", progress)
+    monkeypatch.setattr("lumos.entry.cli.sync.print_badge", lambda *_: told.append(bool(shown)))
+    assert lumos(*command).exit_code == 0
+    assert told
+    assert not any(told)
 
 
 def test_those_who_wait_are_told_how_far_it_is(

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +25,7 @@ from lumos.entry.cli.output import (
     writing_output,
 )
 from lumos.entry.cli.snapshot_options import EngineOption, shown_late, told
-from lumos.entry.cli.sync import print_fidelity
+from lumos.entry.cli.sync import print_planned
 from lumos.feature.snapshot.engine_choice import Engine
 from lumos.feature.snapshot.forms import SnapshotForm
 
@@ -235,7 +236,7 @@ def import_(
             restart=restart,
             engine=engine,
             tell=shown.note,
-            planned=_counted_only if as_json else print_fidelity,
+            planned=_counted_only if as_json else partial(print_planned, shown),
             progress=shown,
         )
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,6 +22,7 @@ from lumos.entry.cli.snapshot_options import shown_late
 if TYPE_CHECKING:
     from lumos.core.controllers.sync_results import SyncResult
     from lumos.core.platform.fidelity import FidelityReport
+    from lumos.entry.cli.snapshot_options import LateProgress
 
 _MOST_NAMED = 10
 
@@ -67,7 +69,7 @@ def sync(
             full=full,
             dry_run=dry_run,
             max_removals=max_removals,
-            planned=None if as_json else print_fidelity,
+            planned=None if as_json else partial(print_planned, shown),
             progress=shown,
         )
     if as_json:
@@ -102,6 +104,12 @@ def _print(result: SyncResult) -> None:
     if result.dry_run:
         writes = sum(each.new + each.changed + each.removed for each in result.kinds.values())
     print_line(f"{verb} {counted(writes, 'write')} to {result.target}")
+
+
+def print_planned(shown: LateProgress, report: FidelityReport) -> None:
+    """Say what becomes of what is to be written, once nothing else is on the line."""
+    shown.rest()
+    print_fidelity(report)
 
 
 def print_fidelity(report: FidelityReport) -> None:
