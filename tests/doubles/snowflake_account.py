@@ -50,6 +50,13 @@ class Result(NamedTuple):
     names: list[str]
 
 
+_NAME = r'"(?:[^"]|"")*"'
+_COLUMN_OF_VIEW = re.compile(
+    rf"ALTER VIEW ({_NAME}(?:\.{_NAME})*) ALTER COLUMN ({_NAME}) COMMENT (.*)\Z", re.DOTALL
+)
+"""What the emulator does not know; in its database it is said otherwise."""
+
+
 class SnowflakeAccount:
     """One account with one database; `statements` has all that was run in it."""
 
@@ -125,6 +132,8 @@ class SnowflakeAccount:
             return self._tagged(Parts(statement))
         if "INFORMATION_SCHEMA.TAG_REFERENCES" in statement:
             return self._references(Parts(statement))
+        if words.startswith("ALTER VIEW") and (column := _COLUMN_OF_VIEW.match(statement)):
+            return executed(connection, "COMMENT ON COLUMN {}.{} IS {}".format(*column.groups()))
         if words.startswith(("COMMENT ON TABLE", "COMMENT ON VIEW")):
             return self._commented(statement, connection)
         if _TABLES.search(statement) and "COUNT(*)" not in statement:

@@ -269,6 +269,28 @@ class TestWhatPeopleChange:
 
         assert "secret" not in str(caught.value)
 
+    @pytest.mark.parametrize(
+        ("told", "read"),
+        [
+            (1_705_314_600, "2024-01-15T10:30:00Z"),
+            (1_705_314_600_000, "2024-01-15T10:30:00Z"),
+            (-(10**12), "1938-04-24T22:13:20Z"),
+            (10**17, None),
+        ],
+    )
+    def test_the_time_of_a_table_is_read_whatever_a_publisher_wrote(
+        self, platform: AmundsenHandler, engine: Engine, told: int, read: str | None
+    ) -> None:
+        publish_orders(engine)
+        with engine.begin() as connection:
+            connection.execute(update(tables.TIMESTAMP).values(last_updated_timestamp=told))
+            connection.execute(update(tables.USAGE).values(read_count=-1))
+
+        found = platform.get_dataset(ORDERS).to_json()
+
+        assert found.get("statistics", {}) == ({"last_modified": read} if read else {})
+        assert str(told) in str(found["extensions"])
+
 
 class TestWriting:
     def test_an_edge_is_shown_as_soon_as_both_ends_are_there(

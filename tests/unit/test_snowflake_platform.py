@@ -191,6 +191,8 @@ class TestWriting:
         assert f"COMMENT ON VIEW {VIEW} IS 'The last ''week'''" in told
         assert f"ALTER VIEW {VIEW} SET TAG" in told
         assert f'ALTER VIEW {VIEW} MODIFY COLUMN "ID" SET TAG' in told
+        assert f"""ALTER VIEW {VIEW} ALTER COLUMN "ID" COMMENT 'it''s'""" in told
+        assert "COMMENT ON COLUMN" not in told
         assert platform.get_dataset(RECENT).schema.fields[0].description == "it's"
 
     def test_every_concept_comes_back_from_a_table(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 EXTENSION = "amundsen"
+_MILLISECONDS = 10**11
+"""The least number that is no time in seconds: it would be in the year 5138."""
 _LONGEST_TEXT = 15_000
 _LONGEST_COLUMN = 768
 _BEYOND_MYSQL_UTF8 = 0x10000
@@ -52,10 +54,10 @@ def dataset_of(record: AmundsenTable) -> LumosDataset:
     """Return the dataset of a table that Lumos did not write."""
     key = TableKey(record.database, record.cluster, record.schema_name, record.name)
     urn = key.urn()
-    updated = record.last_updated
+    reads = record.read_count
     statistics = {
-        "last_modified": None if updated is None else datetime.fromtimestamp(updated, UTC),
-        "query_count": record.read_count,
+        "last_modified": _moment(record.last_updated),
+        "query_count": None if reads is None or reads < 0 else reads,
     }
     return LumosDataset.from_json(
         {
@@ -113,6 +115,16 @@ def badge_categories(extras: Mapping[str, JsonValue], level: str) -> Mapping[str
     known = badges.get(level) if isinstance(badges, Mapping) else None
     given = known.items() if isinstance(known, Mapping) else ()
     return {name: category for name, category in given if isinstance(category, str)}
+
+
+def _moment(told: int | None) -> datetime | None:
+    """Return a time of Amundsen: seconds, or the milliseconds that some publishers write."""
+    if told is None:
+        return None
+    try:
+        return datetime.fromtimestamp(told / 1_000 if abs(told) >= _MILLISECONDS else told, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _native_character(character: str) -> str:

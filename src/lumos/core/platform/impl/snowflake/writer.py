@@ -51,7 +51,11 @@ def _of_column(
 ) -> Iterator[str]:
     column = identifier(before.name)
     if before.comment != after.comment:
-        yield f"COMMENT ON COLUMN {table}.{column} IS {literal(after.comment)}"
+        text = literal(after.comment)
+        if kind == "VIEW":  # of COMMENT ON COLUMN only columns of tables are documented
+            yield f"ALTER VIEW {table} ALTER COLUMN {column} COMMENT {text}"
+        else:
+            yield f"COMMENT ON COLUMN {table}.{column} IS {text}"
     yield from _tagging(
         f"ALTER {kind} {table} MODIFY COLUMN {column}", before.tags, wanted=after.tags
     )
