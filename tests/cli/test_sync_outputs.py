@@ -83,3 +83,17 @@ def test_of_other_options_the_last_one_counts(lumos: Lumos) -> None:
     lumos("import", JANUARY)
     found = lumos("search", "orders", "--limit", "5", "--limit", "1", "--json")
     assert len(checked(found, "search")["hits"]) == 1
+
+
+def test_a_sync_of_nothing_says_that_there_is_nothing(lumos: Lumos) -> None:
+    assert lumos("init").exit_code == 0
+    empty = lumos("sync", "--all", "--output", "sqlite:///team.db")
+    assert (empty.exit_code, empty.stdout) == (
+        0,
+        "sent 0 writes to embedded\n"
+        "[warn] the embedded catalog holds no such dataset: fill it with lumos ingest or lumos "
+        "import\n",
+    )
+    Path("lumos.yaml").write_text("platform: datahub\n", "utf-8")
+    elsewhere = lumos("sync", "--all", "--output", "sqlite:///team.db")
+    assert "see lumos migrate --from datahub" in elsewhere.stdout

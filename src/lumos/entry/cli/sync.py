@@ -76,6 +76,8 @@ def sync(
         print_json(result.as_json())
     else:
         _print(result)
+        if "dataset" not in result.kinds:
+            print_badge("warn", _nothing_here(application.settings.platform))
     if strict and result.report.failed:
         raise typer.Exit(EXIT_GATE_FAILED)
 
@@ -104,6 +106,18 @@ def _print(result: SyncResult) -> None:
     if result.dry_run:
         writes = sum(each.new + each.changed + each.removed for each in result.kinds.values())
     print_line(f"{verb} {counted(writes, 'write')} to {result.target}")
+
+
+def _nothing_here(platform: str) -> str:
+    """Say why a sync had nothing to look at, as its counts do not tell."""
+    if platform == "embedded":
+        return (
+            "the embedded catalog holds no such dataset: fill it with lumos ingest or lumos import"
+        )
+    return (
+        f"the embedded catalog holds no such dataset, as all is published to {platform}: "
+        f"see lumos migrate --from {platform}"
+    )
 
 
 def print_planned(shown: LateProgress, report: FidelityReport) -> None:
