@@ -49,6 +49,12 @@ def chain_operations(
             )
         return reference
 
+    def exported(file: str) -> RunReport:
+        result = snapshots().export(Path(file))
+        if result.report.failed:
+            return result.report
+        return reported("export", lambda _: result.output)(file)
+
     def reported_page(file: str) -> str:
         reports().write(Path(file))
         return file
@@ -58,9 +64,7 @@ def chain_operations(
         "report": Operation("FILE", reported("report", reported_page)),
         "sync": Operation("CATALOG", lambda name: sync().sync(name).report),
         "import": Operation("FILE", lambda file: importer().run(file).report),
-        "export": Operation(
-            "FILE", reported("export", lambda file: snapshots().export(Path(file)).output)
-        ),
+        "export": Operation("FILE", exported),
         "validate": Operation("FILE", reported("validate", validated)),
         "snapshot": Operation(None, reported("snapshot", lambda _: snapshots().create().id)),
         "create-users": Operation("FILE", lambda file: people().create_users(Path(file))),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lumos.core.controllers.results import MigrationCheck
+from lumos.feature.snapshot.diff import SectionDiff
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from lumos.feature.snapshot.diff import DiffTotals
 
@@ -25,14 +26,24 @@ _MAPPED = {
 _CARRIED = {"identity_map": "external name", "extensions": "extension"}
 
 
-def migration_checks(totals: DiffTotals) -> Iterator[MigrationCheck]:
-    """Say how much of the source the target has, and what a person has to see to."""
+def migration_checks(
+    totals: DiffTotals, unreadable: Collection[str] = ()
+) -> Iterator[MigrationCheck]:
+    """Say how much of the source the target has, and what a person has to see to.
+
+    Args:
+        totals: the two compared.
+        unreadable: the kinds of what the source holds besides and was not readable, one for each.
+    """
     for section, title in _MOVED.items():
         found = totals.sections.get(section)
-        if found is not None:
+        unread = sum(f"{kind}s" == section for kind in unreadable)
+        if found is not None or unread:
+            found = found or SectionDiff()
             there = found.old - found.removed - found.unobserved
-            text = f"{there:,}/{found.old:,} {title} migrated"
-            yield MigrationCheck(status="ok" if there == found.old else "warn", message=text)
+            everything = found.old + unread
+            text = f"{there:,}/{everything:,} {title} migrated"
+            yield MigrationCheck(status="ok" if there == everything else "warn", message=text)
     yield from _unlike(totals)
     for section, title in _MAPPED.items():
         found = totals.sections.get(section)

@@ -15,6 +15,7 @@ from lumos.core.controllers.results import MigrationCheck, MigrationResult
 from lumos.core.errors import GateFailedError, LumosError, StateError, UsageError
 from lumos.core.progress import SILENT, Progress
 from lumos.core.redaction import redact
+from lumos.core.run_report import ItemOutcome
 from lumos.feature.migration.page import Line, migration_page
 from lumos.feature.snapshot.fidelity_count import counted_fidelity
 from lumos.feature.snapshot.forms import SnapshotForm
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BATCH: Final = 500
 _UNFINISHED: Final = "unfinished"
+_UNREADABLE: Final = "unreadable.json"
 _MOST_FAILED: Final = 100
 
 
@@ -112,6 +114,7 @@ class MigrationController:
             snapshot=str(snapshot),
             validation=validation,
             fidelity=fidelity,
+            unreadable=_kept_unreadable(place),
         )
         if dry_run:
             (place / _UNFINISHED).unlink(missing_ok=True)
@@ -123,8 +126,8 @@ class MigrationController:
         progress.note(f"comparing with {_shown(target)}")
         compared = self._diffs().streamed(str(snapshot), target, parts=True, progress=progress)
         with compared as found:
-            totals = found.totals
-        done = result.model_copy(update={"imported": imported, **_verdict(totals)})
+            verdict = _verdict(found.totals, result.unreadable)
+        done = result.model_copy(update={"imported": imported, **verdict})
         (place / _UNFINISHED).unlink(missing_ok=True)
         return _reported(done, place)
 
@@ -146,12 +149,14 @@ class MigrationController:
         try:
             place.mkdir(parents=True, exist_ok=True)
             mark.unlink(missing_ok=True)
-            self._snapshots().export(
+            exported = self._snapshots().export(
                 place / "snapshot",
                 ExportedPart(platform=source),
                 form=SnapshotForm.FOLDER,
                 progress=progress,
             )
+            unreadable = [each.model_dump(mode="json") for each in exported.report.failed]
+            (place / _UNREADABLE).write_bytes(orjson.dumps(unreadable))
             mark.write_text(origin, "utf-8")
         except OSError as error:
             raise _cannot_write(place, error) from error
@@ -172,8 +177,27 @@ def _read(mark: Path) -> str | None:
         return None
 
 
-def _verdict(totals: DiffTotals) -> dict[str, object]:
-    checks = list(migration_checks(totals))
+def _kept_unreadable(place: Path) -> tuple[ItemOutcome, ...]:
+    """Return what the export left out, also where an earlier run made it."""
+    try:
+        kept = orjson.loads((place / _UNREADABLE).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return ()
+    return tuple(ItemOutcome.model_validate(each) for each in kept)
+
+
+def _verdict(totals: DiffTotals, unreadable: tuple[ItemOutcome, ...]) -> dict[str, object]:
+    kinds = [
+        kind
+        for each in unreadable
+        for kind in ("dataset", "lineage_edge")
+        if each.item.startswith(f"{kind.replace('_', ' ')} ")
+    ]
+    checks = list(migration_checks(totals, kinds))
+    if unreadable:
+        noun, verb = ("item", "was") if len(unreadable) == 1 else ("items", "were")
+        message = f"{len(unreadable):,} {noun} of the source {verb} not readable"
+        checks.append(MigrationCheck(status="warn", message=message))
     differing = totals.unlike
     if differing:
         noun, verb = ("dataset", "differs") if differing == 1 else ("datasets", "differ")
@@ -182,14 +206,14 @@ def _verdict(totals: DiffTotals) -> dict[str, object]:
     return {
         "checks": tuple(checks),
         "differing": differing,
-        "verified": everything_moved(totals),
+        "verified": everything_moved(totals) and not unreadable,
     }
 
 
 def _reported(result: MigrationResult, place: Path) -> MigrationResult:
     files = (place / "report.json", place / "report.html")
     done = result.model_copy(update={"reports": tuple(str(file) for file in files)})
-    failed = done.imported.report.failed if done.imported else ()
+    failed = (*done.unreadable, *(done.imported.report.failed if done.imported else ()))
     page = migration_page(
         f"Migration from {done.source} to {done.target}",
         _said(done),

@@ -137,6 +137,7 @@ class ExportResult(_Result):
     form: Literal["document", "folder"] = "document"
     content_hash: str = Field(description="Equal for equal content, in whatever form.")
     statistics: SnapshotStatistics
+    report: RunReport = Field(description="It names what the catalog holds and was not readable.")
 
 
 class ImportResult(_Result):
@@ -201,6 +202,9 @@ class MigrationResult(_Result):
     verified: bool = Field(
         default=False, description="Whether all datasets and lineage edges are in the target."
     )
+    unreadable: tuple[ItemOutcome, ...] = Field(
+        default=(), description="What the source holds and was not readable; it did not arrive."
+    )
     reports: tuple[str, ...] = Field(default=(), description="The files of the final report.")
 
 
@@ -231,6 +235,9 @@ class DiffResult(_Result):
     changed: tuple[Urn, ...]
     unobserved: tuple[Urn, ...]
     summary: DiffSummary
+    unreadable: tuple[ItemOutcome, ...] = Field(
+        default=(), description="What a catalog holds and was not readable, on either side."
+    )
 
 
 class ErrorDetail(_Result):

@@ -18,6 +18,7 @@ from lumos.core.controllers.snapshot_opening import PlatformOf, SnapshotOpener, 
 from lumos.core.controllers.snapshot_results import PruneResult
 from lumos.core.errors import LumosError, UsageError
 from lumos.core.models import SNAPSHOT_SCHEMA_VERSION
+from lumos.core.platform.unreadable import reading_report
 from lumos.core.progress import SILENT, Progress
 from lumos.core.settings.retention import RetentionSettings
 from lumos.core.store.retention import prunable
@@ -39,6 +40,7 @@ from lumos.feature.snapshot.verification import sign_snapshot, verify
 if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Clock
     from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.run_report import RunReport
     from lumos.core.store.manifest import SnapshotInfo, VerifyReport
     from lumos.core.store.snapshot_store import SnapshotStore
     from lumos.feature.snapshot.bucket_work import BucketEngine
@@ -51,6 +53,10 @@ _EVERYTHING = ExportedPart()
 
 
 def _tell_nobody(_text: str) -> None:
+    pass
+
+
+def _report_to_nobody(_report: RunReport) -> None:
     pass
 
 
@@ -83,10 +89,17 @@ class SnapshotController:
             store, platform_of=platform_of, platform_names=platform_names, clock=clock
         )
 
-    def create(self, platform: str | None = None, *, reuse_identical: bool = False) -> SnapshotInfo:
+    def create(
+        self,
+        platform: str | None = None,
+        *,
+        reuse_identical: bool = False,
+        unread: Callable[[RunReport], None] = _report_to_nobody,
+    ) -> SnapshotInfo:
         """Store what a catalog holds now, after clearing away what dead writers left.
 
         With `reuse_identical` the newest snapshot is returned where nothing changed since.
+        `unread` is told where the catalog holds something that was not readable.
         """
         now = self._clock()
         catalog = self._platform_of(platform)
@@ -99,6 +112,9 @@ class SnapshotController:
             made = self._store.write_content(content, at=now, reuse_identical=reuse_identical)
         if known:
             self._store.remember(made.id, known)
+        if unreadable := catalog.unreadable():
+            done = made.statistics.datasets
+            unread(reading_report("snapshot", unreadable, done=done, at=now))
         return made
 
     def newest(self) -> str | None:
@@ -169,6 +185,7 @@ class SnapshotController:
             form=form.value,
             content_hash=source.content_hash,
             statistics=source.statistics,
+            report=self._reading(source),
         )
 
     def export_chunks(
@@ -180,9 +197,15 @@ class SnapshotController:
         engine: Engine = Engine.AUTO,
         tell: Tell = _tell_nobody,
         progress: Progress = SILENT,
+        unread: Callable[[RunReport], None] = _report_to_nobody,
     ) -> Iterator[bytes]:
-        """Yield the document of a catalog or snapshot in pieces."""
+        """Yield the document of a catalog or snapshot in pieces.
+
+        `unread` is told before the first where the catalog holds something that was not readable.
+        """
         source = self._exported(what, progress)
+        if source.unreadable:
+            unread(self._reading(source))
         with self._engine("export", engine, size=_plain_bytes(source), tell=tell) as worker:
             yield from document_chunks(source, spill_folder, pretty=pretty, engine=worker)
 
@@ -214,6 +237,10 @@ class SnapshotController:
         scratch = Scratch()
         content = selected(source_content(source), what.selection)
         return DocumentSource(scratch.store(content), source.name, scratch=scratch)
+
+    def _reading(self, source: StoredSource) -> RunReport:
+        done = source.statistics.datasets
+        return reading_report("export", source.unreadable, done=done, at=self._clock())
 
     def _engine(
         self, operation: str, engine: Engine, *, size: int, tell: Tell

@@ -100,7 +100,8 @@ class SnapshotOpener:
         scratch = Scratch()
         content = catalog_content(adapter, at=self._clock(), progress=progress)
         stored = scratch.store(selected(content, selection))
-        return DocumentSource(stored, adapter.name, scratch=scratch)
+        unreadable = adapter.unreadable()
+        return DocumentSource(stored, adapter.name, scratch=scratch, unreadable=unreadable)
 
 
 def _is_document(reference: str) -> bool:

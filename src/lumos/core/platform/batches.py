@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from lumos.core.platform.http import failing_at_once
 from lumos.core.platform.refusals import REFUSALS, ends_run
 from lumos.core.platform.threads import mapped
+from lumos.core.platform.unreadable import UNFORESEEN, as_lumos_error
 
 if TYPE_CHECKING:
     from lumos.core.errors import LumosError
@@ -86,6 +87,9 @@ def found_together(
     """Return likewise what a catalog has of some datasets, asked for by the calling thread."""
 
     def find(some: Sequence[str]) -> Sequence[tuple[str, LumosDataset | LumosError]]:
-        return [*platform.find_datasets(some).items()]
+        try:
+            return [*platform.find_datasets(some).items()]
+        except UNFORESEEN as error:
+            raise as_lumos_error(error) from error
 
     return dict(together(find, urns, refused=lambda urn, error: (urn, error)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from typing_extensions import override
@@ -21,18 +22,30 @@ from lumos.core.platform.interface import (
     SearchPage,
 )
 from lumos.core.platform.search_match import Narrowed, searched
+from lumos.core.platform.unreadable import UNFORESEEN, UnreadableItems, as_lumos_error
 from lumos.core.settings.validation import validate_against
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.models import LumosDataset
+    from lumos.core.platform.unreadable import Unreadable
 
+T = TypeVar("T")
 SettingsT = TypeVar("SettingsT", bound=CanonicalModel)
 
 
 class CatalogHandler(MetadataPlatformInterface):
     """An adapter that is asked only for what can be."""
+
+    @cached_property
+    def _unread(self) -> UnreadableItems:
+        """What listings passed over; an adapter notes it there."""
+        return UnreadableItems()
+
+    @override
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        return tuple(self._unread)
 
     @override
     def list(
@@ -40,14 +53,16 @@ class CatalogHandler(MetadataPlatformInterface):
     ) -> Iterator[LumosDataset]:
         if page_size < 1:
             raise UsageError(f"page_size is {page_size}; the least is 1")
-        return self._pages(platform, page_size)
+        self._unread.begin("dataset")
+        return _telling(self._pages(platform, page_size))
 
     @override
     def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
         if kind not in ENTITY_KINDS:
             known = ", ".join(ENTITY_KINDS)
             raise UsageError(f"there are no entities of that kind; known: {known}")
-        return iter(self._entities(kind))
+        self._unread.begin(kind)
+        return _telling(iter(self._entities(kind)))
 
     @override
     def search(
@@ -80,3 +95,11 @@ class CatalogHandler(MetadataPlatformInterface):
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
         """Return what holds all of the words; a catalog that searches by itself needs none."""
         raise self._cannot(Capability.SEARCH)
+
+
+def _telling(found: Iterator[T]) -> Iterator[T]:
+    """Yield what a catalog lists; whatever it held that nobody foresaw is told as its answer."""
+    try:
+        yield from found
+    except UNFORESEEN as error:
+        raise as_lumos_error(error) from error

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.platform.fidelity import Fidelity
+    from lumos.core.platform.unreadable import Unreadable
 
 __all__ = [
     "ENTITY_KINDS",
@@ -409,6 +410,15 @@ class MetadataPlatformInterface(ABC):
         """Return what people should know of what was written so far, in one line each.
 
         It is about what was kept otherwise than one would expect; what was refused is an error.
+        """
+        return ()
+
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        """Return what the latest listings came upon and could not read.
+
+        One odd item never ends a listing: it is passed over and told here, by kind and by what
+        the catalog calls it. Whoever takes all of a catalog asks afterwards, and never takes what
+        is named here for removed.
         """
         return ()
 

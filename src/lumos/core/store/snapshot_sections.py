@@ -57,11 +57,19 @@ class SectionLine(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotContent:
-    """All that a stored snapshot is made of; the statistics are asked for after the last line."""
+    """All that a stored snapshot is made of; what is called is asked for after the last line."""
 
     header: SnapshotHeader
     lines: Iterable[SectionLine]
     statistics: Callable[[], SnapshotStatistics]
+    seen_whole: Callable[[], bool] = lambda: True
+    """Whether nothing had to be left out because it could not be read."""
+
+    def final_header(self) -> SnapshotHeader:
+        """Return the header as it holds for the lines that came."""
+        if self.seen_whole():
+            return self.header
+        return self.header.model_copy(update={"complete": False})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -147,7 +147,7 @@ class SnapshotWriter:
             for section, key, line in content.lines:
                 self._hasher.add(section, line)
                 self._sorters[section].add(bucket_rank(key), key, line=line)
-            yield self._hasher.digest(content.header)
+            yield self._hasher.digest(content.final_header())
 
     def _store(self, named: _Named, content: SnapshotContent) -> Manifest | None:
         """Write the folder of that name, or return None where other content has the name."""
@@ -168,7 +168,7 @@ class SnapshotWriter:
     def _committed(self, folder: Path, named: _Named, *, content: SnapshotContent) -> Manifest:
         parts = tuple(self._write_parts(folder))
         manifest = Manifest(
-            **dict(content.header),
+            **dict(content.final_header()),
             id=named.identity,
             stored_at=named.stored_at,
             statistics=content.statistics(),

@@ -11,7 +11,7 @@ import typer
 
 from lumos.bootstrap import Application
 from lumos.core.errors import EXIT_GATE_FAILED
-from lumos.entry.cli.output import AsJson
+from lumos.entry.cli.output import AsJson, print_badge
 from lumos.entry.cli.snapshot_options import EngineOption, shown_late
 from lumos.feature.snapshot.engine_choice import Engine
 
@@ -120,8 +120,10 @@ def diff(
             print_diff_json(found, keep)
         else:
             if catalogs:
-                print_migration(found.totals)
+                print_migration(found.totals, [each.kind for each in found.unreadable_in_old])
             print_diff(found, keep, details=details)
+            for each in (*found.unreadable_in_old, *found.unreadable_in_new):
+                print_badge("warn", f"not readable: {each.item}: {each.error.message}")
         if _fails(found.totals, fail_on or FailOn(application.settings.change_policy.fail_on)):
             raise typer.Exit(EXIT_GATE_FAILED)
 

@@ -11,6 +11,7 @@ import orjson
 
 from lumos.core.models import ChangeLevel
 from lumos.entry.cli.output import counted, print_badge, print_line, writing_output
+from lumos.feature.snapshot.diff import unreadable_outcomes
 from lumos.feature.snapshot.pair_diff import Fate
 
 if TYPE_CHECKING:
@@ -53,7 +54,10 @@ def diff_chunks(found: StreamedDiff, keep: Callable[[Json], bool]) -> Iterator[b
     for fate in Fate:
         yield b","
         yield from _list(fate.value, urns_of(fate))
-    yield b"," + _entry("summary", found.totals.as_json()) + b"\n}\n"
+    yield b"," + _entry("summary", found.totals.as_json())
+    if unreadable := unreadable_outcomes(found):
+        yield b"," + _entry("unreadable", [each.model_dump(mode="json") for each in unreadable])
+    yield b"\n}\n"
 
 
 def print_diff_json(found: StreamedDiff, keep: Callable[[Json], bool]) -> None:

@@ -90,6 +90,8 @@ def _print_plan(result: MigrationResult) -> None:
     for check in result.validation.checks:
         print_badge(check.status, check.message)
     print_fidelity(result.fidelity)
+    for each in result.unreadable:
+        print_badge("warn", f"not readable: {each.item}: {each.reason}")
 
 
 def _print_outcome(result: MigrationResult) -> None:

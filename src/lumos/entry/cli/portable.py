@@ -21,6 +21,7 @@ from lumos.entry.cli.output import (
     print_badge,
     print_json,
     print_line,
+    print_notice,
     print_report,
     writing_output,
 )
@@ -31,6 +32,7 @@ from lumos.feature.snapshot.forms import SnapshotForm
 
 if TYPE_CHECKING:
     from lumos.core.platform.fidelity import FidelityReport
+    from lumos.core.run_report import RunReport
     from lumos.feature.snapshot.selection import ExportedPart
 
 _STANDARD_STREAM = "-"
@@ -76,6 +78,9 @@ def export(
         list[str] | None, typer.Option(help="Only datasets of this user or group.")
     ] = None,
     compact: Annotated[bool, typer.Option("--compact", help="One item on each line.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with 1 if an item cannot be read.")
+    ] = False,
     engine: EngineOption = Engine.AUTO,
     as_json: AsJson = False,
 ) -> None:
@@ -107,7 +112,11 @@ def export(
         ),
     )
     if output == _STANDARD_STREAM:
-        _export_to_stdout(application, what, pretty=not compact, engine=engine, form=form)
+        if form is SnapshotForm.FOLDER:
+            raise UsageError("a folder cannot go to standard output", hint="give --output FOLDER/")
+        unread = _export_to_stdout(application, what, pretty=not compact, engine=engine)
+        if strict and unread:
+            raise typer.Exit(EXIT_GATE_FAILED)
         return
     with shown_late("export") as shown:
         result = application.snapshots.export(
@@ -127,6 +136,10 @@ def export(
             f"wrote {counted(counts.datasets, 'dataset')} and "
             f"{counted(counts.lineage_edges, 'lineage edge')} to {result.output}"
         )
+        if result.report.failed:
+            print_report(result.report)
+    if strict and result.report.failed:
+        raise typer.Exit(EXIT_GATE_FAILED)
 
 
 def _form_of(output: str) -> SnapshotForm:
@@ -140,18 +153,20 @@ def _export_to_stdout(
     *,
     pretty: bool,
     engine: Engine,
-    form: SnapshotForm | None,
-) -> None:
-    if form is SnapshotForm.FOLDER:
-        raise UsageError("a folder cannot go to standard output", hint="give --output FOLDER/")
+) -> list[RunReport]:
+    """Write the document; what was not readable is told on standard error, and returned."""
+    unread: list[RunReport] = []
     with tempfile.TemporaryDirectory() as folder, told("export") as tell:
         for chunk in application.snapshots.export_chunks(
-            Path(folder), what, pretty=pretty, engine=engine, tell=tell
+            Path(folder), what, pretty=pretty, engine=engine, tell=tell, unread=unread.append
         ):
             with writing_output():
                 sys.stdout.buffer.write(chunk)
     with writing_output():
         sys.stdout.buffer.flush()
+    for line in (line for report in unread for line in report.as_text().splitlines()):
+        print_notice(line)
+    return unread
 
 
 def validate(

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lumos.bootstrap import Application
 from lumos.core.errors import CorruptSnapshotError
-from lumos.entry.cli.output import AsJson, counted, print_badge, print_json, print_line
+from lumos.entry.cli.output import (
+    AsJson,
+    counted,
+    print_badge,
+    print_json,
+    print_line,
+    print_notice,
+)
+
+if TYPE_CHECKING:
+    from lumos.core.run_report import RunReport
 
 _MOST = 100_000
 
@@ -35,7 +45,8 @@ def create(
     """
     application: Application = context.obj
     before = application.snapshots.list().snapshots
-    info = application.snapshots.create(platform)
+    unread: list[RunReport] = []
+    info = application.snapshots.create(platform, unread=unread.append)
     if as_json:
         print_json(info.model_dump(mode="json"))
     else:
@@ -43,6 +54,8 @@ def create(
         print_line(f"snapshot {info.id}: {datasets}, {info.bytes:,} bytes")
         if before and before[-1].content_hash == info.content_hash:
             print_line(f"same content as {before[-1].id}")
+    for line in (line for report in unread for line in report.as_text().splitlines()):
+        print_notice(line)
 
 
 @app.command("list")

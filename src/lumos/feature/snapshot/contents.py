@@ -60,7 +60,12 @@ def catalog_content(
             found = _sections(platform).lines(counter)
             yield from found if progress is SILENT else _shown(found, platform.name, progress)
 
-    return SnapshotContent(header=header, lines=lines(), statistics=counter.result)
+    return SnapshotContent(
+        header=header,
+        lines=lines(),
+        statistics=counter.result,
+        seen_whole=lambda: not platform.unreadable(),
+    )
 
 
 def _shown(lines: Iterator[SectionLine], name: str, progress: Progress) -> Iterator[SectionLine]:

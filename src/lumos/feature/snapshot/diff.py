@@ -9,12 +9,15 @@ from contextlib import contextmanager
 from itertools import groupby, takewhile
 from operator import attrgetter, itemgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 from pydantic import Field, JsonValue
 
 from lumos.core.models import Change, ChangeLevel, Urn
 from lumos.core.models.base import CanonicalModel, Count
+from lumos.core.platform.unreadable import outcomes
+from lumos.core.run_report import ItemOutcome
 from lumos.core.store.line_sorter import LineSorter
 from lumos.core.store.part_format import SECTIONS
 from lumos.core.store.snapshot_files import DurableFiles, storing_error
@@ -30,6 +33,9 @@ from lumos.feature.snapshot.pair_diff import (
 )
 from lumos.feature.snapshot.pairs import BucketPair, aligned_buckets
 from lumos.feature.snapshot.source import SnapshotSource, in_parts
+
+if TYPE_CHECKING:
+    from lumos.core.platform.unreadable import Unreadable
 
 Json = dict[str, JsonValue]
 HELD_BYTES = 16 * 1024 * 1024
@@ -121,6 +127,8 @@ class StreamedDiff:
         self.old = old
         self.new = new
         self.totals = totals
+        self.unreadable_in_old: tuple[Unreadable, ...] = ()
+        self.unreadable_in_new: tuple[Unreadable, ...] = ()
         self._found = found
 
     def changes(self) -> Iterator[Json]:
@@ -140,6 +148,11 @@ class StreamedDiff:
                 yield fates[line.rank], Urn(line.key.decode())
 
 
+def unreadable_outcomes(found: StreamedDiff) -> tuple[ItemOutcome, ...]:
+    """Return what could not be read on either side, as reports tell it."""
+    return outcomes((*found.unreadable_in_old, *found.unreadable_in_new))
+
+
 class SnapshotDiff(CanonicalModel):
     """What changed from one snapshot to another, held in memory."""
 
@@ -151,6 +164,7 @@ class SnapshotDiff(CanonicalModel):
     removed: tuple[Urn, ...] = ()
     changed: tuple[Urn, ...] = ()
     unobserved: tuple[Urn, ...] = ()
+    unreadable: tuple[ItemOutcome, ...] = ()
 
     @property
     def sections(self) -> dict[str, SectionDiff]:
@@ -171,12 +185,14 @@ class SnapshotDiff(CanonicalModel):
 
     def as_json(self) -> Json:
         """Return the object that `lumos diff --json` prints."""
+        unreadable: list[JsonValue] = [each.model_dump(mode="json") for each in self.unreadable]
         return {
             "source": self.old,
             "target": self.new,
             "changes": [change_as_json(change) for change in self.changes],
             **{fate.value: [*getattr(self, fate.value)] for fate in Fate},
             "summary": self.totals.as_json(),
+            **({"unreadable": unreadable} if unreadable else {}),
         }
 
 
@@ -228,7 +244,9 @@ def streamed_diff(
                     gathered.add(each)
                 except OSError as error:
                     raise storing_error(error, folder) from error
-        yield StreamedDiff(old.name, new.name, totals=gathered.totals(old, new), found=found)
+        told = StreamedDiff(old.name, new.name, totals=gathered.totals(old, new), found=found)
+        told.unreadable_in_old, told.unreadable_in_new = old.unreadable, new.unreadable
+        yield told
 
 
 def diff_snapshots(
@@ -259,6 +277,7 @@ def diff_snapshots(
             totals=found.totals,
             changes=changes,
             **{fate.value: tuple(urns[fate]) for fate in Fate},
+            unreadable=unreadable_outcomes(found),
         )
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from lumos.core.store.manifest import StatisticsCounter
 from lumos.core.store.part_format import dataset_json_of, item_of
-from lumos.core.store.snapshot_sections import SectionLine, SnapshotContent
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
+
+    from lumos.core.store.snapshot_sections import SectionLine, SnapshotContent
 
     Json = dict[str, JsonValue]
 
@@ -72,7 +73,8 @@ def selected(content: SnapshotContent, selection: Selection) -> SnapshotContent:
     if not selection:
         return content
     counter = StatisticsCounter()
-    return SnapshotContent(
+    return replace(
+        content,
         header=content.header.model_copy(update={"complete": False}),
         lines=_Chosen(selection).lines(content.lines, counter),
         statistics=counter.result,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.models import Snapshot, SnapshotStatistics
+    from lumos.core.platform.unreadable import Unreadable
     from lumos.feature.snapshot.bucket_work import BucketEngine
 
 
@@ -42,6 +43,9 @@ class Bucket(Protocol):
 
 class SnapshotSource(Protocol):
     """A snapshot in any form, read by buckets of lines sorted by key."""
+
+    unreadable: tuple[Unreadable, ...] = ()
+    """What the catalog that it was just taken from holds besides, and could not be read."""
 
     @property
     def name(self) -> str:
@@ -159,9 +163,17 @@ class StoredSource(SnapshotSource):
 class DocumentSource(StoredSource):
     """A document or a catalog, put into parts that last as long as this does."""
 
-    def __init__(self, stored: StoredSnapshot, name: str, *, scratch: Scratch) -> None:
+    def __init__(
+        self,
+        stored: StoredSnapshot,
+        name: str,
+        *,
+        scratch: Scratch,
+        unreadable: tuple[Unreadable, ...] = (),
+    ) -> None:
         super().__init__(stored, printable(name))
         self._scratch = scratch
+        self.unreadable = unreadable
 
 
 class LoadedSource(SnapshotSource):

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lumos.core.errors import InvalidUrnError
 from lumos.core.models import ColumnMapping, LineageEdge, Urn
 from lumos.core.platform.impl.atlas.foreign import foreign_urn, urn_of
+from lumos.core.platform.impl.atlas.typedefs import EDGE
 from lumos.core.platform.impl.atlas.wire import Json, mapping, objects, text
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from lumos.core.platform.impl.atlas.client import AtlasClient
+    from lumos.core.platform.unreadable import UnreadableItems
 
 PROVENANCE: Final = "atlas"
+_SIDES: Final = ("inputs", "outputs")
 _OWNERS: Final = ("table", "dataset")
 """What columns call the table that they belong to."""
 
@@ -32,9 +38,30 @@ class ForeignLineage:
         self._client = client
         self._table_types = table_types
 
-    def edges(self, processes: Iterable[Json]) -> list[LineageEdge]:
-        """Return an edge from each input to each output, with the columns that are known."""
-        given = [*processes]
+    def to_themselves(self, processes: Sequence[Json]) -> dict[str, list[JsonValue]]:
+        """Return the processes from a dataset to itself, which are no edges, by its URN."""
+        given = [each for each in processes if _may_be_to_itself(each)]
+        ends = self._ends({guid for each in given for guid in _guids(each)}) if given else {}
+        found: dict[str, list[JsonValue]] = defaultdict(list)
+        for process in given:
+            sides = (
+                {ends[guid] for guid in _guids(process, side) if guid in ends} for side in _SIDES
+            )
+            for end in sorted(set.intersection(*sides)):
+                if end.column is None:
+                    kept = _without_ends(process)
+                    found[end.urn].append({"typeName": process.get("typeName"), "attributes": kept})
+        return found
+
+    def edges(self, processes: Iterable[Json], unread: UnreadableItems) -> list[LineageEdge]:
+        """Return an edge from each input to each output, with the columns that are known.
+
+        A process that cannot be read is noted. One from a dataset to itself is no edge.
+        """
+        named = unread.each(
+            "lineage_edge", processes, _named, name=lambda each: str(each.get("guid"))
+        )
+        given = [*named]
         ends = self._ends({guid for each in given for guid in _guids(each)})
         edges: dict[tuple[str, str, str], LineageEdge] = {}
         columns: dict[tuple[str, str, str], set[ColumnMapping]] = defaultdict(set)
@@ -55,7 +82,7 @@ class ForeignLineage:
         ends: dict[str, End] = {}
         columns: dict[str, tuple[str, str]] = {}
         for entity in found:
-            guid, urn = str(entity.get("guid")), urn_of(entity, self._table_types)
+            guid, urn = str(entity.get("guid")), self._urn(entity)
             name = text(mapping(entity.get("attributes")).get("name"))
             owner = _owner(entity)
             if urn is not None:
@@ -66,17 +93,43 @@ class ForeignLineage:
         unknown = sorted(tables - ends.keys())
         owners, _ = self._client.entities(unknown) if unknown else ([], {})
         for entity in owners:
-            if (urn := urn_of(entity, self._table_types)) is not None:
+            if (urn := self._urn(entity)) is not None:
                 ends[str(entity.get("guid"))] = End(urn)
         for guid, (owner, name) in columns.items():
             if owner in ends:
                 ends[guid] = End(ends[owner].urn, name)
         return ends
 
+    def _urn(self, entity: Json) -> Urn | None:
+        try:
+            return urn_of(entity, self._table_types)
+        except InvalidUrnError:
+            return None
 
-def _guids(process: Json) -> Iterator[str]:
-    for side in ("inputs", "outputs"):
-        yield from (str(end.get("guid")) for end in _side(process, side))
+
+def _guids(process: Json, *sides: str) -> Iterator[str]:
+    for side in sides or _SIDES:
+        yield from (guid for end in _side(process, side) if (guid := text(end.get("guid"))))
+
+
+def _may_be_to_itself(process: Json) -> bool:
+    inputs, outputs = ({*_guids(process, side)} for side in _SIDES)
+    return process.get("typeName") != EDGE and not inputs.isdisjoint(outputs)
+
+
+def _named(process: Json) -> Json:
+    """Return a process that has a name."""
+    _own_name(process)
+    return process
+
+
+def _without_ends(process: Json) -> Json:
+    given = mapping(process.get("attributes"))
+    return {
+        name: value
+        for name, value in given.items()
+        if name not in _SIDES and value not in (None, "", [], {})
+    }
 
 
 def _side(process: Json, side: str) -> Iterator[Json]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
 from typing_extensions import override
 
-from lumos.core.errors import DatasetNotFoundError, PlatformError
+from lumos.core.errors import DatasetNotFoundError, InvalidUrnError, PlatformError
 from lumos.core.models import (
     DatasetLineage,
     GlossaryTerm,
@@ -26,7 +27,7 @@ from lumos.core.platform.impl.atlas.edge_writing import EdgeWriter, End
 from lumos.core.platform.impl.atlas.fidelity import FIDELITY
 from lumos.core.platform.impl.atlas.foreign import foreign_names, foreign_urn
 from lumos.core.platform.impl.atlas.own_types import OwnTypes
-from lumos.core.platform.impl.atlas.reading import DatasetReader
+from lumos.core.platform.impl.atlas.reading import DatasetReader, name_in
 from lumos.core.platform.impl.atlas.search import AtlasSearch
 from lumos.core.platform.impl.atlas.settings import AtlasSettings
 from lumos.core.platform.impl.atlas.things import (
@@ -40,10 +41,11 @@ from lumos.core.platform.impl.atlas.things import (
 )
 from lumos.core.platform.impl.atlas.typedefs import DATASET, EDGE, EXTENSION, IDENTITY, TYPE_NAMES
 from lumos.core.platform.impl.atlas.vocabulary import Vocabulary
-from lumos.core.platform.impl.atlas.wire import Json, is_live, mapping, objects
+from lumos.core.platform.impl.atlas.wire import Json, is_live, mapping, objects, text
 from lumos.core.platform.impl.atlas.writing import DatasetWriter
 from lumos.core.platform.interface import Capability, Entity, EntityKind, name_of
 from lumos.core.platform.server_version import usable_version
+from lumos.core.platform.unreadable import UnreadableItems
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -138,8 +140,10 @@ class AtlasHandler(CatalogHandler):
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
         entity, referred = self._held(Urn(urn)) or self._foreign(Urn(urn))
-        (dataset,) = self._reader.datasets([entity], referred)
-        return dataset
+        unread = UnreadableItems()
+        for dataset in self._reader.datasets([entity], referred, unread=unread):
+            return dataset
+        raise next(iter(unread)).error
 
     @override
     def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
@@ -160,11 +164,12 @@ class AtlasHandler(CatalogHandler):
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
+        self._unread.begin("lineage_edge")
         guids = {str(head.get("guid")) for head in self._heads(EDGE)}
         if self._settings.table_types:
             others = self._client.headers("Process", with_subtypes=True)
             guids |= {str(head.get("guid")) for head in others}
-        edges = {edge.key: edge for edge in self._reader.edges_of(sorted(guids))}
+        edges = {edge.key: edge for edge in self._reader.edges_of(sorted(guids), self._unread)}
         return iter([edges[key] for key in sorted(edges)])
 
     @override
@@ -194,10 +199,10 @@ class AtlasHandler(CatalogHandler):
     @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         found: dict[Urn, dict[str, str]] = {}
-        for entity in self._all(IDENTITY):
-            values = mapping(entity.get("attributes"))
-            names = found.setdefault(Urn(str(values.get("urn"))), {})
-            names[str(values.get("catalog"))] = str(values.get("externalId"))
+        self._unread.begin("identity")
+        read = self._unread.each("identity", self._all(IDENTITY), _identity, name=name_in)
+        for urn, catalog, external_id in read:
+            found.setdefault(urn, {})[catalog] = external_id
         return found
 
     @override
@@ -208,7 +213,9 @@ class AtlasHandler(CatalogHandler):
     @override
     def extensions(self) -> dict[str, JsonValue]:
         others = self._vocabulary.others()
-        kept = dict(map(extension_of, self._all(EXTENSION)))
+        self._unread.begin("extension")
+        read = self._unread.each("extension", self._all(EXTENSION), extension_of, name=name_in)
+        kept = dict(read)
         found = {**({NAME: others} if others else {}), **kept}
         return {name: found[name] for name in sorted(found)}
 
@@ -270,20 +277,32 @@ class AtlasHandler(CatalogHandler):
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
         self._vocabulary.forget()
         guids = {
-            foreign_urn(type_name, _name_of(head)): str(head.get("guid"))
+            urn: str(head.get("guid"))
             for type_name in self._settings.table_types
-            for head in self._heads(type_name)
+            for urn, head in self._named_heads(type_name, partial(foreign_urn, type_name))
         }
-        real = {Urn(_name_of(head)): head for head in self._heads(DATASET)}
-        for urn, head in real.items():
+        for urn, head in self._named_heads(DATASET, Urn):
             if urn not in guids or not is_placeholder(head):
                 guids[urn] = str(head.get("guid"))
         chosen = [guids[urn] for urn in sorted(guids) if platform in (None, urn.platform)]
         for start in range(0, len(chosen), page_size):
             entities, referred = self._client.entities(chosen[start : start + page_size])
             whole = [entity for entity in entities if not is_placeholder(entity)]
-            datasets = self._reader.datasets(whole, referred)
+            datasets = self._reader.datasets(whole, referred, unread=self._unread)
             yield from sorted(datasets, key=lambda dataset: dataset.urn)
+
+    def _named_heads(
+        self, type_name: str, named: Callable[[str], Urn]
+    ) -> Iterator[tuple[Urn, Json]]:
+        """Yield what the server has of a type, by URN; one without a usable name is noted."""
+
+        def head_of(head: Json) -> tuple[Urn, Json]:
+            name = text(mapping(head.get("attributes")).get("qualifiedName"))
+            if name is None:
+                raise InvalidUrnError("it has no qualified name")
+            return named(name), head
+
+        return self._unread.each("dataset", self._heads(type_name), head_of, name=name_in)
 
     def _heads(self, type_name: str) -> Iterator[Json]:
         if self._is_known(type_name):
@@ -302,12 +321,13 @@ class AtlasHandler(CatalogHandler):
     def _entities(self, kind: EntityKind) -> Iterable[Entity]:
         found: Iterable[Entity]
         if kind == "tag":
-            found = self._vocabulary.tags()
+            found = self._vocabulary.tags(self._unread)
         elif kind == "glossary_term":
-            found = self._vocabulary.terms()
+            found = self._vocabulary.terms(self._unread)
         else:
             type_name, model = THINGS[kind]
-            found = (thing_of(entity, model) for entity in self._all(type_name))
+            read: Callable[[Json], Entity] = partial(thing_of, model=model)
+            found = self._unread.each(kind, self._all(type_name), read, name=name_in)
         return sorted(found, key=name_of)
 
     @override
@@ -327,8 +347,9 @@ class AtlasHandler(CatalogHandler):
             yield
 
 
-def _name_of(head: Json) -> str:
-    return str(mapping(head.get("attributes")).get("qualifiedName"))
+def _identity(entity: Json) -> tuple[Urn, str, str]:
+    values = mapping(entity.get("attributes"))
+    return Urn(str(values.get("urn"))), str(values.get("catalog")), str(values.get("externalId"))
 
 
 def _with_ends(written: Json, entity: Entity, ends: Mapping[Urn, End]) -> Json:

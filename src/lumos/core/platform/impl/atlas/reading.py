@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, with_parts
+from lumos.core.platform.fitting import fitting
 from lumos.core.platform.impl.atlas.columns import field_of, key_columns
-from lumos.core.platform.impl.atlas.datasets import DatasetParts, dataset_of
+from lumos.core.platform.impl.atlas.datasets import OWN, DatasetParts, dataset_of
 from lumos.core.platform.impl.atlas.foreign import (
     Column,
     foreign_columns,
@@ -18,13 +20,21 @@ from lumos.core.platform.impl.atlas.foreign import (
 from lumos.core.platform.impl.atlas.foreign_lineage import ForeignLineage
 from lumos.core.platform.impl.atlas.things import edge_of
 from lumos.core.platform.impl.atlas.typedefs import COLUMN_EDGE, DATASET, EDGE, JOB
-from lumos.core.platform.impl.atlas.wire import Json, is_live, mapping, objects
+from lumos.core.platform.impl.atlas.wire import Json, is_live, mapping, objects, text
+from lumos.core.platform.unreadable import UNFIT, UnreadableItems
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from lumos.core.platform.impl.atlas.client import AtlasClient
     from lumos.core.platform.impl.atlas.vocabulary import Vocabulary
 
 
+_NAMED = ("qualifiedName", "name", "platform")
+"""What a dataset cannot be read without."""
+_ODD = "odd"
+_ITSELF = "itself"
+"""Where the extension keeps what fits no dataset, and processes from a dataset to itself."""
 _NO_EDGES = (JOB, COLUMN_EDGE, None)
 """Processes that are no edges between datasets."""
 
@@ -39,25 +49,66 @@ class DatasetReader:
         self._vocabulary = vocabulary
         self._others = ForeignLineage(client, table_types=table_types)
 
-    def datasets(self, entities: Sequence[Json], referred: Json) -> Iterator[LumosDataset]:
-        """Yield the datasets of entities, with the lineage that their edges tell."""
+    def datasets(
+        self, entities: Sequence[Json], referred: Json, *, unread: UnreadableItems
+    ) -> Iterator[LumosDataset]:
+        """Yield the datasets of entities, with the lineage that their edges tell.
+
+        One that cannot be read is noted.
+        """
         upstream: dict[str, set[str]] = defaultdict(set)
         downstream: dict[str, set[str]] = defaultdict(set)
-        for edge in self.edges(entities):
+        around = self._processes(entities)
+        for edge in self._edges_of(around, UnreadableItems()):  # listing the edges tells of others
             upstream[edge.downstream_urn].add(edge.upstream_urn)
             downstream[edge.upstream_urn].add(edge.downstream_urn)
-        for entity in entities:
-            dataset = self.dataset(entity, referred)
+        itself = self._others.to_themselves(around)
+        read = partial(self.dataset, referred=referred)
+        for dataset in unread.each("dataset", entities, read, name=name_in):
             lineage = DatasetLineage.from_json(
                 {
                     "upstream": tuple(upstream[dataset.urn]),
                     "downstream": tuple(downstream[dataset.urn]),
                 }
             )
-            yield with_parts(dataset, lineage=lineage)
+            parts: dict[str, object] = {"lineage": lineage}
+            if dataset.urn in itself:
+                parts["extensions"] = _extended(dataset, _ITSELF, itself[dataset.urn])
+            yield with_parts(dataset, **parts)
 
     def dataset(self, entity: Json, referred: Json) -> LumosDataset:
-        """Return the dataset of an entity, without lineage."""
+        """Return the dataset of an entity, without lineage.
+
+        A value that fits no dataset is kept in its extension.
+        """
+        try:
+            return self._dataset(entity, referred)
+        except UNFIT:
+            return self._fitted(entity, referred)
+
+    def _fitted(self, entity: Json, referred: Json) -> LumosDataset:
+        """Return a dataset of what fits of an entity, and the rest in its extension."""
+        certain: Json = {name: entity[name] for name in ("typeName", "guid") if name in entity}
+        attributes = mapping(entity.get("attributes"))
+        named: Json = {name: attributes[name] for name in _NAMED if name in attributes}
+
+        def whole(part: Json) -> Json:
+            return {**part, **certain, "attributes": {**mapping(part.get("attributes")), **named}}
+
+        def fits(part: Json) -> bool:
+            try:
+                self._dataset(whole(part), referred)
+            except UNFIT:
+                return False
+            return True
+
+        rest: Json = {name: value for name, value in entity.items() if name not in certain}
+        part = fitting(rest, fits)
+        odd: Json = {name: value for name, value in rest.items() if part.get(name) != value}
+        dataset = self._dataset(whole(part), referred)
+        return with_parts(dataset, extensions=_extended(dataset, _ODD, odd))
+
+    def _dataset(self, entity: Json, referred: Json) -> LumosDataset:
         if entity.get("typeName") != DATASET:
             theirs = [
                 Column(column, self._tags(column), self._terms(column))
@@ -79,21 +130,33 @@ class DatasetReader:
 
     def edges(self, entities: Iterable[Json]) -> list[LineageEdge]:
         """Return the edges that lead to and from datasets."""
+        return self._edges_of(self._processes(entities), UnreadableItems())
+
+    def edges_of(self, guids: Iterable[str], unread: UnreadableItems) -> list[LineageEdge]:
+        """Return the edges that processes stand for, those of Lumos and those of others.
+
+        One that cannot be read is noted.
+        """
+        return self._edges_of(self._client.entities(guids)[0], unread)
+
+    def _processes(self, entities: Iterable[Json]) -> list[Json]:
+        """Return the processes that begin or end at datasets."""
         guids = {
             str(process.get("guid"))
             for entity in entities
             for name in ("inputToProcesses", "outputFromProcesses")
             for process in objects(mapping(entity.get("relationshipAttributes")).get(name))
-            if is_live(process) and process.get("typeName") not in _NO_EDGES
+            if is_live(process)
+            and text(process.get("guid"))
+            and process.get("typeName") not in _NO_EDGES
         }
-        return self.edges_of(sorted(guids))
+        return self._client.entities(sorted(guids))[0]
 
-    def edges_of(self, guids: Iterable[str]) -> list[LineageEdge]:
-        """Return the edges that processes stand for, those of Lumos and those of others."""
-        processes, _ = self._client.entities(guids)
-        own = [edge_of(each) for each in processes if each.get("typeName") == EDGE]
+    def _edges_of(self, processes: Sequence[Json], unread: UnreadableItems) -> list[LineageEdge]:
+        mine = [each for each in processes if each.get("typeName") == EDGE]
+        own = unread.each("lineage_edge", mine, edge_of, name=name_in)
         others = [each for each in processes if each.get("typeName") not in (EDGE, *_NO_EDGES)]
-        return [*own, *self._others.edges(others)]
+        return [*own, *self._others.edges(others, unread)]
 
     def _tags(self, entity: Json) -> list[str]:
         return [self._vocabulary.tag_of(name) for name in own_classifications(entity)]
@@ -104,6 +167,18 @@ class DatasetReader:
             self._vocabulary.term_of(str(term.get("guid"))) for term in meanings if is_live(term)
         )
         return [name for name in names if name is not None]
+
+
+def name_in(entity: Json) -> str:
+    """Return how people find an entity, as far as it tells."""
+    name = text(mapping(entity.get("attributes")).get("qualifiedName"))
+    return name or f"{entity.get('typeName')} {entity.get('guid')}"
+
+
+def _extended(dataset: LumosDataset, name: str, value: JsonValue) -> dict[str, JsonValue]:
+    """Return the extensions of a dataset with one thing more of Atlas."""
+    given = mapping(dataset.document.get("extensions"))
+    return {**given, OWN: {**mapping(given.get(OWN)), name: value}}
 
 
 def own_classifications(entity: Json) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ from lumos.core.platform.impl.atlas.typedefs import COLUMN, DATASET
 from lumos.core.platform.impl.atlas.wire import Json, mapping
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 from lumos.core.platform.threads import mapped
+from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
     from lumos.core.platform.impl.atlas.client import AtlasClient
@@ -51,11 +53,11 @@ class AtlasSearch:
         chosen = [*guids][:WINDOW]
         beyond = max(beyond, len(guids) - len(chosen))
         entities, referred = self._client.entities(chosen)
-        candidates = [
-            Candidate(self._reader.dataset(entity, referred), _updated(entity), _name(entity))
-            for entity in entities
-            if not is_placeholder(entity)
-        ]
+        candidates = []
+        for entity in (each for each in entities if not is_placeholder(each)):
+            with suppress(*UNFIT):  # a listing names it
+                dataset = self._reader.dataset(entity, referred)
+                candidates.append(Candidate(dataset, _updated(entity), _name(entity)))
         return Narrowed(_each_once(candidates), len(candidates) + beyond)
 
     def _guids(self, words: tuple[str, ...]) -> tuple[list[str], int]:
@@ -98,4 +100,7 @@ def _name(entity: Json) -> str | None:
 
 def _updated(entity: Json) -> datetime | None:
     moment = entity.get("updateTime")
-    return datetime.fromtimestamp(moment / 1000, UTC) if isinstance(moment, int) else None
+    try:
+        return datetime.fromtimestamp(moment / 1000, UTC) if isinstance(moment, int) else None
+    except (ValueError, OverflowError, OSError):
+        return None

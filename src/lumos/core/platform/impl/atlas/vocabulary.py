@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.platform.impl.atlas.client import AtlasClient
+    from lumos.core.platform.unreadable import UnreadableItems
 
 _KEY = "lumos"
 _NAME = "lumosName"
@@ -108,18 +109,13 @@ class Vocabulary:
                 self._client.define(_bundle(changed), anew=False)
                 self._definitions()[name] = changed
 
-    def tags(self) -> Iterator[Tag]:
+    def tags(self, unread: UnreadableItems) -> Iterator[Tag]:
         """Yield every tag that somebody defined, not those that only occur on datasets."""
         with self._lock:
             self._classifications = None
             definitions = [*self._definitions().values()]
-        for definition in definitions:
-            shown = _shown_tag(definition)
-            implied = mapping(definition.get("options")).get(_IMPLIED) == "true"
-            if implied and "description" not in shown:
-                continue
-            kept = text(mapping(definition.get("options")).get(_KEY))
-            yield Tag.from_json(shown if kept is None else restored(shown, kept))
+        tags = unread.each("tag", definitions, _read_tag, name=lambda each: str(each.get("name")))
+        yield from (tag for tag in tags if tag is not None)
 
     def define_terms(self, terms: Iterable[str]) -> dict[str, str]:
         """See to it that each term is in a glossary, and return their GUIDs."""
@@ -149,18 +145,15 @@ class Vocabulary:
         with self._lock:
             self._put_term(term, self._guids().get(term.name), implied=False)
 
-    def terms(self) -> Iterator[GlossaryTerm]:
+    def terms(self, unread: UnreadableItems) -> Iterator[GlossaryTerm]:
         """Yield every term that somebody defined, not those that only occur on datasets."""
         with self._lock:
             self._terms = None
             terms = [*self._known_terms().values()]
-        for term in terms:
-            shown = _shown_term(term)
-            more = mapping(term.get("additionalAttributes"))
-            if more.get(_IMPLIED) == "true" and "definition" not in shown:
-                continue
-            kept = text(more.get(_KEY))
-            yield GlossaryTerm.from_json(shown if kept is None else restored(shown, kept))
+        read = unread.each(
+            "glossary_term", terms, _read_term, name=lambda each: str(each.get("guid"))
+        )
+        yield from (term for term in read if term is not None)
 
     def others(self) -> Json:
         """Return what people defined beyond names and descriptions, as it is.
@@ -261,6 +254,26 @@ class Vocabulary:
                 if self._glossary is None:
                     raise
         return self._glossary
+
+
+def _read_tag(definition: Json) -> Tag | None:
+    """Return the tag of a definition; None for one that only occurs on datasets."""
+    shown = _shown_tag(definition)
+    implied = mapping(definition.get("options")).get(_IMPLIED) == "true"
+    if implied and "description" not in shown:
+        return None
+    kept = text(mapping(definition.get("options")).get(_KEY))
+    return Tag.from_json(shown if kept is None else restored(shown, kept))
+
+
+def _read_term(term: Json) -> GlossaryTerm | None:
+    """Return the term of a glossary; None for one that only occurs on datasets."""
+    shown = _shown_term(term)
+    more = mapping(term.get("additionalAttributes"))
+    if more.get(_IMPLIED) == "true" and "definition" not in shown:
+        return None
+    kept = text(more.get(_KEY))
+    return GlossaryTerm.from_json(shown if kept is None else restored(shown, kept))
 
 
 def _says_more(definition: Json) -> bool:

@@ -7,9 +7,12 @@ property; what Lumos does not model is kept in `extensions["datahub"]`, as it wa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
+from lumos.core.models import LumosDataset
 from lumos.core.models.base import canonical_json
+from lumos.core.platform.fitting import fitting
 from lumos.core.platform.impl.datahub.containers import innermost
 from lumos.core.platform.impl.datahub.edits import follow, with_edits
 from lumos.core.platform.impl.datahub.emptied import EMPTIED, emptied, is_empty
@@ -48,6 +51,7 @@ from lumos.core.platform.impl.datahub.urns import (
     lumos_dataset_urn,
     simple_urn,
 )
+from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -130,8 +134,12 @@ class DatasetConversion:
         stashed: Json = {**custom, KEY: packed(kept)}
         return {**whole, "datasetProperties": {**properties, "customProperties": stashed}}
 
-    def document(self, urn: str, aspects: Mapping[str, JsonValue]) -> Json:
-        """Return the JSON of the dataset that aspects make, its lineage aside."""
+    def document(self, urn: str, aspects: Mapping[str, JsonValue], *, fitted: bool = False) -> Json:
+        """Return the JSON of the dataset that aspects make, its lineage aside.
+
+        With `fitted`, a value that fits no dataset is left out of it, and is told in the extension
+        as all is that Lumos does not model.
+        """
         whole = {name: value for name, value in aspects.items() if name not in _APART}
         kept = self._take_stash(whole)
         known = kept if isinstance(kept, dict) else {}
@@ -144,7 +152,8 @@ class DatasetConversion:
                     del whole[name]
             whole = {**cast("Json", known.get("waiting") or {}), **whole}
         name = str(known.get("urn") or self.lumos_urn(urn))
-        found = self._plain_document(name, whole)
+        modelled = fitting(whole, partial(self._is_dataset, name)) if fitted else whole
+        found = self._plain_document(name, modelled)
         document = cast("Json", restored(found, known.get("left")))
         unfit = cast("list[str]", known.get("unfit") or [])
         if unfit:
@@ -162,6 +171,13 @@ class DatasetConversion:
         if not known:
             add_observations(document, aspects)
         return document
+
+    def dataset(self, urn: str, aspects: Mapping[str, JsonValue]) -> LumosDataset:
+        """Return the dataset that aspects make, its lineage aside, with all of it that fits."""
+        try:
+            return LumosDataset.from_json(self.document(urn, aspects))
+        except UNFIT:
+            return LumosDataset.from_json(self.document(urn, aspects, fitted=True))
 
     @staticmethod
     def series(dataset: Mapping[str, JsonValue]) -> Json:
@@ -281,6 +297,29 @@ class DatasetConversion:
         }
 
     def _plain_document(
+        self, name: str, aspects: Mapping[str, JsonValue], *, columns: JsonValue = None
+    ) -> Json:
+        try:
+            return self._converted(name, aspects, columns=columns)
+        except UNFIT:
+            convertible = fitting(dict(aspects), partial(self._converts, name))
+            return self._converted(name, convertible, columns=columns)
+
+    def _converts(self, name: str, aspects: Json) -> bool:
+        try:
+            self._converted(name, aspects)
+        except UNFIT:
+            return False
+        return True
+
+    def _is_dataset(self, name: str, aspects: Json) -> bool:
+        try:
+            LumosDataset.from_json(self._converted(name, aspects))
+        except UNFIT:
+            return False
+        return True
+
+    def _converted(
         self, name: str, aspects: Mapping[str, JsonValue], *, columns: JsonValue = None
     ) -> Json:
         properties = cast("Json", aspects.get("datasetProperties") or {})

@@ -217,19 +217,21 @@ def _read(held: Held) -> Json | None:
     removed = isinstance(status, dict) and bool(status.get("removed"))
     if removed or not isinstance(info, dict):
         return None
-    custom = cast("Json", info.get("customAssertion") or info.get("datasetAssertion") or {})
+    about = info.get("customAssertion") or info.get("datasetAssertion")
+    custom = about if isinstance(about, dict) else {}
     told: Json = {
         "name": held.urn,
         "kind": str(custom.get("type") or custom.get("operator") or info.get("type") or ""),
         "parameters": {_FOREIGN: info},
     }
-    fields = [custom.get("field"), *cast("list[JsonValue]", custom.get("fields") or [])]
+    several = custom.get("fields")
+    fields = [custom.get("field"), *(several if isinstance(several, list) else ())]
     column = next((field_of(str(each)) for each in fields if each), None)
-    if column is not None:
+    if column is not None and column[1]:
         told["column"] = column_of(column[1])
-    if custom.get("logic") is not None:
+    if isinstance(custom.get("logic"), str):
         told["expression"] = custom["logic"]
-    if info.get("description"):
+    if info.get("description") and isinstance(info["description"], str):
         told["description"] = info["description"]
     return told
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lumos.core.errors import InvalidUrnError
 from lumos.core.platform.impl.datahub.stash import KEY
 from lumos.core.platform.impl.datahub.urns import is_shortened, parts_of
 
@@ -49,7 +50,10 @@ def containers_of(there: str) -> tuple[Container, ...]:
     """Return the containers of a dataset of DataHub, the outermost first."""
     if is_shortened(there):
         return ()
-    platform, parts, environment = parts_of(there)
+    try:
+        platform, parts, environment = parts_of(there)
+    except InvalidUrnError:  # an environment that is none of DataHub's
+        return ()
     made: list[Container] = []
     key = {"platform": platform, "instance": environment}
     for (level, title), name in zip(_LEVELS.get(platform, ()), parts[:-1], strict=False):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, cast
 
 from lumos.core.models import LineageEdge
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.platform.impl.datahub.client import DataHubClient
+    from lumos.core.platform.unreadable import UnreadableItems
 
 _DATASET = "dataset"
 
@@ -35,10 +37,11 @@ class EdgeStore:
             return []
         return read_edges(held.urn, aspect, environment=self._environment)
 
-    def all(self) -> Iterator[LineageEdge]:
-        """Yield every edge once, in no order."""
-        for held in self._client.scroll(_DATASET, aspects=(ASPECT,)):
-            yield from self.of(held)
+    def all(self, unread: UnreadableItems) -> Iterator[LineageEdge]:
+        """Yield every edge once, in no order; a dataset without a usable name is noted."""
+        held = self._client.scroll(_DATASET, aspects=(ASPECT,))
+        for edges in unread.each("lineage_edge", held, self.of, name=attrgetter("urn")):
+            yield from edges
 
     def put(self, edge: LineageEdge) -> None:
         """Add an edge, or replace the one with the same ends and job."""

@@ -18,7 +18,7 @@ def with_edits(metadata: Mapping[str, JsonValue], edited: JsonValue) -> list[Jso
     infos = edited.get("editableSchemaFieldInfo") if isinstance(edited, dict) else None
     if not infos:
         return rows
-    by_path = {str(info["fieldPath"]): info for info in cast("list[Json]", infos)}
+    by_path = {str(info.get("fieldPath")): info for info in cast("list[Json]", infos)}
     return [_edited_row(cast("Json", row), by_path) for row in rows]
 
 
@@ -60,7 +60,7 @@ def follow(
 
 
 def _followed(info: Json, rows: Mapping[str, Json]) -> Json:
-    row = rows.get(str(info["fieldPath"]))
+    row = rows.get(str(info.get("fieldPath")))
     if row is None:
         return info
     whole = dict(info)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, TypeGuard, cast
 
+from lumos.core.errors import InvalidUrnError
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.datahub.client import Held, Write
 from lumos.core.platform.impl.datahub.companions import entity_of
@@ -24,6 +25,7 @@ from lumos.core.platform.impl.datahub.structured import (
     read_structured,
 )
 from lumos.core.platform.impl.datahub.structured import KIND as STRUCTURED
+from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -179,7 +181,10 @@ class ForeignEntities:
             ours = {name: without_stash(aspects[name]) for name in own if name in aspects}
             return {**ours, "status": {"removed": False}} if kind == _ASSERTION else ours
         name = _MODELLED[kind]
-        read = read_entity(name, held.urn, aspects, environment=self._environment)
+        try:
+            read = read_entity(name, held.urn, aspects, environment=self._environment)
+        except UNFIT:  # all of it is kept as it is, and the listing names it
+            return {}
         if read is None:
             return {}
         made = wire_entity(name, read.to_json(), environment=self._environment)
@@ -190,7 +195,10 @@ class ForeignEntities:
         found = held.aspects.get(ASPECT)
         if not isinstance(found, dict):
             return None
-        edges = read_edges(held.urn, found, environment=self._environment)
+        try:
+            edges = read_edges(held.urn, found, environment=self._environment)
+        except InvalidUrnError:
+            edges = []
         ours: Json = {"upstreams": []}
         for upstream in dict.fromkeys(edge.upstream_urn for edge in edges):
             same = [edge for edge in edges if edge.upstream_urn == upstream]

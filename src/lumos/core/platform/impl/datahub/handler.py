@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from threading import Lock
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from typing_extensions import override
 
-from lumos.core.errors import DatasetNotFoundError, PlatformConflictError
+from lumos.core.errors import DatasetNotFoundError, InvalidUrnError, PlatformConflictError
 from lumos.core.models import DatasetLineage, LumosDataset, Urn
+from lumos.core.platform.batches import together
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
 from lumos.core.platform.impl.datahub.aspects import DERIVED, EXTENSION, DatasetConversion
@@ -40,11 +43,14 @@ from lumos.core.platform.impl.datahub.urns import is_shortened
 from lumos.core.platform.interface import Capability, Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.last_seen import LastSeen
 from lumos.core.platform.login import NOBODY, TOKEN
+from lumos.core.platform.refusals import Streak
 from lumos.core.platform.server_version import usable_version
+from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.errors import LumosError
     from lumos.core.models import LineageEdge
     from lumos.core.platform.search_match import Narrowed
 
@@ -160,7 +166,8 @@ class DataHubHandler(CatalogHandler):
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
-        return iter(sorted(self._edges.all(), key=lambda edge: edge.key))
+        self._unread.begin("lineage_edge")
+        return iter(sorted(self._edges.all(self._unread), key=lambda edge: edge.key))
 
     @override
     def remove_edge(self, edge: LineageEdge) -> None:
@@ -235,10 +242,12 @@ class DataHubHandler(CatalogHandler):
         environment = self._settings.environment
         there = FORMS[kind].kind
         beside = self._carriers.residues(there) if there in WITHOUT_PROPERTIES else {}
-        read = (
-            read_entity(kind, held.urn, held.aspects, environment=environment, beside=beside)
-            for held in self._client.scroll(there)
-        )
+
+        def entity(held: Held) -> Entity | None:
+            aspects = held.aspects
+            return read_entity(kind, held.urn, aspects, environment=environment, beside=beside)
+
+        read = self._unread.each(kind, self._client.scroll(there), entity, name=attrgetter("urn"))
         return sorted((entity for entity in read if entity is not None), key=name_of)
 
     @override
@@ -336,7 +345,10 @@ class DataHubHandler(CatalogHandler):
     def _whole(self, held: Held) -> LumosDataset:
         """Return a dataset with what others point at it for."""
         related = self._client.related(held.urn, "DownstreamOf", "Asserts")
-        downstream = [self._lumos_name(other) for kind, other in related if kind == "DownstreamOf"]
+        downstream = []
+        for other in {other for kind, other in related if kind == "DownstreamOf"} - {held.urn}:
+            with suppress(InvalidUrnError):
+                downstream.append(self._lumos_name(other))
         assertions = [other for kind, other in related if kind == "Asserts"]
         return self._read(held, downstream=downstream, assertions=assertions)
 
@@ -346,33 +358,63 @@ class DataHubHandler(CatalogHandler):
         downstream: dict[str, list[str]] = {}
         for held in self._client.scroll(_DATASET, aspects=("datasetKey", ASPECT)):
             names[held.urn] = ""
-            for edge in self._edges.of(held):
-                downstream.setdefault(edge.upstream_urn, []).append(edge.downstream_urn)
-        names = {there: self._lumos_name(there) for there in names}
+            with suppress(InvalidUrnError):  # its name is, and the listing of edges tells so
+                for edge in self._edges.of(held):
+                    downstream.setdefault(edge.upstream_urn, []).append(edge.downstream_urn)
+        named = self._unread.each(
+            _DATASET, [*names], lambda there: (there, self._lumos_name(there)), name=str
+        )
+        names = dict(named)
         assertions = self._companions.assertions_by_dataset()
         in_order = sorted(names, key=names.__getitem__)
         order = [*pages_of(in_order, min(page_size, _LARGEST_PAGE))]
-        pages = self._http.map(
-            lambda page: self._client.get(_DATASET, page), order, workers=self._settings.workers
-        )
+        pages = self._http.map(self._got, order, workers=self._settings.workers)
         for page, wanted in zip(pages, order, strict=False):
             found = {held.urn: held for held in page}
-            for there in wanted:
-                held_now = found.get(there)
-                if held_now is None or not _is_dataset(held_now):
-                    continue
-                dataset = self._read(
-                    held_now,
-                    downstream=downstream.get(names[there], ()),
-                    assertions=assertions.get(there, ()),
+            there_now = [found[there] for there in wanted if there in found]
+
+            def read(held: Held) -> LumosDataset:
+                return self._read(
+                    held,
+                    downstream=downstream.get(names[held.urn], ()),
+                    assertions=assertions.get(held.urn, ()),
                 )
+
+            datasets = filter(_is_dataset, there_now)
+            for dataset in self._unread.each(_DATASET, datasets, read, name=attrgetter("urn")):
                 if platform is None or dataset.platform == platform:
                     yield dataset
+
+    def _got(self, names: Sequence[str]) -> list[Held]:
+        """Return what the server holds of some datasets; one that it refuses to give is noted."""
+        streak = Streak()
+
+        def refused(there: str, error: LumosError) -> Held:
+            if streak.ends_run(error):
+                raise error
+            self._unread.add(_DATASET, there, error=error)
+            return Held(there, {}, {})
+
+        return together(partial(self._client.get, _DATASET), names, refused=refused)
 
     def _read(
         self, held: Held, *, downstream: Iterable[str], assertions: Sequence[str]
     ) -> LumosDataset:
-        document = self._conversion.document(held.urn, held.aspects)
+        """Return a dataset; a value of it that does not fit is kept in its extension."""
+        try:
+            return self._read_as(held, downstream, assertions=assertions)
+        except UNFIT:
+            return self._read_as(held, downstream, assertions=assertions, fitted=True)
+
+    def _read_as(
+        self,
+        held: Held,
+        downstream: Iterable[str],
+        *,
+        assertions: Sequence[str],
+        fitted: bool = False,
+    ) -> LumosDataset:
+        document = self._conversion.document(held.urn, held.aspects, fitted=fitted)
         name = str(document["urn"])
         lineage = held.aspects.get(ASPECT)
         edges = (

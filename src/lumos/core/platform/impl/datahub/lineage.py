@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, cast
 
@@ -18,6 +19,7 @@ from lumos.core.platform.impl.datahub.urns import (
     simple_name,
     simple_urn,
 )
+from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -38,11 +40,11 @@ def with_edges(
     here = dataset_urn(downstream, environment=environment)
     upstreams = [
         each for each in cast("list[Json]", aspect.get("upstreams") or [])
-        if each["dataset"] != there
+        if not isinstance(each, dict) or each.get("dataset") != there
     ]  # fmt: skip
     fine = [
         each for each in cast("list[Json]", aspect.get("fineGrainedLineages") or [])
-        if not _is_between(each, there)
+        if not isinstance(each, dict) or not _is_between(each, there)
     ]  # fmt: skip
     if edges:
         columns = _column_lineage(edges, there=there, here=here)
@@ -58,20 +60,34 @@ def with_edges(
 def read_edges(
     here: str, aspect: Mapping[str, JsonValue], *, environment: str, downstream: str | None = None
 ) -> list[LineageEdge]:
-    """Return the edges that the lineage of a dataset tells of."""
+    """Return the edges that the lineage of a dataset tells of.
+
+    What is none in Lumos, such as a dataset that is made from itself, stays in the aspect, and is
+    kept verbatim in the extension of a snapshot.
+    """
     name = downstream or lumos_dataset_urn(here, environment=environment)
-    fine = cast("list[Json]", aspect.get("fineGrainedLineages") or [])
+    fine = aspect.get("fineGrainedLineages")
+    rows = [row for row in fine if isinstance(row, dict)] if isinstance(fine, list) else []
+    upstreams = aspect.get("upstreams")
     edges: dict[tuple[str, str, str], LineageEdge] = {}
-    for upstream in cast("list[Json]", aspect.get("upstreams") or []):
-        found = _plain(upstream, fine, downstream=name, environment=environment)
-        kept = unpacked(cast("Json", upstream.get("properties") or {}).get(KEY))
-        documents: list[JsonValue] = [found]
-        if isinstance(kept, dict) and kept.get("found") == found:
-            documents = cast("list[JsonValue]", kept["edges"])
-        for document in documents:
-            edge = LineageEdge.from_json(document)
-            edges[edge.key] = edge
+    for upstream in upstreams if isinstance(upstreams, list) else ():
+        with suppress(*UNFIT):
+            read = _edges_of(cast("Json", upstream), rows, name=name, environment=environment)
+            edges.update({edge.key: edge for edge in read})
     return [*edges.values()]
+
+
+def _edges_of(
+    upstream: Json, fine: Sequence[Json], *, name: str, environment: str
+) -> list[LineageEdge]:
+    found = _plain(upstream, fine, downstream=name, environment=environment)
+    if found["upstream_urn"] == found["downstream_urn"]:
+        return []
+    kept = unpacked(cast("Json", upstream.get("properties") or {}).get(KEY))
+    documents: list[JsonValue] = [found]
+    if isinstance(kept, dict) and kept.get("found") == found:
+        documents = cast("list[JsonValue]", kept["edges"])
+    return [LineageEdge.from_json(document) for document in documents]
 
 
 def _upstream(
@@ -126,8 +142,9 @@ def _plain(
     stamp = cast("Json", upstream.get("auditStamp") or {})
     moment = stamp.get("time")
     if isinstance(moment, int) and moment > 0:
-        at = datetime.fromtimestamp(moment / 1000, tz=UTC)
-        edge["created_at"] = at.isoformat().replace("+00:00", "Z")
+        with suppress(ValueError, OverflowError, OSError):  # no year that there is
+            at = datetime.fromtimestamp(moment / 1000, tz=UTC)
+            edge["created_at"] = at.isoformat().replace("+00:00", "Z")
     if stamp.get("actor") not in (None, _ACTOR):
         edge["created_by"] = simple_name(str(stamp["actor"]))
     mappings = [mapping for row in fine for mapping in _mappings(row, there)]
@@ -137,8 +154,7 @@ def _plain(
 
 
 def _mappings(row: Mapping[str, JsonValue], there: str) -> list[Json]:
-    targets = [field_of(urn) for urn in cast("list[str]", row.get("downstreams") or [])]
-    sources = [field_of(urn) for urn in cast("list[str]", row.get("upstreams") or [])]
+    targets, sources = _columns(row, "downstreams"), _columns(row, "upstreams")
     told: Json = {}
     if row.get("transformOperation") is not None:
         told["transformation"] = row["transformOperation"]
@@ -154,6 +170,11 @@ def _mappings(row: Mapping[str, JsonValue], there: str) -> list[Json]:
     ]
 
 
+def _columns(row: Mapping[str, JsonValue], end: str) -> list[tuple[str, str] | None]:
+    urns = row.get(end)
+    return [field_of(str(urn)) for urn in urns] if isinstance(urns, list) else []
+
+
 def _is_between(row: Mapping[str, JsonValue], there: str) -> bool:
-    sources = [field_of(urn) for urn in cast("list[str]", row.get("upstreams") or [])]
+    sources = _columns(row, "upstreams")
     return bool(sources) and all(source is not None and source[0] == there for source in sources)

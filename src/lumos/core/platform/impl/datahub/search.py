@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
-from lumos.core.models import LumosDataset
 from lumos.core.platform.impl.datahub.client import Held, held_of
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
+from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -46,8 +47,9 @@ def narrowed(
     for entity in entities:
         held = held_of(entity)
         if is_dataset(held):
-            dataset = LumosDataset.from_json(conversion.document(held.urn, held.aspects))
-            candidates.append(Candidate(dataset, _observed(entity), held.urn))
+            with suppress(*UNFIT):  # a listing names it
+                dataset = conversion.dataset(held.urn, held.aspects)
+                candidates.append(Candidate(dataset, _observed(entity), held.urn))
     told = page.get("totalCount")
     beyond = told - len(entities) if isinstance(told, int) else int(bool(page.get("scrollId")))
     return Narrowed(candidates, len(candidates) + max(0, beyond))
@@ -61,4 +63,7 @@ def _observed(entity: Json) -> datetime | None:
         moment = system.get("lastObserved") if isinstance(system, dict) else None
         if isinstance(moment, int) and moment > 0:
             moments.append(moment)
-    return datetime.fromtimestamp(max(moments) / 1000, UTC) if moments else None
+    try:
+        return datetime.fromtimestamp(max(moments) / 1000, UTC) if moments else None
+    except (ValueError, OverflowError, OSError):
+        return None

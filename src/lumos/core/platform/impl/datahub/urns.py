@@ -28,6 +28,10 @@ _ENVIRONMENT_PART: Final = re.compile(r"env=([A-Z][A-Z_]*)\Z")
 _DATASET: Final = re.compile(
     r"urn:li:dataset:\(urn:li:dataPlatform:([^,()]+),(.*),([A-Z][A-Z_]*)\)\Z", re.DOTALL
 )
+_ANY_DATASET: Final = re.compile(
+    r"urn:li:dataset:\(urn:li:dataPlatform:[^,()]+,.*,[^,()]+\)\Z", re.DOTALL
+)
+"""Also one in an environment that no plain Lumos URN can name."""
 _JOB: Final = re.compile(
     r"urn:li:dataJob:\(urn:li:dataFlow:\(([^,()]+),(.*),([^,()]+)\),(.*)\)\Z", re.DOTALL
 )
@@ -42,7 +46,7 @@ def dataset_urn(urn: str, *, environment: str = DEFAULT_ENVIRONMENT) -> str:
     """Return what DataHub calls a dataset."""
     name = Urn(urn)
     parts = name.parts
-    if name.platform == PLATFORM and len(parts) == 1 and _DATASET.match(parts[0]):
+    if name.platform == PLATFORM and len(parts) == 1 and _ANY_DATASET.match(parts[0]):
         return parts[0]
     given = _ENVIRONMENT_PART.match(parts[0]) if len(parts) > 1 else None
     if given:
@@ -59,6 +63,8 @@ def lumos_dataset_urn(urn: str, *, environment: str = DEFAULT_ENVIRONMENT) -> Ur
     Raises:
         InvalidUrnError: the text names no dataset.
     """
+    if _DATASET.match(urn) is None and _ANY_DATASET.match(urn):
+        return Urn.of(PLATFORM, urn)
     platform, parts, given = parts_of(urn)
     if given != environment:
         parts.insert(0, f"env={given}")

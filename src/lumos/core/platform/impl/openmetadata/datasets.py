@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Final, cast
 
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 
     from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
     from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary
+    from lumos.core.platform.unreadable import UnreadableItems
 
 OWN_PROPERTIES: Final = "properties"
 """Where the stash names the custom properties that Lumos set; it takes away no others."""
@@ -72,6 +74,16 @@ _TYPES: Final = ("table", "container")
 _BUCKET: Final = 2
 FIRST_VERSION: Final = 0.1
 _URN_SCHEME: Final = "lumos://"
+
+
+def name_in(entity: Json) -> str:
+    """Return how people find an entity, as far as it tells."""
+    found = (entity.get(key) for key in ("fullyQualifiedName", "name", "id"))
+    return str(next((each for each in found if each), "without a name"))
+
+
+def _is_own(entity: Json) -> bool:
+    return path_of(str(entity.get("fullyQualifiedName")))[:1] == (OWN,)
 
 
 class DatasetWires:
@@ -95,12 +107,14 @@ class DatasetWires:
         entity = self._api.find(type_, name)
         return None if entity is None else node_of(type_, entity)
 
-    def nodes(self) -> Iterator[Node]:
-        """Yield the entities of all datasets, with those that are only mentioned."""
+    def nodes(self, unread: UnreadableItems, *, kind: str = "dataset") -> Iterator[Node]:
+        """Yield the entities of all datasets, with those that are only mentioned.
+
+        One that has no name is noted under a kind.
+        """
         for type_ in _TYPES:
-            for entity in self._api.list(type_):
-                if path_of(str(entity["fullyQualifiedName"]))[0] != OWN:
-                    yield node_of(type_, entity)
+            listed = (entity for entity in self._api.list(type_) if not _is_own(entity))
+            yield from unread.each(kind, listed, partial(node_of, type_), name=name_in)
 
     def read(
         self, node: Node, *, with_tests: bool = True, with_profile: bool = True
@@ -251,9 +265,10 @@ class DatasetWires:
         if changed := stash_changes(stored, job_stash(stored, job)):
             self._api.patch("pipeline", stored, changes=changed)
 
-    def jobs(self) -> Iterator[Job]:
-        """Yield all jobs in ascending order of URN."""
-        yield from sorted(map(read_job, self._api.list("pipeline")), key=lambda job: job.urn)
+    def jobs(self, unread: UnreadableItems) -> Iterator[Job]:
+        """Yield all jobs in ascending order of URN; one that cannot be read is noted."""
+        read = unread.each("job", self._api.list("pipeline"), read_job, name=name_in)
+        yield from sorted(read, key=lambda job: job.urn)
 
     def _located(self, urn: Urn) -> tuple[Place, Json | None]:
         """Return where a dataset lies or would lie, and what is there; also where others put it."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, cast
 
-from lumos.core.models import DatasetKind, Job, LumosDataset, Urn
+from lumos.core.models import DatasetKind, Job, LumosDataset, Urn, with_parts
+from lumos.core.platform.fitting import fitting
 from lumos.core.platform.impl.openmetadata.columns import (
     CLASSIFICATION,
     GLOSSARY,
@@ -33,6 +34,7 @@ from lumos.core.platform.impl.openmetadata.names import (
 )
 from lumos.core.platform.impl.openmetadata.quality import TESTS, told_quality
 from lumos.core.platform.stash import STASH_KEY
+from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -70,6 +72,10 @@ UNMODELLED: Final = {
 _OF_PIPELINES: Final = (
     "tasks", "sourceUrl", "scheduleInterval", "concurrency", "pipelineLocation", "startDate",
 )  # fmt: skip
+_NAMED: Final = ("id", "name", "fullyQualifiedName", "serviceType")
+"""What an entity cannot be read without."""
+_ODD: Final = "odd"
+"""Where the extension keeps what fits no dataset."""
 _COLUMNS: Final = "columns"
 _UNREAD: Final = "unreadColumns"
 _PARTITIONED: Final = "isPartitioned"
@@ -109,11 +115,38 @@ def told_dataset(
 ) -> LumosDataset:
     """Return the dataset as its entity alone tells it, without stash and lineage.
 
+    A value that fits no dataset is kept in its extension.
+
     Args:
         entity: a table or a container.
         type_: which of them.
         foreign: whether others wrote it; what Lumos does not model of columns is kept then.
     """
+    try:
+        return _told_dataset(entity, type_, foreign=foreign)
+    except UNFIT:
+        return _fitted_dataset(entity, type_, foreign=foreign)
+
+
+def _fitted_dataset(entity: Mapping[str, JsonValue], type_: str, *, foreign: bool) -> LumosDataset:
+    certain: Json = {key: entity[key] for key in _NAMED if key in entity}
+
+    def fits(part: Json) -> bool:
+        try:
+            _told_dataset({**certain, **part}, type_, foreign=foreign)
+        except UNFIT:
+            return False
+        return True
+
+    rest: Json = {key: value for key, value in entity.items() if key not in certain}
+    part = fitting(rest, fits)
+    told = _told_dataset({**certain, **part}, type_, foreign=foreign)
+    odd: Json = {key: value for key, value in rest.items() if part.get(key) != value}
+    extension: JsonValue = {**kept_of(told), _ODD: odd}
+    return with_parts(told, extensions={**told.extensions, NAME: extension})
+
+
+def _told_dataset(entity: Mapping[str, JsonValue], type_: str, *, foreign: bool) -> LumosDataset:
     name = str(entity.get("fullyQualifiedName") or entity["name"])
     path = path_of(name)
     urn = urn_of(type_, name) or UNKNOWN_URN

@@ -16,11 +16,11 @@ from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
 from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
 from lumos.core.platform.impl.openmetadata.bulk import BulkWires, lies_at
-from lumos.core.platform.impl.openmetadata.datasets import DatasetWires
-from lumos.core.platform.impl.openmetadata.entities import NAME
+from lumos.core.platform.impl.openmetadata.datasets import DatasetWires, name_in
+from lumos.core.platform.impl.openmetadata.entities import NAME, kept_of
 from lumos.core.platform.impl.openmetadata.fidelity import FIDELITY
 from lumos.core.platform.impl.openmetadata.ledger import Ledger
-from lumos.core.platform.impl.openmetadata.lineage import Between, LineageWires, Node
+from lumos.core.platform.impl.openmetadata.lineage import ITSELF, Between, LineageWires, Node
 from lumos.core.platform.impl.openmetadata.look_up import LookUp
 from lumos.core.platform.impl.openmetadata.names import place_of
 from lumos.core.platform.impl.openmetadata.search import narrowed
@@ -33,6 +33,7 @@ from lumos.core.platform.last_seen import LastSeen
 from lumos.core.platform.login import NOBODY, TOKEN
 from lumos.core.platform.server_version import usable_version
 from lumos.core.platform.threads import mapped
+from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 _ATTEMPTS: Final = 4
 _IDENTITY: Final = "identity"
 _EXTENSION: Final = "extension"
+_EDGE: Final = "lineage_edge"
 _LEAST_VERSION = (1, 11)
 """The first one that Lumos is meant for."""
 
@@ -107,8 +109,7 @@ class OpenMetadataHandler(CatalogHandler):
         alone = _without_lineage(dataset)
         with self._alone_with(dataset.urn):
             self._write(alone)
-        if alone is not dataset:
-            self._connect(dataset)
+        self._connect(dataset)
 
     @override
     def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
@@ -117,8 +118,7 @@ class OpenMetadataHandler(CatalogHandler):
             left = self._bulk.write(latest)
             deque(mapped(self._write, left, workers=min(self._workers, len(left) or 1)), maxlen=0)
         for dataset in datasets:
-            if dataset.lineage != DatasetLineage():
-                self._connect(dataset)
+            self._connect(dataset)
 
     @override
     def update_datasets(self, datasets: Sequence[LumosDataset]) -> None:
@@ -134,8 +134,7 @@ class OpenMetadataHandler(CatalogHandler):
             workers = min(self._workers, len(known) or 1)
             deque(mapped(update, known, workers=workers), maxlen=0)
         for urn in known:
-            if latest[urn].lineage != DatasetLineage():
-                self._connect(latest[urn])
+            self._connect(latest[urn])
         self.emit_datasets([each for urn, each in latest.items() if urn not in known])
 
     @override
@@ -145,7 +144,7 @@ class OpenMetadataHandler(CatalogHandler):
         dataset = self._datasets.read(node) if node else None
         if node is None or dataset is None:
             raise DatasetNotFoundError(name, platform=self.name)
-        return with_parts(dataset, lineage=self._lineage.of(node.type, node.entity))
+        return self._lineage.around(node, dataset)
 
     @override
     def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
@@ -171,9 +170,17 @@ class OpenMetadataHandler(CatalogHandler):
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
-        found = mapped(self._lineage.into, self._datasets.nodes(), workers=self._workers)
-        edges = [edge for pairs in found for edges in pairs.values() for edge in edges]
-        yield from sorted(edges, key=lambda edge: edge.key)
+        self._unread.begin(_EDGE)
+        nodes = self._datasets.nodes(self._unread, kind=_EDGE)
+        found = mapped(self._edges_into, nodes, workers=self._workers)
+        return iter(sorted((edge for edges in found for edge in edges), key=lambda edge: edge.key))
+
+    def _edges_into(self, node: Node) -> list[LineageEdge]:
+        try:
+            return [edge for edges in self._lineage.into(node).values() for edge in edges]
+        except UNFIT as error:
+            self._unread.add(_EDGE, f"to {name_in(node.entity)}", error=error)
+            return []
 
     @override
     def remove_edge(self, edge: LineageEdge) -> None:
@@ -251,7 +258,9 @@ class OpenMetadataHandler(CatalogHandler):
 
     @override
     def _entities(self, kind: EntityKind) -> Iterable[Entity]:
-        return self._datasets.jobs() if kind == "job" else self._words.all(kind)
+        if kind == "job":
+            return self._datasets.jobs(self._unread)
+        return self._words.all(kind, self._unread)
 
     @override
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
@@ -259,26 +268,39 @@ class OpenMetadataHandler(CatalogHandler):
 
     @override
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
-        found: list[tuple[LumosDataset, Node]] = []
-        for node in self._datasets.nodes():
-            dataset = self._datasets.read(node, with_tests=False, with_profile=False)
-            if dataset is not None and platform in {None, dataset.platform}:
-                found.append((dataset, node))
-        found.sort(key=lambda pair: pair[0].urn)
-        yield from mapped(self._with_lineage, found, workers=self._workers)
+        def read(node: Node) -> tuple[LumosDataset | None, Node]:
+            return self._datasets.read(node, with_tests=False, with_profile=False), node
 
-    def _with_lineage(self, found: tuple[LumosDataset, Node]) -> LumosDataset:
+        nodes = self._datasets.nodes(self._unread)
+        pairs = self._unread.each("dataset", nodes, read, name=lambda node: name_in(node.entity))
+        found = [
+            (dataset, node)
+            for dataset, node in pairs
+            if dataset is not None and platform in {None, dataset.platform}
+        ]
+        found.sort(key=lambda pair: pair[0].urn)
+        whole = mapped(self._with_lineage, found, workers=self._workers)
+        yield from (dataset for dataset in whole if dataset is not None)
+
+    def _with_lineage(self, found: tuple[LumosDataset, Node]) -> LumosDataset | None:
         dataset, node = found
-        dataset = self._datasets.completed(node, dataset)
-        lineage = self._lineage.of(node.type, node.entity)
-        return dataset if lineage == DatasetLineage() else with_parts(dataset, lineage=lineage)
+        try:
+            return self._lineage.around(node, self._datasets.completed(node, dataset))
+        except UNFIT as error:
+            self._unread.add("dataset", name_in(node.entity), error=error)
+            return None
 
     def _write(self, dataset: LumosDataset) -> None:
         _unless_changed_meanwhile(partial(self._datasets.write, dataset))
 
     def _connect(self, dataset: LumosDataset) -> None:
         """Make edges of the neighbours that a dataset lists and the catalog does not know."""
+        leads_to_itself = ITSELF in kept_of(dataset)
+        if dataset.lineage == DatasetLineage() and not leads_to_itself:
+            return
         node = self._datasets.find(dataset.urn)
+        if node and leads_to_itself:
+            self._lineage.put_itself(node, dataset)
         known = self._lineage.of(node.type, node.entity) if node else DatasetLineage()
         held = {*known.ends(dataset.urn)}
         new = [

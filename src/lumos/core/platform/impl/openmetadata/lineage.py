@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from lumos.core.models import DatasetLineage, LineageEdge, Urn
+from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
 from lumos.core.models.base import sha256_of
+from lumos.core.platform.impl.openmetadata.entities import NAME, kept_of
 from lumos.core.platform.impl.openmetadata.names import (
     entity_name,
     fqn,
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from lumos.core.platform.stash import Json
 
 EDGES: Final = "edges"
+ITSELF: Final = "itself"
+"""Where the extension of a dataset keeps an edge to itself."""
+_STATED: Final = ("source", "columnsLineage", "sqlQuery", "description")
 
 
 class Node(NamedTuple):
@@ -56,6 +60,8 @@ class Neighbours(NamedTuple):
     upstream: Mapping[str, Json]
     """What is said of the edge from each upstream id."""
     downstream: tuple[str, ...]
+    itself: Json | None = None
+    """What is said of an edge to itself, which is none in Lumos, where there is one."""
 
 
 class LineageWires:
@@ -68,25 +74,52 @@ class LineageWires:
     def neighbours(self, type_: str, entity: Json) -> Neighbours:
         """Ask what lies next to an entity."""
         answer = self._api.lineage(type_, entity)
-        own: Json = {"id": entity["id"], "type": type_}
+        here = entity["id"]
+        own: Json = {"id": here, "type": type_}
         nodes = [own, *(each for each in _objects(answer.get("nodes")))]
+        into = {
+            str(each.get("fromEntity")): _object(each.get("lineageDetails"))
+            for each in _objects(answer.get("upstreamEdges"))
+            if each.get("toEntity") == here
+        }
+        itself = into.pop(str(here), None)
+        references = {str(each["id"]): each for each in nodes if each.get("id")}
         return Neighbours(
-            {str(each["id"]): each for each in nodes},
-            {
-                str(each["fromEntity"]): cast("Json", each.get("lineageDetails") or {})
-                for each in _objects(answer.get("upstreamEdges"))
-                if each.get("toEntity") == entity["id"]
-            },
+            references,
+            {identity: into[identity] for identity in into if identity in references},
             tuple(
-                str(each["toEntity"])
+                str(each.get("toEntity"))
                 for each in _objects(answer.get("downstreamEdges"))
-                if each.get("fromEntity") == entity["id"]
+                if each.get("fromEntity") == here
+                and each.get("toEntity") != here
+                and str(each.get("toEntity")) in references
             ),
+            itself,
         )
 
     def of(self, type_: str, entity: Json) -> DatasetLineage:
         """Return the direct neighbours of an entity."""
-        found = self.neighbours(type_, entity)
+        return self._between(self.neighbours(type_, entity))
+
+    def around(self, node: Node, dataset: LumosDataset) -> LumosDataset:
+        """Return a dataset with its neighbours, and with what is said of an edge to itself."""
+        found = self.neighbours(node.type, node.entity)
+        parts: dict[str, object] = {}
+        if (lineage := self._between(found)) != DatasetLineage():
+            parts["lineage"] = lineage
+        if found.itself is not None:
+            extension: JsonValue = {**kept_of(dataset), ITSELF: _stated(found.itself)}
+            parts["extensions"] = {**dataset.extensions, NAME: extension}
+        return with_parts(dataset, **parts) if parts else dataset
+
+    def put_itself(self, node: Node, dataset: LumosDataset) -> None:
+        """Let a dataset lead to itself where it did so when it was read."""
+        kept = kept_of(dataset).get(ITSELF)
+        if isinstance(kept, dict):
+            edge: Json = {"fromEntity": node.reference, "toEntity": node.reference}
+            self._api.put_edge({**edge, "lineageDetails": kept})
+
+    def _between(self, found: Neighbours) -> DatasetLineage:
         return DatasetLineage(
             upstream=tuple(self._urn_of(found.references[each]) for each in found.upstream),
             downstream=tuple(self._urn_of(found.references[each]) for each in found.downstream),
@@ -158,9 +191,12 @@ class LineageWires:
         for column in _objects(details.get("columnsLineage")):
             sources = column.get("fromColumns")
             for source in sources if isinstance(sources, list) else ():
+                ends = [path_of(str(end)) for end in (source, column.get("toColumn")) if end]
+                if len(ends) != len(("from", "to")) or not all(ends):
+                    continue
                 mapping: Json = {
-                    "upstream_column": path_of(str(source))[-1],
-                    "downstream_column": path_of(str(column["toColumn"]))[-1],
+                    "upstream_column": ends[0][-1],
+                    "downstream_column": ends[1][-1],
                 }
                 if column.get("function"):
                     mapping["transformation"] = column["function"]
@@ -188,6 +224,11 @@ def _held(stash: Json, upstream: Urn, *, told: LineageEdge) -> Iterator[LineageE
         yield told
 
 
+def _stated(details: Json) -> Json:
+    """Return what people said of an edge, without what belongs to one server."""
+    return {name: details[name] for name in _STATED if details.get(name) is not None}
+
+
 def _with_edges(stash: Json, edges: Json) -> Json:
     rest = {name: value for name, value in stash.items() if name != EDGES}
     return {**rest, EDGES: edges} if edges else rest
@@ -205,6 +246,10 @@ def _columns(entity: Json) -> set[str]:
 
 def _column_name(entity: Json, column: str) -> str:
     return fqn((*path_of(str(entity["fullyQualifiedName"])), entity_name(column)))
+
+
+def _object(value: JsonValue | None) -> Json:
+    return value if isinstance(value, dict) else {}
 
 
 def _objects(value: JsonValue | None) -> list[Json]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from lumos.core.platform.impl.openmetadata.figures import moment_of
 from lumos.core.platform.impl.openmetadata.names import OWN, path_of
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 from lumos.core.platform.threads import mapped
+from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -67,9 +68,12 @@ def _named(rows: list[JsonValue]) -> Iterator[str]:
 
 
 def _candidate(datasets: DatasetWires, node: Node) -> Candidate | None:
-    dataset = datasets.read(node, with_profile=False)
+    try:
+        dataset = datasets.read(node, with_profile=False)
+    except UNFIT:  # a listing names it
+        return None
     if dataset is None:
         return None
     moment = node.entity.get("updatedAt")
-    updated = datetime.fromtimestamp(moment / 1000, UTC) if isinstance(moment, int) else None
+    updated = moment_of(moment) if isinstance(moment, int) else None
     return Candidate(dataset, updated, str(node.entity["fullyQualifiedName"]))

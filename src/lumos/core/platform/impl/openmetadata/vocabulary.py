@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
     from lumos.core.platform.impl.openmetadata.ledger import Ledger
+    from lumos.core.platform.unreadable import UnreadableItems
 
 Word = User | Group | Tag | GlossaryTerm | Domain
 MENTIONED: Final = "mentioned"
@@ -185,17 +186,18 @@ class Vocabulary:
         left = residue(self._told(sort, entity), meant)
         self._ledger.put(sort.entity, name, value={} if left is None else left)
 
-    def all(self, kind: str) -> Iterator[Word]:
+    def all(self, kind: str, unread: UnreadableItems) -> Iterator[Word]:
         """Yield the words of a kind that somebody emitted, or that people made in the catalog."""
         sort = _SORTS[kind]
         kept = dict(self._ledger.entries(sort.entity))
-        found: list[Word] = []
-        for entity in self._api.list(sort.entity):
-            if _is_built_in(entity):
-                continue
-            stash = kept.get(str(entity["fullyQualifiedName"]))
-            if stash != MENTIONED:
-                found.append(self._word(sort, entity, stash))
+
+        def word(entity: Json) -> Word | None:
+            stash = kept.get(str(entity.get("fullyQualifiedName")))
+            return None if stash == MENTIONED else self._word(sort, entity, stash)
+
+        listed = (each for each in self._api.list(sort.entity) if not _is_built_in(each))
+        read = unread.each(kind, listed, word, name=_name_in)
+        found = [each for each in read if each is not None]
         yield from sorted(found, key=lambda word: str(getattr(word, sort.key)))
 
     def mention(self, kind: str, name: str) -> Json:
@@ -272,6 +274,10 @@ class Vocabulary:
             return sort.model.from_json(restored(told, stash) if stash else told)
         except InvalidModelError:
             return sort.model.from_json(told)
+
+
+def _name_in(entity: Json) -> str:
+    return str(entity.get("fullyQualifiedName") or entity.get("name") or entity.get("id"))
 
 
 def _changeable(wire: Json) -> Json:
