@@ -52,8 +52,7 @@ class Scratch:
         with storing(place):
             _sweep(place)
             self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            descriptor = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            descriptor = _locked(self.folder)
         self._gone = weakref.finalize(self, _remove, self.folder, descriptor)
 
     def store(self, content: SnapshotContent) -> StoredSnapshot:
@@ -75,6 +74,15 @@ def scratch_folder() -> Iterator[Path]:
         yield scratch.folder
     finally:
         scratch.close()
+
+
+def _locked(folder: Path) -> int:
+    """Lock a folder; a lock that others could find before it is held would look left behind."""
+    unseen = folder / f"{_LOCK}.new"
+    descriptor = os.open(unseen, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    unseen.rename(folder / _LOCK)
+    return descriptor
 
 
 def _sweep(place: Path) -> None:
