@@ -135,7 +135,7 @@ def test_a_dry_run_reports_and_writes_nothing(lumos: Lumos) -> None:
     planned = checked(
         lumos("migrate", "--from", "old", "--to", "new", "--dry-run", "--json"), "migrate"
     )
-    assert planned["imported"] is None
+    assert len(planned["imported"]["created"]) == COUNT
     assert planned["validation"]["status"] == "ok"
     fates = {row["concept"]: row["fidelity"] for row in planned["fidelity"]["rows"]}
     assert (fates["dataset"], fates["tag_definition"]) == ("native", "dropped")
@@ -301,7 +301,31 @@ def test_what_does_not_arrive_is_told_and_fails(
     assert moved.exit_code == 1
     assert "[warn] 29/30 datasets migrated\n" in moved.stdout
     assert "[warn] 1 item refused by new" in moved.stdout
-    assert "t07" in Path(".lumos/migrations/old-to-new/report.html").read_text("utf-8")
+    assert "imported: 29 new, 0 changed, 0 unchanged, 0 skipped datasets" in moved.stdout
+    folder = Path(".lumos/migrations/old-to-new")
+    report = json.loads((folder / "report.json").read_text("utf-8"))
+    assert report["missing"] == [dataset("t07").urn]
+    page = (folder / "report.html").read_text("utf-8")
+    for heading in ("Not in the target", "Refused by the target"):
+        assert f"<h2>{heading}</h2><ul>\n<li>{dataset('t07').urn}" in page
+
+
+def test_what_is_not_the_same_is_named_with_its_parts(lumos: Lumos) -> None:
+    lumos("migrate", "--from", "old", "--to", "new")
+    with StateDatabase.open(Path("old.db")) as database:
+        other = dataset("t00", tags=["gold"], documentation={"description": "Other."})
+        EmbeddedHandler(database).emit_dataset(other)
+    would = lumos("migrate", "--from", "old", "--to", "new", "--skip-existing", "--dry-run")
+    said = "would import: 0 new, 0 changed, 0 unchanged, 30 skipped datasets; 0 lineage edges\n"
+    assert said in would.stdout
+    assert lumos("migrate", "--from", "old", "--to", "new", "--skip-existing").exit_code == 0
+    folder = Path(".lumos/migrations/old-to-new")
+    report = json.loads((folder / "report.json").read_text("utf-8"))
+    assert report["unlike"] == [{"urn": other.urn, "parts": ["documentation", "tags"]}]
+    page = (folder / "report.html").read_text("utf-8")
+    assert "<h2>Not the same in the target</h2>" in page
+    assert f"<li>{other.urn}: documentation, tags</li>" in page
+    assert "0 new, 0 changed, 0 unchanged, 30 skipped datasets" in page
 
 
 def test_a_circle_through_other_catalogs_is_identity(lumos: Lumos) -> None:

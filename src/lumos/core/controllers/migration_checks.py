@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lumos.core.controllers.results import MigrationCheck
+from lumos.core.controllers.migration_results import MigrationCheck
 from lumos.feature.snapshot.diff import SectionDiff
 
 if TYPE_CHECKING:

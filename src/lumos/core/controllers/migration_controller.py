@@ -5,21 +5,24 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from lumos.core.controllers.migration_checks import everything_moved, migration_checks
-from lumos.core.controllers.results import MigrationCheck, MigrationResult
+from lumos.core.controllers.migration_results import MigrationCheck, UnlikeDataset
+from lumos.core.controllers.results import MigrationResult
 from lumos.core.errors import GateFailedError, LumosError, StateError, UsageError
 from lumos.core.progress import SILENT, Progress
 from lumos.core.redaction import redact
 from lumos.core.run_report import ItemOutcome
-from lumos.feature.migration.page import Line, migration_page
+from lumos.feature.migration.page import Line, Listed, migration_page
 from lumos.feature.snapshot.fidelity_count import counted_fidelity
 from lumos.feature.snapshot.forms import SnapshotForm
 from lumos.feature.snapshot.import_plan import ImportMode
+from lumos.feature.snapshot.pair_diff import Fate
 from lumos.feature.snapshot.selection import ExportedPart
 
 if TYPE_CHECKING:
@@ -27,12 +30,12 @@ if TYPE_CHECKING:
     from lumos.core.controllers.import_controller import ImportController
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.platform.fidelity import Keeper
-    from lumos.feature.snapshot.diff import DiffTotals
+    from lumos.feature.snapshot.diff import DiffTotals, StreamedDiff
 
 DEFAULT_BATCH: Final = 500
 _UNFINISHED: Final = "unfinished"
 _UNREADABLE: Final = "unreadable.json"
-_MOST_FAILED: Final = 100
+_MOST_NAMED: Final = 1_000
 
 
 class MigrationController:
@@ -118,7 +121,9 @@ class MigrationController:
         )
         if dry_run:
             (place / _UNFINISHED).unlink(missing_ok=True)
-            return result
+            progress.note(f"comparing with {_shown(target)}")
+            would = self._importer(target).run(str(snapshot), mode=mode, dry_run=True)
+            return result.model_copy(update={"imported": would})
         planned(result)
         imported = self._importer(target).run(
             str(snapshot), mode=mode, batch_size=batch_size, restart=restart, progress=progress
@@ -126,17 +131,18 @@ class MigrationController:
         progress.note(f"comparing with {_shown(target)}")
         compared = self._diffs().streamed(str(snapshot), target, parts=True, progress=progress)
         with compared as found:
-            verdict = _verdict(found.totals, result.unreadable)
+            verdict = {**_verdict(found.totals, result.unreadable), **_named(found)}
         done = result.model_copy(update={"imported": imported, **verdict})
         (place / _UNFINISHED).unlink(missing_ok=True)
         return _reported(done, place)
 
     def _check(self, source: str, target: str) -> None:
+        known = ", ".join(self._snapshots().catalogs)
         for name in (source, target):
             if not self._snapshots().is_catalog(name):
                 raise UsageError(
                     f"'{_shown(name)}' is no catalog",
-                    hint="give a platform's name, or sqlite:///FILE of another Lumos catalog",
+                    hint=f"give one of {known}, or sqlite:///FILE of another Lumos catalog",
                 )
         if self._is_same(source, target):
             raise UsageError("a catalog cannot be migrated to itself", hint="give another --to")
@@ -210,27 +216,55 @@ def _verdict(totals: DiffTotals, unreadable: tuple[ItemOutcome, ...]) -> dict[st
     }
 
 
+def _named(found: StreamedDiff) -> dict[str, object]:
+    """Name the datasets that a person has to look at, up to a number."""
+    missing = (urn for fate, urn in found.urns() if fate in (Fate.REMOVED, Fate.UNOBSERVED))
+    unlike = (UnlikeDataset(urn=urn, parts=parts) for urn, parts in found.unlike())
+    return {
+        "missing": tuple(islice(missing, _MOST_NAMED)),
+        "unlike": tuple(islice(unlike, _MOST_NAMED)),
+    }
+
+
 def _reported(result: MigrationResult, place: Path) -> MigrationResult:
     files = (place / "report.json", place / "report.html")
     done = result.model_copy(update={"reports": tuple(str(file) for file in files)})
-    failed = (*done.unreadable, *(done.imported.report.failed if done.imported else ()))
-    page = migration_page(
-        f"Migration from {done.source} to {done.target}",
-        _said(done),
-        checks={
-            "Exported": [Line(each.status, each.message) for each in done.validation.checks],
-            "Compared": [Line(each.status, each.message) for each in done.checks],
-        },
-        concepts=[(row.concept, row.count, row.fidelity.value) for row in done.fidelity.rows],
-        failed=[(item.item, item.reason or "") for item in failed[:_MOST_FAILED]],
-        more_failed=max(0, len(failed) - _MOST_FAILED),
-    )
     try:
         files[0].write_bytes(orjson.dumps(done.as_json(), option=orjson.OPT_INDENT_2))
-        files[1].write_text(page, "utf-8")
+        files[1].write_text(_page(done), "utf-8")
     except OSError as error:
         raise _cannot_write(place, error) from error
     return done
+
+
+def _page(done: MigrationResult) -> str:
+    checks = {
+        "Exported": [Line(each.status, each.message) for each in done.validation.checks],
+        "Compared": [Line(each.status, each.message) for each in done.checks],
+    }
+    lists = {
+        "Not in the target": Listed.of(done.missing, of=len(done.missing)),
+        "Not the same in the target": Listed.of(
+            (f"{each.urn}: {', '.join(each.parts)}" for each in done.unlike), of=done.differing
+        ),
+    }
+    when = ""
+    if done.imported is not None:
+        report = done.imported.report
+        when = f"{report.started_at:%Y-%m-%d %H:%M:%S} to {report.finished_at:%H:%M:%S} UTC"
+        checks = {"Imported": [Line("ok", done.imported.in_words)], **checks}
+        refused = (f"{item.item}: {item.reason or ''}" for item in report.failed)
+        lists["Refused by the target"] = Listed.of(refused, of=len(report.failed))
+    unreadable = (f"{item.item}: {item.reason or ''}" for item in done.unreadable)
+    lists["Not readable in the source"] = Listed.of(unreadable, of=len(done.unreadable))
+    return migration_page(
+        f"Migration from {done.source} to {done.target}",
+        _said(done),
+        when=when,
+        checks=checks,
+        concepts=[(row.concept, row.count, row.fidelity.value) for row in done.fidelity.rows],
+        lists={heading: found for heading, found in lists.items() if found.items},
+    )
 
 
 def _said(done: MigrationResult) -> str:

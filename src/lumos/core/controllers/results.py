@@ -12,6 +12,7 @@ from lumos.core.controllers.alert_results import (
     AlertSendResult,
     AlertTestResult,
 )
+from lumos.core.controllers.migration_results import MigrationCheck, UnlikeDataset
 from lumos.core.controllers.result_base import Result as _Result
 from lumos.core.controllers.rules_controller import RuleListing
 from lumos.core.controllers.snapshot_results import PruneResult
@@ -160,6 +161,18 @@ class ImportResult(_Result):
     )
     report: RunReport
 
+    @property
+    def in_words(self) -> str:
+        """Say in a line what became of the datasets and edges."""
+        gone = f", {self.lineage_edges_removed:,} removed" if self.lineage_edges_removed else ""
+        plural = "" if self.resumed == 1 else "s"
+        before = f"; {self.resumed:,} dataset{plural} done before" if self.resumed else ""
+        return (
+            f"{len(self.created):,} new, {len(self.updated):,} changed, "
+            f"{self.unchanged:,} unchanged, {self.skipped:,} skipped datasets; "
+            f"{self.lineage_edges:,} lineage edges{gone}{before}"
+        )
+
 
 class CheckResult(_Result):
     """One check of a snapshot."""
@@ -179,13 +192,6 @@ class ValidationResult(_Result):
     checks: tuple[CheckResult, ...]
 
 
-class MigrationCheck(_Result):
-    """One thing that was compared after a move from one catalog to another."""
-
-    status: Literal["ok", "warn"]
-    message: str
-
-
 class MigrationResult(_Result):
     """What a migration did and found, or would do."""
 
@@ -196,9 +202,15 @@ class MigrationResult(_Result):
     snapshot: str = Field(description="The folder with all that the source held.")
     validation: ValidationResult
     fidelity: FidelityReport = Field(description="What becomes of each concept in the target.")
-    imported: ImportResult | None = Field(default=None, description="Absent in a dry run.")
+    imported: ImportResult | None = Field(
+        default=None, description="What was brought into the target, or would be."
+    )
     checks: tuple[MigrationCheck, ...] = ()
     differing: int = Field(default=0, description="Datasets that are not the same in the target.")
+    unlike: tuple[UnlikeDataset, ...] = Field(default=(), description="The first 1,000 of them.")
+    missing: tuple[Urn, ...] = Field(
+        default=(), description="The first 1,000 datasets that the target does not have."
+    )
     verified: bool = Field(
         default=False, description="Whether all datasets and lineage edges are in the target."
     )

@@ -85,6 +85,7 @@ class SnapshotController:
         self._engines = engines
         self._platform_of = platform_of
         self._clock = clock
+        self._catalogs = platform_names
         self._opener = SnapshotOpener(
             store, platform_of=platform_of, platform_names=platform_names, clock=clock
         )
@@ -219,6 +220,11 @@ class SnapshotController:
                 report = validate(place, store=self._store, engine=worker)
         named = {"name": reference} if place != reference else {}
         return ValidationResult.model_validate({**report.as_json(), **named})
+
+    @property
+    def catalogs(self) -> tuple[str, ...]:
+        """The names that catalogs of other systems, and the embedded one, go by."""
+        return self._catalogs
 
     def is_catalog(self, reference: str) -> bool:
         """Tell whether a name means a catalog."""

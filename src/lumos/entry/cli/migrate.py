@@ -71,6 +71,8 @@ def migrate(
         print_json(result.as_json())
     elif dry_run:
         _print_plan(result)
+        if result.imported is not None:
+            print_line(f"would import: {result.imported.in_words}")
         print_line(f"would migrate {result.source} to {result.target}; nothing was written")
     else:
         _print_outcome(result)
@@ -95,6 +97,8 @@ def _print_plan(result: MigrationResult) -> None:
 
 
 def _print_outcome(result: MigrationResult) -> None:
+    if result.imported is not None:
+        print_line(f"imported: {result.imported.in_words}")
     for each in result.checks:
         print_badge(each.status, each.message)
     if result.imported is not None and result.imported.report.failed:

@@ -258,17 +258,7 @@ def import_(
         print_json(result.as_json())
     else:
         verb = "would import" if dry_run else "imported"
-        print_line(
-            f"{verb}: {len(result.created):,} new, {len(result.updated):,} changed, "
-            f"{result.unchanged:,} unchanged, {result.skipped:,} skipped datasets; "
-            f"{result.lineage_edges:,} lineage edges"
-            + (
-                f", {result.lineage_edges_removed:,} removed"
-                if result.lineage_edges_removed
-                else ""
-            )
-            + (f"; {counted(result.resumed, 'dataset')} done before" if result.resumed else "")
-        )
+        print_line(f"{verb}: {result.in_words}")
         if result.report.failed:
             print_report(result.report)
     if strict and result.report.failed:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple, Self
 
+_MOST_SHOWN = 100
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{{ title }}</title><style>
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 50rem; padding: 0 1rem }
@@ -15,7 +17,7 @@ td.number { text-align: right; font-variant-numeric: tabular-nums }
 @media (prefers-color-scheme: dark) { body { background: #111; color: #eee }
 .ok { color: #4cc38a } .warn { color: #ffb224 } .fail { color: #ff6369 } }
 </style></head><body>
-<h1>{{ title }}</h1><p>{{ verdict }}</p>
+<h1>{{ title }}</h1>{% if when %}<p>{{ when }}</p>{% endif %}<p><strong>{{ verdict }}</strong></p>
 {% for heading, lines in checks.items() %}<h2>{{ heading }}</h2><ul>
 {% for line in lines %}<li class="{{ line.status }}">[{{ line.status }}] {{ line.text }}</li>
 {% endfor %}</ul>{% endfor %}
@@ -24,11 +26,10 @@ td.number { text-align: right; font-variant-numeric: tabular-nums }
 {% for concept, count, fidelity in concepts %}<tr><td>{{ concept | replace("_", " ") }}</td>
 <td class="number">{{ "{:,}".format(count) }}</td><td>{{ fidelity }}</td></tr>
 {% endfor %}</table>
-{% if failed %}<h2>Refused by the target</h2><ul>
-{% for item, reason in failed %}<li>{{ item }}: {{ reason }}</li>
-{% endfor %}{% if more_failed %}
-<li>and {{ "{:,}".format(more_failed) }} more, which report.json names</li>
-{% endif %}</ul>{% endif %}
+{% for heading, found in lists.items() %}<h2>{{ heading }}</h2><ul>
+{% for item in found.items %}<li>{{ item }}</li>
+{% endfor %}{% if found.more %}<li>and {{ "{:,}".format(found.more) }} more: see report.json</li>
+{% endif %}</ul>{% endfor %}
 </body></html>
 """
 
@@ -40,14 +41,27 @@ class Line(NamedTuple):
     text: str
 
 
+class Listed(NamedTuple):
+    """The first items of a list, and how many it has besides."""
+
+    items: tuple[str, ...]
+    more: int
+
+    @classmethod
+    def of(cls, items: Iterable[str], *, of: int) -> Self:
+        """Take as many items as a page shows, out of so many."""
+        shown = tuple(islice(items, _MOST_SHOWN))
+        return cls(shown, of - len(shown))
+
+
 def migration_page(
     title: str,
     verdict: str,
     *,
+    when: str,
     checks: Mapping[str, Sequence[Line]],
     concepts: Sequence[tuple[str, int, str]],
-    failed: Sequence[tuple[str, str]],
-    more_failed: int = 0,
+    lists: Mapping[str, Listed],
 ) -> str:
     """Return the page; everything in it is text."""
     from jinja2 import Environment, StrictUndefined
@@ -56,8 +70,8 @@ def migration_page(
     return environment.from_string(_PAGE).render(
         title=title,
         verdict=verdict,
+        when=when,
         checks=checks,
         concepts=concepts,
-        failed=failed,
-        more_failed=more_failed,
+        lists=lists,
     )

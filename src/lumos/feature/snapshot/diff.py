@@ -44,6 +44,7 @@ HELD_BYTES = 16 * 1024 * 1024
 _CHANGES = 0
 _UNOBSERVED = "dataset.unobserved"
 _RANKS = {Fate.ADDED: 1, Fate.REMOVED: 2, Fate.CHANGED: 3, Fate.UNOBSERVED: 4}
+_UNLIKE = 5
 
 
 class SectionDiff(CanonicalModel):
@@ -144,8 +145,14 @@ class StreamedDiff:
         """Yield what happened to which dataset: those added, removed, changed, unobserved."""
         fates = {rank: fate for fate, rank in _RANKS.items()}
         for line in self._found:
-            if line.rank != _CHANGES:
+            if line.rank in fates:
                 yield fates[line.rank], Urn(line.key.decode())
+
+    def unlike(self) -> Iterator[tuple[Urn, tuple[str, ...]]]:
+        """Yield datasets on both sides that are not the same, with the parts they differ in."""
+        for line in self._found:
+            if line.rank == _UNLIKE:
+                yield Urn(line.key.decode()), tuple(line.line.decode().split("\n"))
 
 
 def unreadable_outcomes(found: StreamedDiff) -> tuple[ItemOutcome, ...]:
@@ -305,8 +312,10 @@ class _Gathered:
             self._items[found.section].update(counts)
             return
         key = found.urn.encode()
-        self._unlike += bool(found.parts)
-        self._parts.update(found.parts)
+        if found.parts:
+            self._unlike += 1
+            self._parts.update(found.parts)
+            self._found.add(_UNLIKE, key, line="\n".join(found.parts).encode())
         for change in found.changes:
             self._count(change)
         if found.changes:
