@@ -25,7 +25,8 @@ _USER = re.compile(r"[\w.-]{1,64}\Z")
 _TAG = re.compile(r"<[^>]*>")
 ON_REQUEST = {"owners", "tags", "domains", "extension", "columns", "tableConstraints",
               "schemaDefinition", "dataModel", "parent", "tasks", "customProperties", "testSuite",
-              "tablePartition", "lifeCycle", "scheduleInterval",
+              "tablePartition", "lifeCycle", "scheduleInterval", "certification", "dataProducts",
+              "tableProfilerConfig",
               "testDefinition", "testCaseResult"}  # fmt: skip
 _COMMON = {"name", "displayName", "description", "owners", "tags", "domains", "extension"}
 KNOWN: dict[str, set[str]] = {

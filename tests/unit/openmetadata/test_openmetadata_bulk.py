@@ -91,6 +91,33 @@ def test_everything_of_a_dataset_comes_back_from_a_batch(
     assert store.requests.count(BULK) == 1
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_what_new_tables_inherit_is_not_taken_for_theirs(
+    platform: OpenMetadataHandler,
+    store: OpenMetadataStore,
+    monkeypatch: pytest.MonkeyPatch,
+    together: bool,
+) -> None:
+    add = store._add
+    product = {"id": "7", "type": "dataProduct", "fullyQualifiedName": "Sales.Orders"}
+
+    def inheriting(collection: str, body: Json) -> Json:
+        made = add(collection, body)
+        return made if collection != "tables" else made | {"dataProducts": [product]}
+
+    def added(collection: str, body: Json) -> Json:
+        made = inheriting(collection, body)
+        store.entities[collection][made["fullyQualifiedName"]] = made
+        return made
+
+    monkeypatch.setattr(store, "_add", added)
+    made = tables(3)
+    for chunk in [made] if together else [[each] for each in made]:
+        platform.emit_datasets(chunk)
+
+    assert [*platform.list()] == made
+
+
 def test_a_key_to_a_table_of_the_same_batch_is_shown(
     platform: OpenMetadataHandler, store: OpenMetadataStore
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -267,3 +268,62 @@ def test_a_length_that_says_nothing_comes_to_another_server(
         target.emit_datasets([*platform.list()])
         (moved,) = other.entities["tables"]["My Warehouse.shop.public.orders"]["columns"]
     assert (moved["dataType"], moved["dataLength"]) == ("INT", 7)
+
+
+KEYS: list[Json] = [
+    {"constraintType": "DIST_KEY", "columns": ["id"]},
+    {"constraintType": "PRIMARY_KEY", "columns": ["id"]},
+    {"constraintType": "SORT_KEY", "columns": ["id", "day"]},
+]
+KEYED: Json = {
+    "columns": [{"name": "id", "dataType": "INT"}, {"name": "day", "dataType": "DATE"}],
+    "tableConstraints": KEYS,
+}
+
+
+def kinds(store: OpenMetadataStore) -> list[str]:
+    held = store.entities["tables"]["My Warehouse.shop.public.orders"].get("tableConstraints") or []
+    return sorted(each["constraintType"] for each in held)
+
+
+def test_constraints_that_lumos_does_not_model_stay_and_come_to_another_server(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    table(store, **KEYED)
+    (found,) = platform.list()
+    assert found.schema.primary_key == ("id",)
+
+    platform.emit_dataset(with_parts(found, tags=("gold",)))
+    assert kinds(store) == ["DIST_KEY", "PRIMARY_KEY", "SORT_KEY"]
+    bare = with_parts(found, extensions={}, schema={"fields": found.schema.fields[:1]})
+    platform.emit_dataset(bare)
+    assert kinds(store) == ["DIST_KEY"]  # the others were of a column that is gone, or of Lumos
+    assert platform.get_dataset(bare.urn) == bare
+
+    with openmetadata_server() as (url, other), openmetadata_at(url) as target:
+        target.emit_dataset(found)
+        assert kinds(other) == ["DIST_KEY", "PRIMARY_KEY", "SORT_KEY"]
+        assert [*target.list()] == [found]
+
+
+def test_what_cannot_be_written_elsewhere_is_kept_all_the_same(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    certified = {"tagLabel": {"tagFQN": "Certification.Gold"}, "expiryDate": 1_750_000_000_000}
+    product = {"id": "7", "type": "dataProduct", "fullyQualifiedName": "Sales.Orders"}
+    column = {"name": "id", "dataType": "INT", "extension": {"unit": "euro"}}
+    held = table(store)
+    config = {"profileSample": 10}
+    held |= {"certification": certified, "dataProducts": [product], "tableProfilerConfig": config}
+    held["columns"] = [column]
+
+    (found,) = platform.list()
+
+    kept: Any = found.to_json()["extensions"]["openmetadata"]  # type: ignore[call-overload,index]
+    assert kept["certification"] == certified
+    assert kept["dataProducts"] == ["Sales.Orders"]
+    assert kept["tableProfilerConfig"] == config
+    assert kept["columns"]["id"]["extension"] == {"unit": "euro"}
+    with openmetadata_server() as (url, _), openmetadata_at(url) as target:
+        target.emit_dataset(found)
+        assert [*target.list()] == [found]

@@ -49,8 +49,9 @@ COLLECTIONS: Final[Mapping[str, str]] = {
 }
 FIELDS: Final[Mapping[str, str]] = {
     "table": "owners,tags,domains,extension,columns,tableConstraints,schemaDefinition,testSuite,"
-    "tablePartition,dataModel,lifeCycle",
-    "container": "owners,tags,domains,extension,dataModel,parent,lifeCycle",
+    "tablePartition,dataModel,lifeCycle,certification,dataProducts,tableProfilerConfig",
+    "container": "owners,tags,domains,extension,dataModel,parent,lifeCycle,certification,"
+    "dataProducts",
     "pipeline": "extension,tasks,scheduleInterval",
     "testCase": "testDefinition,testSuite,testCaseResult",
 }

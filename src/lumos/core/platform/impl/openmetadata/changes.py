@@ -105,7 +105,8 @@ def _plain(name: str, value: JsonValue) -> object:
         }
     if name == "tableConstraints":
         parts = ("constraintType", "columns", "referredColumns")
-        return [tuple(each.get(part) or None for part in parts) for each in _objects(value)]
+        found = [tuple(each.get(part) or None for part in parts) for each in _objects(value)]
+        return sorted(found, key=repr)
     if name == "tasks":
         return [(each.get("name"), each.get("displayName")) for each in _objects(value)]
     return value

@@ -100,6 +100,8 @@ _LONGEST: Final = 2**31 - 1
 _NEED_PARAMETERS: Final = frozenset({TypeName.MAP, TypeName.UNION, TypeName.ENUM})
 _MOST_DISPLAYED: Final = 1_000
 _UNMODELLED: Final = ("displayName", "jsonSchema")
+_KEPT_ALONE: Final = ("extension",)
+"""What is written nowhere: another server may not have declared it, and refuse the table."""
 _TYPE_KEYS: Final = ("dataType", "arrayDataType", "dataLength", "precision", "scale")
 _NEED_LENGTH: Final = frozenset({"CHAR", "VARCHAR", "BINARY", "VARBINARY"})
 _DEEPEST: Final = DEEPEST_TYPE // 2
@@ -158,7 +160,8 @@ def kept_columns(columns: JsonValue) -> Json:
     kept: Json = {}
     for column in _by_name(columns).values():
         wire = _column(Field.from_json(_field(column)))
-        parts: Json = {key: column[key] for key in _UNMODELLED if column.get(key)}
+        unmodelled = (*_UNMODELLED, *_KEPT_ALONE)
+        parts: Json = {key: column[key] for key in unmodelled if column.get(key)}
         parts |= {
             key: {_IS: column.get(key), _AS: wire.get(key)}
             for key in _TYPE_KEYS

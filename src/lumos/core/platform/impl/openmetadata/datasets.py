@@ -20,6 +20,7 @@ from lumos.core.platform.impl.openmetadata.entities import (
     foreign_key,
     kept_of,
     kept_of_job,
+    other_constraints,
     wire_dataset,
     wire_job,
 )
@@ -57,6 +58,7 @@ from lumos.core.platform.impl.openmetadata.stashed import (
     own,
     read_dataset,
     read_job,
+    with_constraints,
     with_extension,
 )
 from lumos.core.platform.stash import STASH_KEY, Json
@@ -173,6 +175,8 @@ class DatasetWires:
             kept |= self._still_kept(node, dataset, there=there)
         wire = wire_dataset(dataset, place)
         wanted = {**wire, **self._references(dataset, wire)}
+        if entity is not None and place.type == "table":
+            wanted = with_constraints(wanted, other_constraints(entity, dataset))
         properties = self._custom_properties(place, dataset)
         if properties:
             kept[OWN_PROPERTIES] = [*properties]

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 NAME: Final = "openmetadata"
 FOREIGN_KEY: Final = "FOREIGN_KEY"
+_MODELLED: Final = frozenset({"PRIMARY_KEY", "UNIQUE", FOREIGN_KEY})
 UNKNOWN_URN: Final = Urn.of(NAME, "unnamed")
 _KINDS: Final[Mapping[DatasetKind, str]] = {
     DatasetKind.TABLE: "Regular",
@@ -69,6 +70,11 @@ UNMODELLED: Final = {
     "container": ("sourceUrl", "fullPath", "numberOfObjects", "size", "lifeCycle"),
 }  # fmt: skip
 """What Lumos does not model, by type of entity: read, kept and written back as it is."""
+_KEPT_ALONE: Final = ("certification", "tableProfilerConfig")
+"""What is read and kept, and written nowhere: it leads to what another server may not have."""
+_CONSTRAINTS: Final = "tableConstraints"
+_PRODUCTS: Final = "dataProducts"
+NOT_WRITTEN: Final = (*_KEPT_ALONE, _PRODUCTS)
 _OF_PIPELINES: Final = (
     "tasks", "sourceUrl", "scheduleInterval", "concurrency", "pipelineLocation", "startDate",
 )  # fmt: skip
@@ -100,7 +106,7 @@ def wire_dataset(dataset: LumosDataset, place: Place) -> Json:
         if kept.get(_TABLE_TYPE) and _KIND_OF.get(str(kept[_TABLE_TYPE])) == kind:
             wire[_TABLE_TYPE] = kept[_TABLE_TYPE]
         wire["columns"] = columns
-        wire["tableConstraints"] = _constraints(dataset)
+        wire[_CONSTRAINTS] = [*_constraints(dataset), *other_constraints(kept, dataset)]
     else:
         partitioned = bool(kept.get(_PARTITIONED))
         wire["dataModel"] = _data_model(dataset, columns, partitioned=partitioned)
@@ -242,6 +248,22 @@ def _without_name(task: JsonValue) -> JsonValue:
     return {key: value for key, value in given.items() if key != "fullyQualifiedName"}
 
 
+def other_constraints(
+    entity: Mapping[str, JsonValue], dataset: LumosDataset | None = None
+) -> list[JsonValue]:
+    """Return the constraints that Lumos does not model; of a dataset, those of its columns."""
+    names = {entity_name(field.name) for field in dataset.schema.fields} if dataset else None
+    found: list[JsonValue] = []
+    for each in _objects(entity.get(_CONSTRAINTS)):
+        columns = each.get("columns")
+        given = columns if isinstance(columns, list) else []
+        if each.get("constraintType") not in _MODELLED and (
+            names is None or names.issuperset(map(str, given))
+        ):
+            found.append(each)
+    return found
+
+
 def _verbatim(entity: Mapping[str, JsonValue], type_: str, *, foreign: bool) -> Json:
     """Return what Lumos does not model of an entity, and types and formats without a twin."""
     found: Json = {key: entity[key] for key in UNMODELLED[type_] if entity.get(key)}
@@ -250,6 +272,9 @@ def _verbatim(entity: Mapping[str, JsonValue], type_: str, *, foreign: bool) -> 
     formats = entity.get(_FILE_FORMATS)
     if isinstance(formats, list) and len(formats) > 1:
         found[_FILE_FORMATS] = formats
+    found |= {key: entity[key] for key in _KEPT_ALONE if entity.get(key)}
+    found[_PRODUCTS] = [*_names(entity.get(_PRODUCTS))]
+    found[_CONSTRAINTS] = other_constraints(entity)
     model = entity.get("dataModel") if type_ == "container" else entity
     if foreign and isinstance(model, Mapping):
         found |= {
@@ -305,7 +330,7 @@ def _data_model(
 
 def _told_table(entity: Mapping[str, JsonValue], path: tuple[str, ...]) -> Json:
     _, database, schema, *_ = (*path, FILLER, FILLER)
-    keys = [each for each in _objects(entity.get("tableConstraints")) if each.get("columns")]
+    keys = [each for each in _objects(entity.get(_CONSTRAINTS)) if each.get("columns")]
     primary = [each for each in keys if each.get("constraintType") == "PRIMARY_KEY"]
     columns = _objects(entity.get("columns"))
     told_schema: Json = {

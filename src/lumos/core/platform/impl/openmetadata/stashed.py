@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -12,6 +12,7 @@ from lumos.core.models import Job, LumosDataset, Urn
 from lumos.core.platform.impl.openmetadata.changes import changes
 from lumos.core.platform.impl.openmetadata.columns import GLOSSARY
 from lumos.core.platform.impl.openmetadata.entities import (
+    NOT_WRITTEN,
     UNKNOWN_URN,
     UNMODELLED,
     other_properties,
@@ -150,7 +151,7 @@ class Plan:
 
 def _tell_the_same(stored: Json, shown: Json, *, place: Place) -> bool:
     """Tell whether two entities at a place are seen at once to tell the same of a dataset."""
-    names = (*REMOVABLE[place.type], *UNMODELLED[place.type])
+    names = (*REMOVABLE[place.type], *UNMODELLED[place.type], *NOT_WRITTEN)
     told_at_length = (TESTS,) if place.type == "container" else (TESTS, "dataModel")
     if any(one.get(name) for one in (stored, shown) for name in told_at_length):
         return False
@@ -180,6 +181,14 @@ def job_stash(entity: Mapping[str, JsonValue], job: Job) -> str | None:
 def mention_text(urn: Urn, place: Place) -> str:
     """Return the stash of what is only mentioned."""
     return stash_text({"v": 1, MENTIONED: str(urn), "place": place.type})
+
+
+def with_constraints(wanted: Json, held: Iterable[JsonValue]) -> Json:
+    """Return what is wanted of a table with those of its constraints that others made."""
+    given = wanted.get("tableConstraints")
+    own = given if isinstance(given, list) else []
+    added = [each for each in held if each not in own]
+    return {**wanted, "tableConstraints": [*own, *added]} if added else wanted
 
 
 def with_extension(body: Json, stash: str | None) -> Json:
