@@ -281,7 +281,7 @@ async def _serve(latency: float) -> None:
                 writes += head.startswith("put ") or (V3 in head and not asks)
                 if not head.startswith("get /count"):
                     await asyncio.sleep(latency)
-                body = NOTHING if asks and "get /" not in head[:5] else ANSWER % writes
+                body = NOTHING if V3 in head else ANSWER % writes
                 writer.write(
                     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
                     b"Content-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body

@@ -115,6 +115,7 @@ def test_what_a_replaced_table_lost_is_shown_again_by_a_full_sync(
     [
         pytest.param(DatabaseError, 250001, "refuses the login", id="password"),
         pytest.param(ProgrammingError, 390114, "refuses the login", id="expired"),
+        pytest.param(HttpError, 290401, "refuses the login", id="unauthorized"),
         pytest.param(OperationalError, 250003, "does not answer", id="down"),
         pytest.param(HttpError, 290404, "no such account", id="account"),
         pytest.param(ProgrammingError, 2003, "no such object", id="database"),

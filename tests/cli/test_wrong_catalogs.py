@@ -85,12 +85,16 @@ def cases() -> Iterator[ParameterSet]:
         yield _case(name, "down", partial(nobody, make), DOWN)
         yield _case(name, "page", partial(web, make, Answers(200, page=True)), OTHER_WEB)
         yield _case(name, "path", partial(web, make, Answers()), "check the URL")
+        yield _case(
+            name, "other", partial(web, make, Answers(200)), "check that the URL is that of"
+        )
         yield _case(name, "token", partial(web, make, Answers(401)), LOCKED)
         yield _case(name, "version", partial(web, make, OLD[name]), OLDER)
     graph = Answers(known={"/": {"neo4j_version": "3.2.1"}})
     yield _case("amundsen", "neo4j-down", partial(nobody, neo4j), DOWN)
     yield _case("amundsen", "neo4j-page", partial(web, neo4j, Answers(200, page=True)), OTHER_WEB)
     yield _case("amundsen", "neo4j-path", partial(web, neo4j, Answers()), "check the URL")
+    yield _case("amundsen", "neo4j-other", partial(web, neo4j, Answers(200)), "check")
     yield _case("amundsen", "neo4j-token", partial(web, neo4j, Answers(401)), LOCKED)
     yield _case("amundsen", "neo4j-version", partial(web, neo4j, graph), OLDER)
     yield _case("amundsen", "down", partial(nobody, amundsen), DOWN)
@@ -134,6 +138,36 @@ def test_a_catalog_that_is_wrong_is_told_in_one_line_and_found_by_doctor(
     assert re.search(said, finding(found.stdout, "catalog"))
     assert place in finding(found.stdout, "catalog")
     assert SECRET not in found.stdout
+
+
+@pytest.mark.parametrize(("name", "opened", "said"), [*cases()])
+def test_every_command_tells_it_in_one_line_and_no_secret_is_left_anywhere(
+    lumos: Lumos, project: Path, name: str, opened: Case, said: str
+) -> None:
+    lumos("import", JANUARY)
+    with opened() as config:
+        (project / "lumos.yaml").write_text(json.dumps({"platform_config": {name: config}}))
+        outcomes = [
+            lumos("sync", "--all", "--output", name),
+            lumos("export", "--platform", name, "--output", "out.json"),
+            lumos("migrate", "--from", name, "--to", "embedded"),
+            lumos("search", "orders", "--platform", name),
+        ]
+        moved = lumos("migrate", "--from", "embedded", "--to", name)
+        traced = lumos("--debug", "diff", "--source", name, "--target", "embedded")
+
+    for outcome in outcomes:
+        assert outcome.exit_code == 3, outcome
+        assert address_in(config) in outcome.error_line
+    assert (moved.exit_code, traced.exit_code) == (3, 3)
+    assert not (project / "out.json").exists()
+    assert "lumos: " in moved.stderr.splitlines()[-1]
+    assert re.search(said, outcomes[0].error_line)
+    printed = "".join(one.stdout + one.stderr for one in (*outcomes, moved, traced))
+    assert SECRET not in printed
+    files = [path for path in project.rglob("*") if path.is_file() and path.suffix != ".yaml"]
+    assert files
+    assert [path for path in files if SECRET.encode() in path.read_bytes()] == []
 
 
 @pytest.mark.parametrize(

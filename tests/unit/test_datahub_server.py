@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -26,6 +26,7 @@ from lumos.core.models import (
 )
 from lumos.core.platform.fidelity import CONCEPTS
 from lumos.core.platform.http import RetryPolicy
+from lumos.core.platform.impl.datahub.client import Held
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
 from lumos.testing.platform_samples import AT, dataset, rich_dataset
@@ -155,6 +156,39 @@ def test_what_a_server_refuses_is_told_in_one_line_without_secrets(
     assert TOKEN not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "Sign in" not in str(caught.value)
+
+
+@pytest.mark.parametrize("body", [b"{}", b"", b"7", b'{"entities": 7}'])
+def test_an_answer_that_no_datahub_gives_is_no_success(
+    platform: DataHubHandler, server: DataHubDouble, body: bytes
+) -> None:
+    platform.emit_dataset(dataset("other"))
+    acts: list[Callable[[], object]] = [
+        lambda: platform.find_datasets([dataset().urn]),
+        lambda: platform.emit_entity(Tag(name="gold")),
+        lambda: [*platform.list()],
+        lambda: platform.search("customers"),
+        platform.reached,
+    ]
+    for act in acts:
+        server.faults.append(Fault(200, times=100, body=body))
+        with pytest.raises(PlatformAnswerError, match=r"DataHub|answer") as caught:
+            act()
+        assert "http://127.0.0.1" in str(caught.value)
+        server.faults.clear()
+
+    original = platform._client.get  # what is written must be told of as well
+    answers = iter([True])
+
+    def get_and_then_nothing(*given: object, **named: object) -> list[Held]:
+        found = original(*given, **named)  # type: ignore[arg-type]
+        if next(answers, False):
+            server.faults.append(Fault(200, body=body))
+        return found
+
+    platform._client.get = get_and_then_nothing  # type: ignore[method-assign]
+    with pytest.raises(PlatformAnswerError):
+        platform.emit_entity(Tag(name="gold"))
 
 
 def test_a_server_that_knows_no_slices_gives_everything_once(

@@ -15,7 +15,7 @@ from lumos.core.models import (
     Tag,
     User,
 )
-from lumos.core.platform.interface import Capability
+from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.core.progress import SILENT, Progress
 from lumos.core.store.manifest import SnapshotHeader, StatisticsCounter
 from lumos.core.store.part_format import SECTIONS, key_of_line
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypeVar
 
-    from lumos.core.platform.interface import Entity, EntityKind, MetadataPlatformInterface
+    from lumos.core.platform.interface import Entity, EntityKind
     from lumos.feature.snapshot.source import SnapshotSource
 
     EntityT = TypeVar("EntityT", bound=Entity)
@@ -57,6 +57,8 @@ def catalog_content(
 
     def lines() -> Iterator[SectionLine]:
         with platform.reading_at_once():
+            if type(platform).reached is not MetadataPlatformInterface.reached:
+                platform.reached()  # another server, or an older one, may seem to hold nothing
             found = _sections(platform).lines(counter)
             yield from found if progress is SILENT else _shown(found, platform.name, progress)
 

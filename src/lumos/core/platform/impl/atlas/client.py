@@ -57,8 +57,15 @@ class AtlasClient:
         return self._http.place
 
     def version(self) -> JsonValue | None:
-        """Return what the server says of its version."""
-        return mapping(self._http.json("GET", "admin/version")).get("Version")
+        """Return what the server says of its version.
+
+        Raises:
+            PlatformAnswerError: the answer is none of an Atlas.
+        """
+        told = mapping(self._http.json("GET", "admin/version"))
+        if not told.keys() & {"Version", "Name", "Revision"}:
+            raise self._unlike("GET", "admin/version", "no version")
+        return told.get("Version")
 
     def type_names(self) -> dict[str, str]:
         """Return the category of every type that the server has, by its name.
@@ -67,11 +74,8 @@ class AtlasClient:
             PlatformAnswerError: the answer is no list of types.
         """
         headers = self._http.json("GET", "v2/types/typedefs/headers")
-        if not isinstance(headers, list):
-            raise PlatformAnswerError(
-                f"{self._http.where('GET', 'v2/types/typedefs/headers')}: no list of types",
-                hint="check that the URL is that of an Atlas server",
-            )
+        if not isinstance(headers, list) or not headers:  # each has types of its own
+            raise self._unlike("GET", "v2/types/typedefs/headers", "no list of types")
         # The list of types leaves business metadata out.
         asked = {"type": "business_metadata"}
         more = mapping(self._http.json("GET", "v2/types/typedefs", params=asked))
@@ -187,8 +191,21 @@ class AtlasClient:
             body={"entities": [*entities], "referredEntities": {}},
             idempotent=True,
         )
-        given = mapping(mapping(answer).get("guidAssignments"))
+        if not isinstance(answer, dict):  # whoever answers need not have written anything
+            raise self._unlike("POST", "v2/entity/bulk", "no word of what was written")
+        given = mapping(answer.get("guidAssignments"))
         return {name: guid for name, guid in given.items() if isinstance(guid, str)}
+
+    def created(self, entities: Sequence[Json]) -> dict[str, str]:
+        """Create or update entities, and return the GUID of each by the one that was given.
+
+        Raises:
+            PlatformAnswerError: the server does not tell all of them.
+        """
+        made = self.put(entities)
+        if any(entity["guid"] not in made for entity in entities):
+            raise self._unlike("POST", "v2/entity/bulk", "no word of what was written")
+        return made
 
     def remove(self, guids: Sequence[str], *, purge: bool = False) -> None:
         """Delete entities, and purge them where asked to."""
@@ -306,6 +323,12 @@ class AtlasClient:
     def update_term(self, guid: str, term: Json) -> None:
         """Replace a term."""
         self._http.json("PUT", f"v2/glossary/term/{guid}", body=term)
+
+    def _unlike(self, method: str, path: str, what: str) -> PlatformAnswerError:
+        return PlatformAnswerError(
+            f"{self._http.where(method, path)}: {what}",
+            hint="check that the URL is that of an Atlas server",
+        )
 
     def _created(self, path: str, body: Json) -> str:
         return str(mapping(self._http.json("POST", path, body=body)).get("guid"))

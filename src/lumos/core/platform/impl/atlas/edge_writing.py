@@ -143,7 +143,7 @@ class EdgeWriter:
             }
             for urn, guid in guids.items()
         ]
-        made = self._client.put(entities)
+        made = self._client.created(entities)
         return {urn: made[guid] for urn, guid in guids.items()}
 
 

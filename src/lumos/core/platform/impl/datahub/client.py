@@ -29,6 +29,10 @@ ONLY_NEW: Final[Mapping[str, str]] = {"If-None-Match": "*"}
 """Lets an aspect be written only where there is none; elsewhere it is passed over in silence."""
 AT_ONCE: Final[Mapping[str, str]] = {"X-DataHub-Sync-Index-Update": "true"}
 """Lets the answer come after the search and graph indexes know of the write."""
+SCROLL: Final = "openapi/v3/entity/scroll"
+_RELATIONS: Final = "openapi/relationships/v1/"
+_OF_CONFIG: Final = frozenset({"versions", "noCode", "models", "patchCapable"})
+_OF_PAGES: Final = frozenset({"entities", "scrollId", "totalCount", "total"})
 _PAGE: Final = 500
 _FEW: Final = 200
 _VERSION: Final = "If-Version-Match"
@@ -68,14 +72,13 @@ class DataHubClient:
         """Return the entities that exist among these, with all of their aspects or some."""
         wanted: Json = {name: {} for name in aspects}
         body = [{"urn": urn, **wanted} for urn in urns]
+        path = f"openapi/v3/entity/{kind.lower()}/batchGet"
         found = self._http.json(
-            "POST",
-            f"openapi/v3/entity/{kind.lower()}/batchGet",
-            params={"systemMetadata": "true"},
-            body=body,
-            idempotent=True,
+            "POST", path, params={"systemMetadata": "true"}, body=body, idempotent=True
         )
-        return [held_of(each) for each in cast("list[Json]", found or [])]
+        if not isinstance(found, list):
+            raise self._unlike("POST", path)
+        return [held_of(each) for each in found]
 
     def scroll(
         self, kind: str, *, aspects: Sequence[str] = (), include_removed: bool = False
@@ -107,15 +110,18 @@ class DataHubClient:
             params |= {"sliceId": number, "sliceMax": self._settings.slices}
         pages = self._http.pages(
             "POST",
-            "openapi/v3/entity/scroll",
+            SCROLL,
             params=params,
             body={"entities": [kind], "aspects": [*aspects]},
             following=_next_page,
             idempotent=True,
         )
+        page: JsonValue | None = None
         for page in pages:
-            for each in cast("list[Json]", cast("Json", page).get("entities") or []):
+            for each in entities_in(self._http, page):
                 yield held_of(each)
+        if page is None:  # nothing at all is no page, not even an empty one
+            raise self._unlike("POST", SCROLL)
 
     def write(self, writes: Sequence[Write]) -> None:
         """Write aspects and wait until the server has them, in requests that it takes.
@@ -134,13 +140,12 @@ class DataHubClient:
                 pass
 
     def _post(self, kind: str, bodies: Sequence[orjson.Fragment]) -> None:
-        self._http.json(
-            "POST",
-            f"openapi/v3/entity/{kind.lower()}",
-            params={"async": "false"},
-            body=bodies,
-            idempotent=True,
+        path = f"openapi/v3/entity/{kind.lower()}"
+        written = self._http.json(
+            "POST", path, params={"async": "false"}, body=bodies, idempotent=True
         )
+        if not isinstance(written, list):  # whoever answers need not have written anything
+            raise self._unlike("POST", path)
 
     def delete(self, kind: str, urn: str) -> None:
         """Remove an entity for good; one that is not there is no error."""
@@ -167,7 +172,7 @@ class DataHubClient:
         while True:
             page = self._http.json(
                 "GET",
-                "openapi/relationships/v1/",
+                _RELATIONS,
                 params={
                     "urn": urn,
                     "direction": "INCOMING",
@@ -176,7 +181,7 @@ class DataHubClient:
                     "count": _PAGE,
                 },
             )
-            entities = cast("list[Json]", cast("Json", page or {}).get("entities") or [])
+            entities = entities_in(self._http, page, method="GET", path=_RELATIONS)
             found.extend((str(each["relationshipType"]), str(each["urn"])) for each in entities)
             if len(entities) < _PAGE:
                 return found
@@ -184,9 +189,11 @@ class DataHubClient:
     def version(self) -> str:
         """Return the version that the server says it has."""
         config = self._http.json("GET", "config")
-        versions = cast("Json", config or {}).get("versions")
-        core = cast("Json", versions or {}).get("acryldata/datahub")
-        return str(cast("Json", core or {}).get("version") or "unknown")
+        if not isinstance(config, dict) or _OF_CONFIG.isdisjoint(config):
+            raise self._unlike("GET", "config")
+        versions = config.get("versions")
+        core = versions.get("acryldata/datahub") if isinstance(versions, dict) else None
+        return str((core.get("version") if isinstance(core, dict) else None) or "unknown")
 
     def knows(self, kind: str, aspect: str) -> bool:
         """Tell whether this server has a place for an aspect; one that does not say has."""
@@ -221,6 +228,9 @@ class DataHubClient:
             for each in cast("list[Json]", elements or [])
             if each.get("name") and each.get("aspectSpecs")
         }
+
+    def _unlike(self, method: str, path: str) -> PlatformAnswerError:
+        return unlike_datahub(self._http, method, path=path)
 
     def _without_complaint(self, path: str) -> None:
         try:
@@ -267,10 +277,33 @@ def _body(write: Write) -> Json:
     return body
 
 
-def held_of(entity: Json) -> Held:
+def unlike_datahub(http: CatalogHttp, method: str, *, path: str) -> PlatformAnswerError:
+    """Return what to raise where an answer is JSON, and none that a DataHub gives."""
+    return PlatformAnswerError(
+        f"{http.where(method, path)}: the answer is none of a DataHub",
+        hint="check that the URL is that of DataHub's metadata service",
+    )
+
+
+def entities_in(
+    http: CatalogHttp, page: JsonValue | None, *, method: str = "POST", path: str = SCROLL
+) -> list[Json]:
+    """Return the entities of a page of them.
+
+    Raises:
+        PlatformAnswerError: it is no page of a DataHub.
+    """
+    if isinstance(page, dict) and not _OF_PAGES.isdisjoint(page):
+        entities = page.get("entities") or []
+        if isinstance(entities, list) and all(isinstance(each, dict) for each in entities):
+            return cast("list[Json]", entities)
+    raise unlike_datahub(http, method, path=path)
+
+
+def held_of(entity: JsonValue) -> Held:
     """Return an entity of an answer as the server holds it."""
-    urn = entity.get("urn")
-    if not isinstance(urn, str):
+    urn = entity.get("urn") if isinstance(entity, dict) else None
+    if not isinstance(entity, dict) or not isinstance(urn, str):
         raise PlatformAnswerError(
             "datahub: the server gave an entity without a name", hint="check the server's version"
         )

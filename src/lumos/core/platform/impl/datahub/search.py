@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from lumos.core.platform.impl.datahub.client import Held, held_of
+from lumos.core.platform.impl.datahub.client import SCROLL, Held, entities_in, held_of
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 from lumos.core.platform.unreadable import UNFIT
 
@@ -30,7 +30,7 @@ def narrowed(
     """Return the datasets that hold all of the words in a field that DataHub searches."""
     answer = http.json(
         "POST",
-        "openapi/v3/entity/scroll",
+        SCROLL,
         params={
             "count": WINDOW,
             "query": " AND ".join(f"*{word}*" for word in words) or "*",
@@ -41,8 +41,8 @@ def narrowed(
         body={"entities": ["dataset"], "aspects": []},
         idempotent=True,
     )
+    entities = entities_in(http, answer)
     page = answer if isinstance(answer, dict) else {}
-    entities = cast("list[Json]", page.get("entities") or [])
     candidates = []
     for entity in entities:
         held = held_of(entity)

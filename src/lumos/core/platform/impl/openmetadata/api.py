@@ -157,7 +157,8 @@ class OpenMetadataApi:
         }
         if query is not None:
             params["query_filter"] = orjson.dumps({"query": query}).decode()
-        return self._object("GET", "search/query", params=params)
+        path = "search/query"
+        return self._told("hits", self._object("GET", path, params=params), path=path)
 
     def declare(self, type_: str) -> None:
         """Make the custom property known that holds the stash; without it a write is refused."""
@@ -247,7 +248,16 @@ class OpenMetadataApi:
 
     def version(self) -> JsonValue | None:
         """Return what the server says of its version."""
-        return self._object("GET", "system/version").get("version")
+        path = "system/version"
+        return self._told("version", self._object("GET", path), path=path)["version"]
+
+    def _told(self, what: str, answer: Json, *, path: str) -> Json:
+        if what not in answer:
+            raise PlatformAnswerError(
+                f"{self._http.where('GET', path)}: the answer tells no {what}",
+                hint="check that the URL is that of an OpenMetadata server",
+            )
+        return answer
 
     def close(self) -> None:
         self._closed = True

@@ -23,6 +23,7 @@ _CONFLICT = (625, 639)
 _NOT_THERE = (2003, 2043)
 _NO_PRIVILEGE = (3001, 3003, 3540)
 _LOGIN = range(390_000, 400_000)
+_UNAUTHORIZED = 290_401
 _REFUSED_LOGIN = 250_001
 _NO_ACCOUNT = (290_404, 290_403)
 _NETWORK = (*range(250_002, 250_011), *range(290_500, 290_600), 251_005, 251_012, 290_429)
@@ -210,7 +211,8 @@ def translated(error: Exception, *, place: str) -> PlatformError:
     code = getattr(error, "errno", None)
     number = code if isinstance(code, int) else 0
     kind = type(error).__name__
-    if number in _LOGIN or (number == _REFUSED_LOGIN and kind != "OperationalError"):
+    refused = number == _REFUSED_LOGIN and kind != "OperationalError"
+    if refused or number in _LOGIN or number == _UNAUTHORIZED:
         return PlatformAuthError(
             f"{place}: Snowflake refuses the login",
             hint="check the login in platform_config.snowflake",
