@@ -68,7 +68,7 @@ class Enrichment(CanonicalModel):
     def _says_a_text_once(self) -> Enrichment:
         for name in ("description", "business_context"):
             if len(set(self._texts(name))) > 1:
-                raise ValueError(f"says {name} twice, and differently")
+                raise ValueError(f"the document says {name} twice, and differently")
         return self
 
     def applied_to(self, dataset: LumosDataset) -> LumosDataset:
