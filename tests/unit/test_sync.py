@@ -400,6 +400,32 @@ def test_more_removals_than_allowed_are_refused(world: World) -> None:
     assert world.sync(max_removals=4).kinds["dataset"].removed == 4
 
 
+@pytest.mark.parametrize(("gone", "removed"), [(5, 5), (6, 6), (7, 0), (12, 0)])
+def test_most_of_all_are_not_removed_unless_it_is_said(
+    world: World, gone: int, removed: int
+) -> None:
+    world.fill(12)
+    world.sync()
+    for number in range(gone):
+        world.local.delete(dataset(f"t{number}").urn)
+    result = world.sync()
+    assert sum(kind.removed for kind in result.kinds.values()) == removed
+    if not removed:
+        told = f"{gone} of 12 datasets that were sent are gone: none is removed; if that is right"
+        assert told in result.report.warnings[0]
+        assert len([*world.target.list()]) == 12
+        assert world.sync(max_removals=gone).kinds["dataset"].removed == gone
+    assert [*world.target.list()] == [*world.local.list()]
+
+
+def test_the_last_dataset_is_not_removed_unless_it_is_said(world: World) -> None:
+    world.fill(1)
+    world.sync()
+    world.local.delete(dataset("t0").urn)
+    assert "1 of 1 datasets" in world.sync().report.warnings[0]
+    assert world.sync(max_removals=1).kinds["dataset"].removed == 1
+
+
 def test_what_people_changed_there_is_not_removed(world: World) -> None:
     world.fill(3)
     world.sync()

@@ -45,6 +45,8 @@ class _Asked(NamedTuple):
     output: str
     sources: frozenset[str]
     full: bool
+    confirmed: bool
+    """Whether it was said how many may be removed."""
     planned: Callable[[FidelityReport], None]
 
 
@@ -112,7 +114,13 @@ class SyncController:
         if max_removals is not None:
             settings = settings.model_copy(update={"max_removals": max_removals})
         tally = SyncTally(RunRecorder("sync", started_at=self._clock()))
-        asked = _Asked(output, frozenset(sources), full=full, planned=planned or _untold)
+        asked = _Asked(
+            output,
+            frozenset(sources),
+            full=full,
+            confirmed=max_removals is not None,
+            planned=planned or _untold,
+        )
         if dry_run:
             return self._synced(asked, settings, tally=tally, progress=progress)
         with self._write_lock("sync"), only_new_garbage(after=_OBJECTS_UNDER_WAY):
@@ -143,7 +151,9 @@ class SyncController:
                     ends, settings, plan=plan, tally=tally, clock=self._clock, progress=progress
                 ).send()
             if not asked.sources:
-                removals = Removals(ends, settings, tally=tally, dry_run=not writing)
+                removals = Removals(
+                    ends, settings, tally=tally, dry_run=not writing, confirmed=asked.confirmed
+                )
                 removals.remove(datasets=plan.datasets, edges=plan.edges)
         tally.recorder.warnings(target.platform.remarks())
         report = tally.recorder.finish(at=self._clock())

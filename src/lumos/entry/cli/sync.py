@@ -48,7 +48,11 @@ def sync(
     ] = False,
     max_removals: Annotated[
         int | None,
-        typer.Option(min=0, help="Instead of sync.max_removals.", show_default=False),
+        typer.Option(
+            min=0,
+            help="How many may be removed this time, whatever share of all they are.",
+            show_default=False,
+        ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="End with 1 if an item failed.")] = False,
     as_json: AsJson = False,

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from lumos.core.settings.sync import SyncSettings
     from lumos.feature.sync.tally import Ends, SyncTally
 
+_HANDFUL = 5
+_LIKELY_SHARE = 0.5
+"""More than this share of all that was ever sent is not gone in one go, as a rule."""
+
 
 class Removals:
     """What a complete sync did not meet again.
@@ -27,8 +31,24 @@ class Removals:
     """
 
     def __init__(
-        self, ends: Ends, settings: SyncSettings, *, tally: SyncTally, dry_run: bool
+        self,
+        ends: Ends,
+        settings: SyncSettings,
+        *,
+        tally: SyncTally,
+        dry_run: bool,
+        confirmed: bool = False,
     ) -> None:
+        """Get ready.
+
+        Args:
+            ends: where to read and to write.
+            settings: how many may be removed.
+            tally: what to count in.
+            dry_run: count only.
+            confirmed: somebody said for this sync how many, whatever share of all they are.
+        """
+        self._confirmed = confirmed
         self._ends = ends
         self._settings = settings
         self._tally = tally
@@ -62,11 +82,26 @@ class Removals:
 
     def _gone(self, kind: str, seen: set[str], capability: Capability) -> list[str] | None:
         """Return what is to be removed; None where nothing may be."""
-        gone = [name for name in self._ends.states.names(kind) if name not in seen]
+        sent = [*self._ends.states.names(kind)]
+        gone = [name for name in sent if name not in seen]
         if gone and capability not in self._ends.target.capabilities:
             self._refuse(f"{self._ends.target.name} removes no datasets", f"{len(gone):,} stay")
             return None
-        return gone if self._within_limit(len(gone), "datasets") else None
+        if not self._within_limit(len(gone), "datasets"):
+            return None
+        return gone if self._plausible(len(gone), len(sent), left=len(seen)) else None
+
+    def _plausible(self, gone: int, sent: int, *, left: int) -> bool:
+        """Tell whether so many are likely to be gone, rather than a state or a source."""
+        if not gone or self._confirmed:
+            return True
+        if left and gone <= max(_HANDFUL, sent * _LIKELY_SHARE):
+            return True
+        self._refuse(
+            f"{gone:,} of {sent:,} datasets that were sent are gone",
+            f"none is removed; if that is right, run with --max-removals {gone}",
+        )
+        return False
 
     def _within_limit(self, count: int, what: str) -> bool:
         most = self._settings.max_removals
