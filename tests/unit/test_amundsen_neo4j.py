@@ -33,7 +33,7 @@ def orders() -> Graph:
         columns = {"order_id": "bigint", "total": "decimal(10,2)", "tags": "array<string>"}
         for number, (name, kind) in enumerate(columns.items()):
             column = f"{table}/{name}"
-            graph.node("Column", column, name=name, type=kind, sort_order=number)
+            graph.node("Column", column, name=name, col_type=kind, sort_order=number)
             graph.relate(table, "COLUMN", column)
     _labels_and_people(graph)
     _texts_and_figures(graph)
@@ -142,7 +142,10 @@ def test_what_lumos_does_not_model_is_kept_as_it_is(
             "nodes": {
                 "Dashboard": [
                     {"key": "mode_dashboard://gold.g/d", "name": "Sales", "created_timestamp": 5}
-                ]
+                ],
+                "Description": [
+                    {"key": "mode_dashboard://gold.g/d/_description", "description": "Weekly"}
+                ],
             },
             "relations": [
                 {

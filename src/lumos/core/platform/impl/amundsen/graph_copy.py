@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import sqlalchemy
 from sqlalchemy import Boolean, Integer, Table, insert, update
@@ -97,6 +97,15 @@ _KINDS: Final = frozenset(
 _KNOWN: Final = frozenset(
     {*_NODES, *(relation.end for relation in _OWNED), *(relation.start for relation in _OWNED)}
 )
+
+
+_PARTS: Final = sorted(
+    {(relation.kind, relation.end) for relation in _OWNED if relation.start in {"Table", "Column"}}
+    - {("COLUMN", "Column")}
+)
+"""What may hang on anything, such as a text on a dashboard."""
+_NAMES: Final[Mapping[str, Mapping[str, str]]] = {tables.COLUMN.name: {"type": "col_type"}}
+"""Columns that a property of another name fills."""
 
 
 class GraphCopy(AmundsenDatabase):
@@ -188,6 +197,8 @@ def _rest(graph: Neo4jGraph) -> Json:
             continue
         if found := [{**told, "key": key} for key, told in graph.nodes(label)]:
             nodes[label] = [*found]
+            for name, parts in _parts_of(label, graph):
+                nodes[name] = [*cast("list[JsonValue]", nodes.get(name, [])), *parts]
             relations += (each for each in graph.outgoing(label) if each["type"] in _KINDS)
     for kind in graph.relation_kinds():
         if kind not in _KINDS:
@@ -209,6 +220,14 @@ def _rest(graph: Neo4jGraph) -> Json:
     return rest
 
 
+def _parts_of(label: str, graph: Neo4jGraph) -> Iterator[tuple[str, list[JsonValue]]]:
+    """Yield by their kind the nodes that hang on those of another one, such as texts."""
+    for kind, end in _PARTS:
+        related = graph.relations(Relation(label, kind, end))
+        if found := {each.end: {**each.end_properties, "key": each.end} for each in related}:
+            yield end, [*found.values()]
+
+
 class _Row(NamedTuple):
     """A row, and what of a node has no column in it."""
 
@@ -218,11 +237,15 @@ class _Row(NamedTuple):
 
 
 def _row(table: Table, key: str, told: Json) -> _Row:
+    names = {column.name: column.name for column in table.columns}
+    names |= _NAMES.get(table.name, {})
     values = {
-        column.name: _fitting(column.type, told.get(column.name), nullable=bool(column.nullable))
+        column.name: _fitting(
+            column.type, told.get(names[column.name]), nullable=bool(column.nullable)
+        )
         for column in table.columns
     }
-    known = {*values, "key", *_PUBLISHED}
+    known = {*names.values(), "key", *_PUBLISHED}
     if "rk" in values:
         values["rk"] = key
     if "is_active" in values and told.get("is_active") is None:
