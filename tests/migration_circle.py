@@ -91,6 +91,7 @@ def migrate(lumos: Lumos, source: str, target: str) -> None:
     assert done.exit_code == 0, done.stderr
     result = done.json()
     assert result["verified"]
+    assert result["arrived"], result["checks"]
     assert result["differing"] == 0
     assert result["imported"]["report"]["counts"]["failed"] == 0
 

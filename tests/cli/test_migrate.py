@@ -113,7 +113,7 @@ def test_everything_moves_and_it_is_proven(lumos: Lumos) -> None:
     assert report["verified"]
     page = (folder / "report.html").read_text("utf-8")
     assert "[ok] 30/30 datasets migrated" in page
-    assert "arrived, but not everything is the same" in page  # three tags
+    assert "Everything arrived that new keeps; what it drops is told below." in page  # three tags
     assert "<script" not in page
 
 
@@ -310,7 +310,7 @@ def test_what_does_not_arrive_is_told_and_fails(
         assert f"<h2>{heading}</h2><ul>\n<li>{dataset('t07').urn}" in page
 
 
-def test_what_is_not_the_same_is_named_with_its_parts(lumos: Lumos) -> None:
+def test_what_is_not_the_same_is_named_with_its_concepts(lumos: Lumos) -> None:
     lumos("migrate", "--from", "old", "--to", "new")
     with StateDatabase.open(Path("old.db")) as database:
         other = dataset("t00", tags=["gold"], documentation={"description": "Other."})
@@ -321,10 +321,10 @@ def test_what_is_not_the_same_is_named_with_its_parts(lumos: Lumos) -> None:
     assert lumos("migrate", "--from", "old", "--to", "new", "--skip-existing").exit_code == 0
     folder = Path(".lumos/migrations/old-to-new")
     report = json.loads((folder / "report.json").read_text("utf-8"))
-    assert report["unlike"] == [{"urn": other.urn, "parts": ["documentation", "tags"]}]
+    assert report["unlike"] == [{"urn": other.urn, "concepts": ["description", "tag"]}]
     page = (folder / "report.html").read_text("utf-8")
     assert "<h2>Not the same in the target</h2>" in page
-    assert f"<li>{other.urn}: documentation, tags</li>" in page
+    assert f"<li>{other.urn}: description, tag</li>" in page
     assert "0 new, 0 changed, 0 unchanged, 30 skipped datasets" in page
 
 

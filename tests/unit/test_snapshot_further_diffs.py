@@ -10,7 +10,7 @@ from lumos.core.changes import ChangePolicy
 from lumos.core.models import ChangeLevel, LineageEdge, LumosDataset, Snapshot
 from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.diff import SnapshotDiff, change_as_json, diff_snapshots
-from lumos.feature.snapshot.pair_diff import DatasetDifference, Fate, FurtherDiffs, diff_work
+from lumos.feature.snapshot.pair_diff import FurtherDiffs
 from lumos.feature.snapshot.source import LoadedSource, SnapshotSource, open_source
 from snapshot_samples import AT, sample_dataset, sample_snapshot
 
@@ -168,43 +168,3 @@ def test_observations_are_told_beside_a_change_of_the_contract(form: str, tmp_pa
 
     assert {change.rule for change in found.changes} == {"obs.stats.rows", "doc.added"}
     assert found.changed == (sample_dataset(0).urn,)
-
-
-def test_parts_that_are_not_the_same_are_counted_contract_or_not(form: str, tmp_path: Path) -> None:
-    first, *rest = sample_snapshot().datasets
-    told = {
-        "quality": {"score": 98.5},
-        "extensions": {"dbt": {"model": "orders"}},
-        "statistics": {"row_count": 7},
-        "version": "1.0.0",
-    }
-    rich = LumosDataset.from_json({**first.to_json(), **told})
-    poor = LumosDataset.from_json({**first.to_json(), "statistics": {"row_count": 8}})
-    old, new = (
-        sample_snapshot().model_copy(update={"datasets": (each, *rest)}) for each in (rich, poor)
-    )
-    judge = ChangePolicy()
-    further = FurtherDiffs(parts=True)
-
-    lost = diff_snapshots(
-        *sides(old, new, form=form, folder=tmp_path / "a"),
-        diff_datasets=judge.judge,
-        further=further,
-    )
-    came = diff_snapshots(
-        *sides(new, old, form=form, folder=tmp_path / "b"),
-        diff_datasets=judge.judge,
-        further=further,
-    )
-
-    assert lost.totals.parts == {"extensions": 1, "quality": 1, "statistics": 1, "version": 1}
-    assert came.totals.parts == {"statistics": 1}  # what only came was not lost
-    assert lost.totals.unlike == came.totals.unlike == 1
-    assert not lost.changes
-    assert lost.as_json()["summary"]["parts"] == lost.totals.parts  # type: ignore[call-overload,index]
-
-
-def test_parts_travel_between_processes() -> None:
-    found = DatasetDifference(sample_dataset(1).urn, Fate.CHANGED, (), ("cost", "quality"))
-    codec = diff_work(ChangePolicy().judge, new_is_complete=True).results
-    assert codec.decode(codec.encode(found)) == found

@@ -47,7 +47,14 @@ class SnapshotCommands(Parts):
             engines=self._engines,
             clock=self._clock,
             policy=self._policy,
+            moved_to=self._moved_to,
         )
+
+    def _moved_to(self, source: str, target: str) -> Keeper | None:
+        """Return what tells how the second of two catalogs keeps things; None for files."""
+        if not all(self._opener.is_catalog(name) for name in (source, target)):
+            return None
+        return self._keeper(target)
 
     @cached_property
     def _opener(self) -> SnapshotOpener:
@@ -117,10 +124,11 @@ class SnapshotCommands(Parts):
         return MigrationController(
             snapshots=lambda: self.snapshots,
             diffs=lambda: self.diffs,
-            importer=lambda name: self.importer(name, history=name == self.settings.platform),
+            importer=lambda name: self.importer(name, history=self._counts_versions(name)),
             keeper=self._keeper,
             place_of=self._place,
             is_same=self._is_same,
+            counts_versions=self._counts_versions,
             folder=lambda: self.state_dir / "migrations",
         )
 
@@ -130,6 +138,10 @@ class SnapshotCommands(Parts):
 
         name = name or self.settings.platform
         return place_of(name, self.settings.platform_settings(name))
+
+    def _counts_versions(self, name: str) -> bool:
+        """Tell whether versions of a catalog that is migrated to are counted here."""
+        return name == self.settings.platform
 
     def _is_same(self, one: str, other: str) -> bool:
         """Tell whether two names mean the same catalog, also by the address of its database."""

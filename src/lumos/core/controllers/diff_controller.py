@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,17 +21,24 @@ from lumos.feature.snapshot.engine_choice import SPARK_FROM_BYTES, Engine
 from lumos.feature.snapshot.pair_diff import FurtherDiffs
 
 if TYPE_CHECKING:
+    from lumos.core.controllers.migration_results import MigrationCheck
     from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.results import DiffResult
+    from lumos.core.platform.fidelity import Keeper
     from lumos.feature.snapshot.bucket_work import BucketEngine
     from lumos.feature.snapshot.engines import Engines
     from lumos.feature.snapshot.pair_diff import DiffDatasets
     from lumos.feature.snapshot.source import SnapshotSource
 
+    MovedTo = Callable[[str, str], Keeper | None]
 Tell = Callable[[str], None]
 
 
 def _tell_nobody(_text: str) -> None:
+    pass
+
+
+def _moved_nowhere(_source: str, _target: str) -> None:
     pass
 
 
@@ -45,12 +52,17 @@ class DiffController:
         engines: Engines,
         clock: Clock,
         policy: ChangePolicy | None = None,
+        moved_to: MovedTo = _moved_nowhere,
     ) -> None:
-        """Take a way to two snapshots by any name, and the policy that judges changes."""
+        """Take a way to two snapshots by any name, and the policy that judges changes.
+
+        Of two catalogs `moved_to` returns what tells how the second one keeps things.
+        """
         self._open_pair = open_pair
         self._engines = engines
         self._clock = clock
         self._policy = policy or ChangePolicy()
+        self._moved_to = moved_to
 
     @contextmanager
     def streamed(
@@ -60,7 +72,7 @@ class DiffController:
         *,
         profile: str | None = None,
         observations: bool = False,
-        parts: bool = False,
+        canonical: bool = False,
         engine: Engine = Engine.AUTO,
         tell: Tell = _tell_nobody,
         progress: Progress = SILENT,
@@ -68,20 +80,58 @@ class DiffController:
         """Compare two snapshots by any name; what changed is not held in memory.
 
         Each is a file, a folder, an id, `latest`, a catalog's name or `git:REVISION:PATH`. With
-        `observations`, what was only seen is compared too: sizes, rows, checks, costs. With
-        `parts`, it is counted by part of a dataset what is not the same, whatever it means.
+        `observations`, what was only seen is compared too: sizes, rows, checks, costs. Two
+        catalogs, and whatever is asked to be `canonical`, are also compared concept by concept.
 
         Raises:
             UnknownNameError: there is no such profile.
         """
+        from lumos.feature.snapshot.canonical_diff import canonical_diff
+
         judge, further = self._judges(profile, observations=observations)
-        further = further._replace(parts=parts)
         opened = self._opened(source, target, engine=engine, tell=tell, progress=progress)
         with (
             opened as (old, new, worker),
             streamed_diff(old, new, diff_datasets=judge, further=further, engine=worker) as found,
         ):
+            if canonical or self._moved_to(source, target) is not None:
+                found.canonical = canonical_diff(old, new, engine=worker)
             yield found
+
+    def checks(
+        self,
+        found: StreamedDiff,
+        source: str,
+        *,
+        target: str,
+        own_versions: bool = True,
+        unreadable: Collection[str] | None = None,
+    ) -> tuple[MigrationCheck, ...] | None:
+        """Say how much of one catalog another has; None where not both are catalogs.
+
+        Args:
+            found: how they differ.
+            source: the name of the one.
+            target: the name of the other.
+            own_versions: whether the other may have counted versions of its own since.
+            unreadable: kinds of what the one holds besides; those that the diff met if not given.
+        """
+        from lumos.core.controllers.migration_checks import migration_checks
+
+        keeper = self._moved_to(source, target)
+        if keeper is None:
+            return None
+        if unreadable is None:
+            unreadable = [each.kind for each in found.unreadable_in_old]
+        return tuple(
+            migration_checks(
+                found.totals,
+                found.canonical,
+                target=keeper,
+                own_versions=own_versions,
+                unreadable=unreadable,
+            )
+        )
 
     def diff(
         self,
@@ -94,12 +144,23 @@ class DiffController:
         tell: Tell = _tell_nobody,
     ) -> DiffResult:
         """Compare two snapshots as `streamed` does, and hold all that changed."""
+        from lumos.core.controllers.migration_checks import migration_checks
         from lumos.core.controllers.results import DiffResult
+        from lumos.feature.snapshot.canonical_diff import canonical_diff
 
         judge, further = self._judges(profile, observations=observations)
         with self._opened(source, target, engine=engine, tell=tell) as (old, new, worker):
             found = diff_snapshots(old, new, diff_datasets=judge, further=further, engine=worker)
-        return DiffResult.model_validate(found.as_json())
+            keeper = self._moved_to(source, target)
+            canonical = canonical_diff(old, new, engine=worker) if keeper else None
+        result = DiffResult.model_validate(found.as_json())
+        if keeper is None:
+            return result
+        unreadable = [each.kind for each in old.unreadable]
+        checks = migration_checks(
+            found.totals, canonical, target=keeper, own_versions=True, unreadable=unreadable
+        )
+        return result.model_copy(update={"checks": tuple(checks)})
 
     def _judges(
         self, profile: str | None, *, observations: bool

@@ -2,78 +2,166 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Final
 
 from lumos.core.controllers.migration_results import MigrationCheck
+from lumos.core.platform.concept_parts import COUNTED_BY_EACH
+from lumos.core.platform.fidelity import Fidelity, fidelity_of
+from lumos.feature.snapshot.canonical_diff import CanonicalDiff
 from lumos.feature.snapshot.diff import SectionDiff
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
+    from lumos.core.platform.fidelity import Keeper
     from lumos.feature.snapshot.diff import DiffTotals
 
-_MOVED = {"datasets": "datasets", "lineage_edges": "lineage edges"}
-_MAPPED = {
-    "jobs": "job",
-    "glossary": "glossary term",
-    "tags": "tag",
-    "domains": "domain",
-    "users": "user",
-    "groups": "group",
+_MOVED: Final = {
+    "datasets": ("datasets", "dataset"),
+    "lineage_edges": ("lineage edges", "lineage_edge"),
 }
-
-
-_CARRIED = {"identity_map": "external name", "extensions": "extension"}
+_MAPPED: Final = {
+    "jobs": ("job", "job"),
+    "glossary": ("glossary term", "glossary_term"),
+    "tags": ("tag", "tag_definition"),
+    "domains": ("domain", "domain_definition"),
+    "users": ("user", "user"),
+    "groups": ("group", "group"),
+}
+_MAPPED_BY_CONTENT: Final = {
+    "identity": ("identity", "identities"),
+    "catalog_extension": ("catalog extension", "catalog extensions"),
+}
+_DATASETS: Final = ("dataset", "datasets")
+_EDGES: Final = ("lineage edge", "lineage edges")
+_OF_EDGES: Final = ("lineage_edge", "column_lineage")
 
 
 def migration_checks(
-    totals: DiffTotals, unreadable: Collection[str] = ()
+    totals: DiffTotals,
+    canonical: CanonicalDiff | None = None,
+    *,
+    target: Keeper | None = None,
+    own_versions: bool = False,
+    unreadable: Collection[str] = (),
 ) -> Iterator[MigrationCheck]:
     """Say how much of the source the target has, and what a person has to see to.
 
     Args:
-        totals: the two compared.
+        totals: how both differ, in numbers.
+        canonical: in which concepts they are not the same.
+        target: what tells which concepts the target drops.
+        own_versions: whether the target may count versions itself.
         unreadable: the kinds of what the source holds besides and was not readable, one for each.
     """
-    for section, title in _MOVED.items():
-        found = totals.sections.get(section)
-        unread = sum(f"{kind}s" == section for kind in unreadable)
-        if found is not None or unread:
-            found = found or SectionDiff()
-            there = found.old - found.removed - found.unobserved
-            everything = found.old + unread
-            text = f"{there:,}/{everything:,} {title} migrated"
-            yield MigrationCheck(status="ok" if there == everything else "warn", message=text)
-    yield from _unlike(totals)
-    for section, title in _MAPPED.items():
-        found = totals.sections.get(section)
-        missing = found.removed + found.unobserved + found.changed if found is not None else 0
-        if missing:
-            noun, verb = (title, "requires") if missing == 1 else (f"{title}s", "require")
-            text = f"{missing:,} {noun} {verb} manual mapping"
-            yield MigrationCheck(status="warn", message=text)
-
-
-def _unlike(totals: DiffTotals) -> Iterator[MigrationCheck]:
-    """Say what arrived without being the same, which no count of datasets tells."""
-    edges = totals.sections.get("lineage_edges")
-    if edges is not None and edges.changed:
-        yield _differing(edges.changed, "lineage edge", "")
-    for part, count in totals.parts.items():
-        yield _differing(count, "dataset", f" in {part.replace('_', ' ')}")
-    for section, title in _CARRIED.items():
-        found = totals.sections.get(section)
-        if found is not None and (missing := found.removed + found.unobserved):
-            noun, verb = (title, "is") if missing == 1 else (f"{title}s", "are")
-            yield MigrationCheck(status="warn", message=f"{missing:,} {noun} {verb} missing")
-
-
-def _differing(count: int, title: str, where: str) -> MigrationCheck:
-    noun, verb = (title, "differs") if count == 1 else (f"{title}s", "differ")
-    return MigrationCheck(status="warn", message=f"{count:,} {noun} {verb}{where}")
+    canonical = canonical or CanonicalDiff()
+    yield from _moved(totals, canonical, unreadable)
+    yield from _concepts(canonical, target, own_versions=own_versions)
+    yield from _mapped(totals, canonical, target=target)
 
 
 def everything_moved(totals: DiffTotals) -> bool:
     """Tell whether the target has every dataset and lineage edge of the source."""
     found = (totals.sections.get(section) for section in _MOVED)
     return not any(each.removed or each.unobserved for each in found if each is not None)
+
+
+def _moved(
+    totals: DiffTotals, canonical: CanonicalDiff, unreadable: Collection[str]
+) -> Iterator[MigrationCheck]:
+    for section, (title, concept) in _MOVED.items():
+        found = totals.sections.get(section)
+        unread = sum(kind == concept for kind in unreadable)
+        if found is not None or unread:
+            found = found or SectionDiff()
+            missing = found.removed + found.unobserved + unread
+            everything = found.old + unread
+            yield MigrationCheck(
+                status="warn" if missing else "ok",
+                message=f"{everything - missing:,}/{everything:,} {title} migrated",
+                concept=concept,
+                count=missing,
+                examples=canonical.of(concept).examples if missing else (),
+            )
+
+
+def _concepts(
+    canonical: CanonicalDiff, target: Keeper | None, *, own_versions: bool
+) -> Iterator[MigrationCheck]:
+    """Say of which concepts something is lacking or different in what arrived."""
+    for each in canonical.concepts:
+        concept = each.concept
+        if concept in _MAPPED_BY_CONTENT or any(concept == name for _, name in _MAPPED.values()):
+            continue
+        nouns = _EDGES if concept in _OF_EDGES else _DATASETS
+        itself = concept in ("dataset", "lineage_edge")
+        what = "" if itself else f": {_words(concept)}"
+        own = own_versions and concept == COUNTED_BY_EACH
+        lines = {
+            "lacks lack": 0 if itself else each.lacking,  # those that are missing are told above
+            "differs differ": 0 if own else each.differing,
+        }
+        for verbs, count in lines.items():
+            if count:
+                yield _warning(
+                    f"{_counted(count, nouns, verbs)}{what}",
+                    canonical,
+                    concept=concept,
+                    count=count,
+                    target=target,
+                )
+        besides = each.differing if own else each.more
+        if besides and not itself:
+            form = ("its own" if besides == 1 else "their own") if own else "more"
+            text = f"{_counted(besides, nouns, 'has have')} {form}{what}"
+            yield MigrationCheck(status="ok", message=text, concept=concept, count=besides)
+
+
+def _mapped(
+    totals: DiffTotals, canonical: CanonicalDiff, *, target: Keeper | None
+) -> Iterator[MigrationCheck]:
+    """Say what a person has to bring over; these lines are those of the product's documents."""
+    found: list[tuple[str, tuple[str, str], int]] = []
+    for section, (title, concept) in _MAPPED.items():
+        counts = totals.sections.get(section)
+        missing = counts.removed + counts.unobserved + counts.changed if counts else 0
+        found.append((concept, (title, f"{title}s"), missing))
+    for concept, forms in _MAPPED_BY_CONTENT.items():
+        each = canonical.of(concept)
+        found.append((concept, forms, each.lacking + each.differing))
+    for concept, nouns, missing in found:
+        if missing:
+            yield MigrationCheck(
+                status="warn",
+                message=f"{_counted(missing, nouns, 'requires require')} manual mapping",
+                concept=concept,
+                count=missing,
+                declared=_is_dropped(concept, target),
+                examples=canonical.of(concept).examples,
+            )
+
+
+def _warning(
+    text: str, canonical: CanonicalDiff, *, concept: str, count: int, target: Keeper | None
+) -> MigrationCheck:
+    declared = _is_dropped(concept, target)
+    return MigrationCheck(
+        status="warn",
+        message=f"{text} (dropped by {target.name})" if declared and target else text,
+        concept=concept,
+        count=count,
+        declared=declared,
+        examples=canonical.of(concept).examples,
+    )
+
+
+def _is_dropped(concept: str, target: Keeper | None) -> bool:
+    return target is not None and fidelity_of(target, concept) is Fidelity.DROPPED
+
+
+def _counted(count: int, nouns: tuple[str, str], verbs: str) -> str:
+    form = 0 if count == 1 else 1
+    return f"{count:,} {nouns[form]} {verbs.split()[form]}"
+
+
+def _words(concept: str) -> str:
+    return concept.replace("_", " ")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from lumos.core.controllers.migration_checks import everything_moved, migration_checks
+from lumos.core.controllers.migration_checks import everything_moved
 from lumos.core.controllers.migration_results import MigrationCheck, UnlikeDataset
 from lumos.core.controllers.results import MigrationResult
 from lumos.core.errors import GateFailedError, LumosError, StateError, UsageError
@@ -19,6 +19,7 @@ from lumos.core.progress import SILENT, Progress
 from lumos.core.redaction import redact
 from lumos.core.run_report import ItemOutcome
 from lumos.feature.migration.page import Line, Listed, migration_page
+from lumos.feature.snapshot.canonical_diff import MOST_NAMED
 from lumos.feature.snapshot.fidelity_count import counted_fidelity
 from lumos.feature.snapshot.forms import SnapshotForm
 from lumos.feature.snapshot.import_plan import ImportMode
@@ -30,12 +31,11 @@ if TYPE_CHECKING:
     from lumos.core.controllers.import_controller import ImportController
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.platform.fidelity import Keeper
-    from lumos.feature.snapshot.diff import DiffTotals, StreamedDiff
+    from lumos.feature.snapshot.diff import StreamedDiff
 
 DEFAULT_BATCH: Final = 500
 _UNFINISHED: Final = "unfinished"
 _UNREADABLE: Final = "unreadable.json"
-_MOST_NAMED: Final = 1_000
 
 
 class MigrationController:
@@ -54,6 +54,7 @@ class MigrationController:
         keeper: Callable[[str], Keeper],
         place_of: Callable[[str], str],
         is_same: Callable[[str, str], bool],
+        counts_versions: Callable[[str], bool],
         folder: Callable[[], Path],
     ) -> None:
         """Take the ways to the parts.
@@ -65,6 +66,7 @@ class MigrationController:
             keeper: what tells how a catalog keeps things.
             place_of: what tells a catalog from another that once had its name in the settings.
             is_same: whether two names mean the same catalog.
+            counts_versions: whether an import into a catalog goes on with its own versions.
             folder: where exports and reports are kept.
         """
         self._snapshots = snapshots
@@ -73,6 +75,7 @@ class MigrationController:
         self._keeper = keeper
         self._place_of = place_of
         self._is_same = is_same
+        self._counts_versions = counts_versions
         self._folder = folder
 
     def migrate(
@@ -129,9 +132,17 @@ class MigrationController:
             str(snapshot), mode=mode, batch_size=batch_size, restart=restart, progress=progress
         )
         progress.note(f"comparing with {_shown(target)}")
-        compared = self._diffs().streamed(str(snapshot), target, parts=True, progress=progress)
+        compared = self._diffs().streamed(str(snapshot), target, canonical=True, progress=progress)
         with compared as found:
-            verdict = {**_verdict(found.totals, result.unreadable), **_named(found)}
+            checks = self._diffs().checks(
+                found,
+                source,
+                target=target,
+                own_versions=self._counts_versions(target),
+                unreadable=_kinds(result.unreadable),
+            )
+            verdict = _verdict(found, checks or (), unreadable=result.unreadable)
+            verdict.update(_named(found))
         done = result.model_copy(update={"imported": imported, **verdict})
         (place / _UNFINISHED).unlink(missing_ok=True)
         return _reported(done, place)
@@ -192,37 +203,41 @@ def _kept_unreadable(place: Path) -> tuple[ItemOutcome, ...]:
     return tuple(ItemOutcome.model_validate(each) for each in kept)
 
 
-def _verdict(totals: DiffTotals, unreadable: tuple[ItemOutcome, ...]) -> dict[str, object]:
-    kinds = [
+def _kinds(unreadable: tuple[ItemOutcome, ...]) -> tuple[str, ...]:
+    return tuple(
         kind
         for each in unreadable
         for kind in ("dataset", "lineage_edge")
         if each.item.startswith(f"{kind.replace('_', ' ')} ")
-    ]
-    checks = list(migration_checks(totals, kinds))
+    )
+
+
+def _verdict(
+    found: StreamedDiff,
+    checks: tuple[MigrationCheck, ...],
+    *,
+    unreadable: tuple[ItemOutcome, ...],
+) -> dict[str, object]:
     if unreadable:
         noun, verb = ("item", "was") if len(unreadable) == 1 else ("items", "were")
         message = f"{len(unreadable):,} {noun} of the source {verb} not readable"
-        checks.append(MigrationCheck(status="warn", message=message))
-    differing = totals.unlike
-    if differing:
-        noun, verb = ("dataset", "differs") if differing == 1 else ("datasets", "differ")
-        message = f"{differing:,} {noun} {verb} from the source"
-        checks.append(MigrationCheck(status="warn", message=message))
+        checks = (*checks, MigrationCheck(status="warn", message=message))
+    verified = everything_moved(found.totals) and not unreadable
     return {
-        "checks": tuple(checks),
-        "differing": differing,
-        "verified": everything_moved(totals) and not unreadable,
+        "checks": checks,
+        "differing": found.canonical.datasets if found.canonical else 0,
+        "verified": verified,
+        "arrived": verified and all(check.status == "ok" or check.declared for check in checks),
     }
 
 
 def _named(found: StreamedDiff) -> dict[str, object]:
     """Name the datasets that a person has to look at, up to a number."""
     missing = (urn for fate, urn in found.urns() if fate in (Fate.REMOVED, Fate.UNOBSERVED))
-    unlike = (UnlikeDataset(urn=urn, parts=parts) for urn, parts in found.unlike())
+    unlike = found.canonical.unlike if found.canonical else ()
     return {
-        "missing": tuple(islice(missing, _MOST_NAMED)),
-        "unlike": tuple(islice(unlike, _MOST_NAMED)),
+        "missing": tuple(islice(missing, MOST_NAMED)),
+        "unlike": tuple(UnlikeDataset(urn=each.urn, concepts=each.concepts) for each in unlike),
     }
 
 
@@ -240,12 +255,13 @@ def _reported(result: MigrationResult, place: Path) -> MigrationResult:
 def _page(done: MigrationResult) -> str:
     checks = {
         "Exported": [Line(each.status, each.message) for each in done.validation.checks],
-        "Compared": [Line(each.status, each.message) for each in done.checks],
+        "Compared": [Line(each.status, each.message, each.examples) for each in done.checks],
     }
     lists = {
         "Not in the target": Listed.of(done.missing, of=len(done.missing)),
         "Not the same in the target": Listed.of(
-            (f"{each.urn}: {', '.join(each.parts)}" for each in done.unlike), of=done.differing
+            (f"{each.urn}: {', '.join(each.concepts).replace('_', ' ')}" for each in done.unlike),
+            of=done.differing,
         ),
     }
     when = ""
@@ -273,6 +289,8 @@ def _said(done: MigrationResult) -> str:
         return "Not everything arrived."
     if all(check.status == "ok" for check in done.checks):
         return "Everything arrived."
+    if done.arrived:
+        return f"Everything arrived that {done.target} keeps; what it drops is told below."
     return "All datasets and lineage edges arrived, but not everything is the same: see below."
 
 

@@ -217,6 +217,10 @@ class MigrationResult(_Result):
     unreadable: tuple[ItemOutcome, ...] = Field(
         default=(), description="What the source holds and was not readable; it did not arrive."
     )
+    arrived: bool = Field(
+        default=False,
+        description="Whether all is in the target and the same, but what it says it drops.",
+    )
     reports: tuple[str, ...] = Field(default=(), description="The files of the final report.")
 
 
@@ -230,10 +234,6 @@ class DiffSummary(_Result):
     ignored: int = Field(default=0, description="Changes that the project's policy ignores.")
     datasets: dict[str, int]
     sections: dict[str, dict[str, int]]
-    parts: dict[str, int] = Field(
-        default_factory=dict,
-        description="Of two catalogs: by part, how many datasets are not the same in it.",
-    )
 
 
 class DiffResult(_Result):
@@ -249,6 +249,9 @@ class DiffResult(_Result):
     summary: DiffSummary
     unreadable: tuple[ItemOutcome, ...] = Field(
         default=(), description="What a catalog holds and was not readable, on either side."
+    )
+    checks: tuple[MigrationCheck, ...] = Field(
+        default=(), description="Of two catalogs: how much of the first the second has."
     )
 
 

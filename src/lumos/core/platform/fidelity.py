@@ -66,7 +66,7 @@ def _length(value: JsonValue) -> int:
 
 def _nested(node: Json) -> int:
     inner = [*_objects(node.get("fields")), *_objects(node.get("branches"))]
-    inner.extend(part for name in _SINGLE if (part := _object(node.get(name))))
+    inner.extend(part for name in INNER_TYPES if (part := _object(node.get(name))))
     return len(inner) + sum(map(_nested, inner))
 
 
@@ -74,7 +74,7 @@ def _objects(value: JsonValue) -> list[Json]:
     return cast("list[Json]", value) if isinstance(value, list) else []
 
 
-_SINGLE: Final = ("items", "key", "value")
+INNER_TYPES: Final = ("items", "key", "value")
 _OF_FIELDS: Final = (
     "field",
     "nested_field",
@@ -88,12 +88,12 @@ _OF_FIELDS: Final = (
 )
 _PLAIN: Final = frozenset({"name", "type", "nullable", "description", "native_type", "length"})
 """Parts of a field in which no further concept can be."""
-_ONE_EACH: Final = (
+ONE_EACH: Final = (
     "kind", "environment", "format", "location", "statistics", "profile", "quality", "cost",
     "version",
 )  # fmt: skip
 """Parts of a dataset that are concepts."""
-_PARTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+INNER_PARTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "primary_key": ("schema", ("primary_key",)),
     "deprecation": ("governance", ("deprecation",)),
     "governance": ("governance", ("stability", "access", "retention_days")),
@@ -101,7 +101,7 @@ _PARTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "documentation": ("documentation", ("business_context", "sla")),
 }
 """Concepts that are parts of a part: one for each of these that is there."""
-_LISTS: Final[Mapping[str, tuple[str, str]]] = {
+INNER_LISTS: Final[Mapping[str, tuple[str, str]]] = {
     "unique_key": ("schema", "unique_keys"),
     "foreign_key": ("schema", "foreign_keys"),
     "check": ("schema", "checks"),
@@ -110,7 +110,7 @@ _LISTS: Final[Mapping[str, tuple[str, str]]] = {
     "domain": ("governance", "domains"),
     "link": ("documentation", "links"),
 }
-_OWN_LISTS: Final[Mapping[str, str]] = {
+OWN_LISTS: Final[Mapping[str, str]] = {
     "tag": "tags",
     "property": "properties",
     "assertion": "assertions",
@@ -159,16 +159,16 @@ class FidelityCount:
         """Count a dataset, given as `to_json` writes it, and all that it holds."""
         counts = self._counts
         counts["dataset"] += 1
-        for concept in _ONE_EACH:
+        for concept in ONE_EACH:
             if concept in document:
                 counts[concept] += 1
-        for concept, (part, names) in _PARTS.items():
+        for concept, (part, names) in INNER_PARTS.items():
             if inside := _object(document.get(part)):
                 counts[concept] += sum(name in inside for name in names)
-        for concept, (part, name) in _LISTS.items():
+        for concept, (part, name) in INNER_LISTS.items():
             if inside := _object(document.get(part)):
                 counts[concept] += _length(inside.get(name))
-        for concept, name in _OWN_LISTS.items():
+        for concept, name in OWN_LISTS.items():
             counts[concept] += _length(document.get(name))
         fields = _objects(_object(document.get("schema")).get("fields"))
         counts["field"] += len(fields)

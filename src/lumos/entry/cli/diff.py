@@ -18,7 +18,7 @@ from lumos.feature.snapshot.engine_choice import Engine
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.feature.snapshot.diff import DiffTotals
+    from lumos.feature.snapshot.diff import StreamedDiff
 
 _LEVELS = ("informational", "non_breaking", "breaking")
 
@@ -79,7 +79,7 @@ def diff(
 ) -> None:
     """Compare two snapshots or catalogs and classify every change.
 
-    Of two catalogs it also says how much of the first is in the second.
+    Of two catalogs it also says how much of the first is in the second, concept by concept.
 
     --rule and --level choose what is shown; the totals and --fail-on are of every change.
 
@@ -101,7 +101,6 @@ def diff(
             not rule or any(fnmatchcase(name, pattern) for pattern in rule)
         )
 
-    catalogs = all(application.snapshots.is_catalog(name) for name in (source, target))
     with ExitStack() as stack:
         with shown_late("diff") as shown:
             found = stack.enter_context(
@@ -110,25 +109,25 @@ def diff(
                     target,
                     profile=profile,
                     observations=observations,
-                    parts=catalogs,
                     engine=engine,
                     tell=shown.note,
                     progress=shown,
                 )
             )
+        checks = application.diffs.checks(found, source, target=target)
         if as_json:
-            print_diff_json(found, keep)
+            print_diff_json(found, keep, checks=checks)
         else:
-            if catalogs:
-                print_migration(found.totals, [each.kind for each in found.unreadable_in_old])
+            print_migration(checks or ())
             print_diff(found, keep, details=details)
             for each in (*found.unreadable_in_old, *found.unreadable_in_new):
                 print_badge("warn", f"not readable: {each.item}: {each.error.message}")
-        if _fails(found.totals, fail_on or FailOn(application.settings.change_policy.fail_on)):
+        if _fails(found, fail_on or FailOn(application.settings.change_policy.fail_on)):
             raise typer.Exit(EXIT_GATE_FAILED)
 
 
-def _fails(totals: DiffTotals, fail_on: FailOn) -> bool:
+def _fails(found: StreamedDiff, fail_on: FailOn) -> bool:
+    totals = found.totals
     breaking = totals.worst_level == "BREAKING"
     match fail_on:
         case FailOn.NEVER:
@@ -137,7 +136,7 @@ def _fails(totals: DiffTotals, fail_on: FailOn) -> bool:
             others = totals.other_sections.values()
             return (
                 totals.weighed > 0
-                or totals.unlike > 0
+                or (found.canonical is not None and found.canonical.datasets > 0)
                 or any(section.added or section.removed or section.changed for section in others)
             )
         case FailOn.CAUTION:

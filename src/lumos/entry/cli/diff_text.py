@@ -17,6 +17,7 @@ from lumos.feature.snapshot.pair_diff import Fate
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.controllers.migration_results import MigrationCheck
     from lumos.feature.snapshot.diff import DiffTotals, StreamedDiff
 
     Json = dict[str, JsonValue]
@@ -38,7 +39,12 @@ def print_diff(found: StreamedDiff, keep: Callable[[Json], bool], *, details: bo
         print_line(line)
 
 
-def diff_chunks(found: StreamedDiff, keep: Callable[[Json], bool]) -> Iterator[bytes]:
+def diff_chunks(
+    found: StreamedDiff,
+    keep: Callable[[Json], bool],
+    *,
+    checks: Iterable[MigrationCheck] | None = None,
+) -> Iterator[bytes]:
     """Yield the pieces of the one JSON document that tells what changed."""
     yield b"{" + _entry("source", found.old) + b"," + _entry("target", found.new) + b","
     yield from _list("changes", (change for change in found.changes() if keep(change)))
@@ -57,14 +63,22 @@ def diff_chunks(found: StreamedDiff, keep: Callable[[Json], bool]) -> Iterator[b
     yield b"," + _entry("summary", found.totals.as_json())
     if unreadable := unreadable_outcomes(found):
         yield b"," + _entry("unreadable", [each.model_dump(mode="json") for each in unreadable])
+    if checks is not None:
+        yield b","
+        yield from _list("checks", (check.as_json() for check in checks))
     yield b"\n}\n"
 
 
-def print_diff_json(found: StreamedDiff, keep: Callable[[Json], bool]) -> None:
+def print_diff_json(
+    found: StreamedDiff,
+    keep: Callable[[Json], bool],
+    *,
+    checks: Iterable[MigrationCheck] | None = None,
+) -> None:
     """Print what changed as one JSON document; the changes in it are those to keep."""
     with writing_output():
         sys.stdout.flush()
-    for chunk in diff_chunks(found, keep):
+    for chunk in diff_chunks(found, keep, checks=checks):
         with writing_output():
             sys.stdout.buffer.write(chunk)
     with writing_output():

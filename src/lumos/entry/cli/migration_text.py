@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 from lumos.entry.cli.output import print_badge
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterable
 
-    from lumos.feature.snapshot.diff import DiffTotals
+    from lumos.core.controllers.migration_results import MigrationCheck
 
 
-def print_migration(totals: DiffTotals, unreadable: Collection[str] = ()) -> None:
+def print_migration(checks: Iterable[MigrationCheck]) -> None:
     """Say how much of the source the target has, and what a person has to see to."""
-    from lumos.core.controllers.migration_checks import migration_checks
-
-    for check in migration_checks(totals, unreadable):
+    for check in checks:
         print_badge(check.status, check.message)

@@ -19,7 +19,8 @@ td.number { text-align: right; font-variant-numeric: tabular-nums }
 </style></head><body>
 <h1>{{ title }}</h1>{% if when %}<p>{{ when }}</p>{% endif %}<p><strong>{{ verdict }}</strong></p>
 {% for heading, lines in checks.items() %}<h2>{{ heading }}</h2><ul>
-{% for line in lines %}<li class="{{ line.status }}">[{{ line.status }}] {{ line.text }}</li>
+{% for line in lines %}<li class="{{ line.status }}">[{{ line.status }}] {{ line.text }}
+{% if line.examples %}<br><small>such as {{ line.examples | join(", ") }}</small>{% endif %}</li>
 {% endfor %}</ul>{% endfor %}
 <h2>What became of each concept</h2>
 <table><tr><th>concept</th><th>count</th><th>kept</th></tr>
@@ -35,10 +36,11 @@ td.number { text-align: right; font-variant-numeric: tabular-nums }
 
 
 class Line(NamedTuple):
-    """One check and how it ended."""
+    """One check, how it ended and some of the things that it is about."""
 
     status: str
     text: str
+    examples: tuple[str, ...] = ()
 
 
 class Listed(NamedTuple):

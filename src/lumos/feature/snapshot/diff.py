@@ -36,6 +36,7 @@ from lumos.feature.snapshot.source import SnapshotSource, in_parts
 
 if TYPE_CHECKING:
     from lumos.core.platform.unreadable import Unreadable
+    from lumos.feature.snapshot.canonical_diff import CanonicalDiff
 
 Json = dict[str, JsonValue]
 HELD_BYTES = 16 * 1024 * 1024
@@ -44,7 +45,6 @@ HELD_BYTES = 16 * 1024 * 1024
 _CHANGES = 0
 _UNOBSERVED = "dataset.unobserved"
 _RANKS = {Fate.ADDED: 1, Fate.REMOVED: 2, Fate.CHANGED: 3, Fate.UNOBSERVED: 4}
-_UNLIKE = 5
 
 
 class SectionDiff(CanonicalModel):
@@ -68,12 +68,6 @@ class DiffTotals(CanonicalModel):
         default=0, description="Findings that say no more than that a dataset was not seen."
     )
     sections: dict[str, SectionDiff] = Field(default_factory=dict)
-    unlike: Count = Field(
-        default=0, description="Datasets on both sides that are not the same in every part."
-    )
-    parts: dict[str, Count] = Field(
-        default_factory=dict, description="By part, how many datasets differ in it."
-    )
 
     @property
     def changes(self) -> int:
@@ -117,7 +111,6 @@ class DiffTotals(CanonicalModel):
             "ignored": self.ignored,
             "datasets": {**datasets.model_dump(), "unchanged": unchanged},
             "sections": {name: each.model_dump() for name, each in self.other_sections.items()},
-            "parts": {**self.parts},
         }
 
 
@@ -130,6 +123,8 @@ class StreamedDiff:
         self.totals = totals
         self.unreadable_in_old: tuple[Unreadable, ...] = ()
         self.unreadable_in_new: tuple[Unreadable, ...] = ()
+        self.canonical: CanonicalDiff | None = None
+        """In which concepts they are not the same, if somebody looked."""
         self._found = found
 
     def changes(self) -> Iterator[Json]:
@@ -145,14 +140,8 @@ class StreamedDiff:
         """Yield what happened to which dataset: those added, removed, changed, unobserved."""
         fates = {rank: fate for fate, rank in _RANKS.items()}
         for line in self._found:
-            if line.rank in fates:
+            if line.rank != _CHANGES:
                 yield fates[line.rank], Urn(line.key.decode())
-
-    def unlike(self) -> Iterator[tuple[Urn, tuple[str, ...]]]:
-        """Yield datasets on both sides that are not the same, with the parts they differ in."""
-        for line in self._found:
-            if line.rank == _UNLIKE:
-                yield Urn(line.key.decode()), tuple(line.line.decode().split("\n"))
 
 
 def unreadable_outcomes(found: StreamedDiff) -> tuple[ItemOutcome, ...]:
@@ -302,8 +291,6 @@ class _Gathered:
         self._ignored = 0
         self._unobserved = 0
         self._fates: Counter[str] = Counter()
-        self._unlike = 0
-        self._parts: Counter[str] = Counter()
         self._items: dict[str, Counter[str]] = {name: Counter() for name in SECTIONS}
 
     def add(self, found: DatasetDifference | ItemDifferences) -> None:
@@ -312,10 +299,6 @@ class _Gathered:
             self._items[found.section].update(counts)
             return
         key = found.urn.encode()
-        if found.parts:
-            self._unlike += 1
-            self._parts.update(found.parts)
-            self._found.add(_UNLIKE, key, line="\n".join(found.parts).encode())
         for change in found.changes:
             self._count(change)
         if found.changes:
@@ -340,8 +323,6 @@ class _Gathered:
             cautions=self._cautions,
             ignored=self._ignored,
             unobserved=self._unobserved,
-            unlike=self._unlike,
-            parts=dict(sorted(self._parts.items())),
             sections={
                 "datasets": datasets,
                 **{name: section for name, section in sections.items() if section != SectionDiff()},

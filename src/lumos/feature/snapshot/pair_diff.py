@@ -43,8 +43,6 @@ class FurtherDiffs(NamedTuple):
     """Compares what two snapshots say of one step of lineage."""
     observations: Callable[[LumosDataset, LumosDataset], tuple[Change, ...]] | None = None
     """Compares what was seen of a dataset; to look for that, more has to be parsed."""
-    parts: bool = False
-    """Tells which parts of a dataset are no longer the same, contract or not; likewise."""
 
 
 NOTHING_FURTHER = FurtherDiffs()
@@ -65,8 +63,6 @@ class DatasetDifference(NamedTuple):
     urn: Urn
     fate: Fate | None = None
     changes: tuple[Change, ...] = ()
-    parts: tuple[str, ...] = ()
-    """Which of its parts are no longer the same, such as `quality`, if that was asked for."""
 
 
 class ItemDifferences(NamedTuple):
@@ -110,7 +106,7 @@ def diff_pair(
             )
         return
     held = pair.held()
-    observed = further.observations is not None or further.parts
+    observed = further.observations is not None
     sides = _held_sides(*held) if held else _stored_sides(pair, observations=observed)
     for urn, old, new in sides:
         if new is None and not new_is_complete:
@@ -121,19 +117,7 @@ def diff_pair(
         found = _difference(urn, old, new=new, diff_datasets=diff_datasets)
         if old and new and further.observations:
             found = found._replace(changes=found.changes + further.observations(old, new))
-        if old and new and further.parts:
-            found = found._replace(parts=_differing_parts(old, new))
         yield found
-
-
-def _differing_parts(old: LumosDataset, new: LumosDataset) -> tuple[str, ...]:
-    """Return which parts of a dataset are no longer the same; what only came is no such part.
-
-    Its neighbours are told by the steps of lineage.
-    """
-    before, after = old.document, new.document
-    names = sorted(before.keys() - {"lineage"})
-    return tuple(name for name in names if before[name] != after.get(name))
 
 
 def _stored_sides(pair: BucketPair, *, observations: bool) -> Iterator[Sides]:
@@ -211,13 +195,13 @@ def _encoded(found: DatasetDifference | ItemDifferences) -> bytes:
     if isinstance(found, ItemDifferences):
         return b"i" + orjson.dumps(tuple(found))
     changes = [change.model_dump(mode="json") for change in found.changes]
-    return b"d" + orjson.dumps((str(found.urn), found.fate, changes, found.parts))
+    return b"d" + orjson.dumps((str(found.urn), found.fate, changes))
 
 
 def _decoded(content: bytes) -> DatasetDifference | ItemDifferences:
     values = orjson.loads(content[1:])
     if content[:1] == b"i":
         return ItemDifferences(*values)
-    urn, fate, changes, parts = values
+    urn, fate, changes = values
     found = tuple(Change.model_validate(change) for change in changes)
-    return DatasetDifference(Urn(urn), Fate(fate) if fate else None, found, tuple(parts))
+    return DatasetDifference(Urn(urn), Fate(fate) if fate else None, found)

@@ -1,0 +1,205 @@
+"""What a dataset or an edge holds by concept, and in which concepts two states of one differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from pydantic import JsonValue
+
+from lumos.core.models.base import canonical_json
+from lumos.core.platform.fidelity import (
+    INNER_LISTS,
+    INNER_PARTS,
+    INNER_TYPES,
+    ONE_EACH,
+    OWN_LISTS,
+)
+
+Json: TypeAlias = dict[str, JsonValue]
+Things: TypeAlias = dict[str, JsonValue]
+"""Things of one concept, each by what identifies it."""
+
+_DERIVED: Final = "lineage"
+"""The part of a dataset that follows from the edges, which are compared themselves."""
+COUNTED_BY_EACH: Final = "version"
+"""What a catalog may count itself: only to have none where there was one is a loss."""
+_WORDS: Final[Mapping[str, str]] = {
+    "description": "field_description",
+    "default": "field_default",
+    "pii": "field_pii",
+    "deprecation": "field_deprecation",
+}
+_WORD_LISTS: Final[Mapping[str, str]] = {
+    "tags": "field_tag",
+    "glossary_terms": "field_term",
+    "properties": "field_property",
+}
+_OF_FIELDS: Final = frozenset({*_WORDS.values(), *_WORD_LISTS.values()})
+"""Concepts whose things stand in the order of the columns, which is told of those alone."""
+_INSIDE: Final = ("fields", "branches", *INNER_TYPES)
+_NAMES: Final = (
+    ("name",),
+    ("url",),
+    ("user",),
+    ("group",),
+    ("columns",),
+    ("upstream_column", "downstream_column"),
+)
+"""What may identify a member of a list, the first that it has."""
+_OPEN: Final = frozenset({"property", "field_property", "extension"})
+"""Concepts whose things are objects of anybody's making, which may get more in them."""
+_THINGS_THEMSELVES: Final = ("dataset", "lineage_edge")
+"""What both sides have: none is lacking, and what one does not write out is a value too."""
+
+
+class Outcome(StrEnum):
+    """How what arrived of a concept differs from what was sent."""
+
+    LACKING = "lacking"
+    """Something of it is not there."""
+    DIFFERING = "differing"
+    """All is there, but not the same or not in the same order."""
+    MORE = "more"
+    """All is there, and more of it."""
+
+
+def dataset_outcomes(old: Json, new: Json) -> dict[str, Outcome]:
+    """Tell by concept how a dataset differs from what it was, both as `to_json` writes them.
+
+    Nothing that differs is left out, apart from the lineage, which follows from the edges, and
+    from a version where there was none.
+    """
+    found = _outcomes(_parts(old), _parts(new))
+    if not found and _canonical(old) != _canonical(new):
+        return {"dataset": Outcome.DIFFERING}
+    if found.get(COUNTED_BY_EACH) is Outcome.MORE:
+        del found[COUNTED_BY_EACH]
+    return found
+
+
+def edge_outcomes(old: Json, new: Json) -> dict[str, Outcome]:
+    """Tell by concept how an edge differs from what it was, both as `to_json` writes them."""
+    return _outcomes(_edge_parts(old), _edge_parts(new))
+
+
+def item_outcome(old: JsonValue, new: JsonValue) -> Outcome | None:
+    """Tell how anything else differs from what it was; None where it is the same."""
+    if canonical_json(old) == canonical_json(new):
+        return None
+    return Outcome.MORE if _holds(new, old) else Outcome.DIFFERING
+
+
+def _holds(whole: JsonValue, part: JsonValue) -> bool:
+    """Tell whether something has all that another has."""
+    if isinstance(whole, dict) and isinstance(part, dict):
+        return all(name in whole and _holds(whole[name], part[name]) for name in part)
+    if isinstance(whole, list) and isinstance(part, list):
+        known = {canonical_json(member) for member in whole}
+        return all(canonical_json(member) in known for member in part)
+    return canonical_json(whole) == canonical_json(part)
+
+
+def _outcomes(old: Mapping[str, Things], new: Mapping[str, Things]) -> dict[str, Outcome]:
+    found: dict[str, Outcome] = {}
+    for concept in dict.fromkeys((*old, *new)):
+        before, after = old.get(concept, {}), new.get(concept, {})
+        is_open, of_fields = concept in _OPEN, concept in _OF_FIELDS
+        outcome = _outcome(before, after, is_open=is_open, of_fields=of_fields)
+        if outcome is not None:
+            found[concept] = Outcome.DIFFERING if concept in _THINGS_THEMSELVES else outcome
+    return found
+
+
+def _outcome(old: Things, new: Things, *, is_open: bool, of_fields: bool) -> Outcome | None:
+    if old.keys() - new.keys():
+        return Outcome.LACKING
+    changed = [name for name in old if canonical_json(old[name]) != canonical_json(new[name])]
+    if not all(is_open and _holds(new[name], old[name]) for name in changed):
+        return Outcome.DIFFERING
+    if not of_fields and [name for name in new if name in old] != [*old]:
+        return Outcome.DIFFERING
+    return Outcome.MORE if changed or len(new) > len(old) else None
+
+
+def _canonical(document: Json) -> bytes:
+    return canonical_json({name: document[name] for name in document if name != _DERIVED})
+
+
+def _edge_parts(edge: Json) -> dict[str, Things]:
+    rest = {name: value for name, value in edge.items() if name != "column_mappings"}
+    return {"lineage_edge": _members(rest), "column_lineage": _members(edge.get("column_mappings"))}
+
+
+def _parts(document: Json) -> dict[str, Things]:
+    """Return all that a dataset holds, by concept; what is of no other is of `dataset`."""
+    left = {name: value for name, value in document.items() if name not in ("urn", _DERIVED)}
+    parts: dict[str, Things] = {}
+    for concept in ONE_EACH:
+        if concept in left:
+            parts[concept] = {concept: left.pop(concept)}
+    for concept, name in OWN_LISTS.items():
+        parts[concept] = _members(left.pop(name, None))
+    inner = {name: dict(value) for name, value in left.items() if isinstance(value, dict)}
+    for concept, (name, names) in INNER_PARTS.items():
+        inside = inner.get(name, {})
+        parts[concept] = {each: inside.pop(each) for each in names if each in inside}
+    for concept, (name, each) in INNER_LISTS.items():
+        parts[concept] = _members(inner.get(name, {}).pop(each, None))
+    _add_fields(parts, inner.get("schema", {}).pop("fields", None), above="")
+    rest = {name: value for name, value in left.items() if name not in inner}
+    for name, inside in inner.items():
+        rest.update({f"{name}.{each}": value for each, value in inside.items()})
+    return {**parts, "dataset": _members(rest)}
+
+
+def _add_fields(parts: dict[str, Things], nodes: JsonValue, *, above: str) -> None:
+    """Add columns, or the types inside one, each under its path."""
+    for place, node in _members(nodes).items():
+        if not isinstance(node, dict):
+            continue
+        path = f"{above}{place}"
+        _things(parts, "nested_field" if above else "field")[path] = {
+            name: value
+            for name, value in node.items()
+            if name not in _WORDS and name not in _WORD_LISTS and name not in _INSIDE
+        }
+        for name, concept in _WORDS.items():
+            if name in node:
+                _things(parts, concept)[path] = node[name]
+        for name, concept in _WORD_LISTS.items():
+            for key, value in _members(node.get(name)).items():
+                _things(parts, concept)[f"{path}\n{key}"] = value
+        for name in INNER_TYPES:
+            _add_fields(parts, [node[name]] if name in node else None, above=f"{path}\n{name}\n")
+        _add_fields(parts, node.get("branches"), above=f"{path}\n|\n")
+        _add_fields(parts, node.get("fields"), above=f"{path}\n.\n")
+
+
+def _things(parts: dict[str, Things], concept: str) -> Things:
+    return parts.setdefault(concept, {})
+
+
+def _members(value: JsonValue) -> Things:
+    """Return the members of a list or an object, each by what identifies it."""
+    if isinstance(value, dict):
+        return dict(sorted(value.items()))
+    if not isinstance(value, list):
+        return {}
+    members: Things = {}
+    for key, member in zip(_keys(value), value, strict=True):
+        while key in members:
+            key += "\n+"  # noqa: PLW2901 - the second of a name
+        members[key] = member
+    return members
+
+
+def _keys(members: Iterable[JsonValue]) -> Iterator[str]:
+    for number, member in enumerate(members):
+        if not isinstance(member, dict):
+            yield canonical_json(member).decode()
+            continue
+        names = next((names for names in _NAMES if all(name in member for name in names)), None)
+        known = f"#{number}" if names is None else [member[name] for name in names]
+        yield canonical_json(known).decode()
