@@ -166,6 +166,8 @@ class DataHubDouble:
                     self._check_assignment(each["propertyUrn"], each["values"])
 
     def _check_definition(self, urn: str, aspect: Json) -> None:
+        if " " in urn:
+            raise RefusalError(400, "Urn ID cannot have spaces")
         held = self.stored.get(urn, {})
         if "propertyDefinition" not in held:
             return

@@ -150,6 +150,20 @@ def test_a_property_that_was_removed_takes_nothing(
     assert "removed" in line
 
 
+def test_a_name_that_datahub_has_no_property_for_takes_nothing(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    odd = "urn:li:structuredProperty:with a space"
+    emitted = dataset(properties={odd: "x", TEAM: "blue"})
+
+    platform.emit_dataset(emitted)
+
+    assert shown(server) == {TEAM: ["blue"]}
+    assert odd not in server.stored
+    assert platform.get_dataset(emitted.urn) == emitted
+    assert len(platform.remarks()) == 1
+
+
 def test_a_true_definition_that_a_guess_refuses_is_kept_until_it_can_be_written(
     platform: DataHubHandler, server: DataHubDouble
 ) -> None:

@@ -6,6 +6,7 @@ hardly ever changes its type. Such a value is kept in the stash instead, and peo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from threading import Lock
@@ -45,7 +46,7 @@ class Definitions:
         needed: dict[str, JsonValue] = {}
         for dataset in datasets:
             for name, value in cast("Json", dataset.get("properties") or {}).items():
-                if name.startswith(PREFIX) and _is_wider(value, needed.get(name)):
+                if _can_be_defined(name) and _is_wider(value, needed.get(name)):
                     needed[name] = value
         if needed and self._client.knows_kind(KIND):
             with self._lock:
@@ -53,6 +54,12 @@ class Definitions:
 
     def takes(self, urn: str, value: JsonValue) -> bool:
         """Tell whether a property can have a value; one that it cannot is noted for `remarks`."""
+        if not _can_be_defined(urn):
+            self._told[urn] = (
+                f"datahub: {urn} cannot be a property there for the spaces in its name: its values "
+                "are kept in the property lumos"
+            )
+            return False
         held = self._known.get(urn)
         if held is None:
             return True
@@ -173,6 +180,11 @@ def _grown(held: Held, value: JsonValue) -> Json | None:
     grown: Json = {**defined, "cardinality": "MULTIPLE"}
     mine = defined.get("description") == MADE_BY_LUMOS and not _is_removed(held)
     return grown if mine and not takes(defined, value) and takes(grown, value) else None
+
+
+def _can_be_defined(name: str) -> bool:
+    """Tell whether DataHub lets a structured property have a name."""
+    return name.startswith(PREFIX) and len(name) > len(PREFIX) and not re.search(r"\s", name)
 
 
 def _is_wider(value: JsonValue, than: JsonValue) -> bool:
