@@ -124,6 +124,21 @@ def test_a_guess_grows_with_the_number_of_values(
     assert server.stored[TEAM]["propertyDefinition"][0]["cardinality"] == "MULTIPLE"
 
 
+def test_a_guess_that_somebody_else_changed_meanwhile_grows_all_the_same(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    platform.emit_dataset(dataset("other", properties={TEAM: "blue"}))
+    guessed = server.stored[TEAM]["propertyDefinition"][0]
+    server.put(TEAM, propertyDefinition={**guessed, "displayName": "Team"})
+
+    platform.emit_dataset(dataset(properties={TEAM: ["blue", "red"]}))
+
+    assert shown(server) == {TEAM: ["blue", "red"]}
+    assert server.stored[TEAM]["propertyDefinition"][0] == {
+        **guessed, "displayName": "Team", "cardinality": "MULTIPLE",
+    }  # fmt: skip
+
+
 def test_a_definition_of_somebody_else_is_never_changed(
     platform: DataHubHandler, server: DataHubDouble
 ) -> None:

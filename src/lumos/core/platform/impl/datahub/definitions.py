@@ -107,12 +107,19 @@ class Definitions:
             Write(KIND, urn, {DEFINITION: defined}, headers={**ONLY_NEW, **AT_ONCE})
             for urn, defined in guessed.items()
         ]
-        for urn, held in self._known.items():
-            if urn in needed and (grown := _grown(held, needed[urn])):
-                writes.append(Write(KIND, urn, {DEFINITION: grown}, versions=held.versions))
+        small = [urn for urn, value in needed.items() if self._grown(urn, value)]
+        self._read(small)  # somebody may have gone on with them
+        for urn in small:
+            if grown := self._grown(urn, needed[urn]):
+                versions = self._known[urn].versions
+                writes.append(Write(KIND, urn, {DEFINITION: grown}, versions=versions))
         if writes:
             self._client.write(writes)
             self._read([write.urn for write in writes])
+
+    def _grown(self, urn: str, value: JsonValue) -> Json | None:
+        held = self._known.get(urn)
+        return None if held is None else _grown(held, value)
 
     def _read(self, urns: list[str]) -> None:
         for page in self._client.pages(KIND, urns):
