@@ -41,7 +41,7 @@ class Assignment(CanonicalModel):
     @model_validator(mode="after")
     def _names_one_owner(self) -> Self:
         if len([each for each in (self.user, self.group, self.owner) if each]) != 1:
-            raise ValueError("must name one owner: user, group, or owner")
+            raise ValueError("an assignment must name one owner: user, group, or owner")
         if self.category and not self.owner:
-            raise ValueError("has a category, which goes with owner only")
+            raise ValueError("an assignment has a category, which goes with owner only")
         return self
