@@ -10,7 +10,7 @@ import pytest
 
 from command_line import Lumos, checked
 from lossy_catalog import BESIDE_DATASETS, LOSSES, LossyCatalog
-from lumos.core.models import DatasetLineage, LumosDataset, Tag, with_parts
+from lumos.core.models import DatasetLineage, LumosDataset, Tag, User, with_parts
 from lumos.core.models.governance import Documentation
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity, FidelityReport, fidelity_report
@@ -155,6 +155,7 @@ def test_what_the_target_has_besides_is_no_loss(lumos: Lumos) -> None:
         catalog = EmbeddedHandler(database)
         catalog.emit_dataset(orders(tags=("gold", "late", "pii"), version="7.0.0"))
         catalog.emit_entity(Tag(name="late"))
+        catalog.emit_entity(User(username="grace", system=True, title="Admiral"))
         catalog.emit_identity(ORDERS, "third", external_id="7")
 
     done = checked(lumos(*MIGRATE), "migrate")

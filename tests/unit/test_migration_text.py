@@ -6,6 +6,7 @@ import pytest
 
 from lumos.core.controllers.migration_checks import migration_checks
 from lumos.entry.cli.migration_text import print_migration
+from lumos.feature.snapshot.canonical_diff import CanonicalDiff, ConceptDifference
 from lumos.feature.snapshot.diff import DiffTotals, SectionDiff
 
 
@@ -32,8 +33,15 @@ def test_what_is_gone_or_was_not_seen_does_not_count_as_migrated(
 
 
 def test_what_a_person_has_to_map_is_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    glossary = SectionDiff(old=3, new=2, removed=1, changed=1)
-    assert told(capsys, glossary=glossary, tags=SectionDiff(old=1, unobserved=1)) == [
+    found = CanonicalDiff(
+        concepts=(
+            ConceptDifference(concept="user", more=4),  # what the target knows besides
+            ConceptDifference(concept="tag_definition", lacking=1),
+            ConceptDifference(concept="glossary_term", lacking=1, differing=1),
+        )
+    )
+    print_migration(migration_checks(DiffTotals(), found))
+    assert capsys.readouterr().out.splitlines() == [
         "[warn] 2 glossary terms require manual mapping",
         "[warn] 1 tag requires manual mapping",
     ]

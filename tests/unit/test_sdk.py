@@ -123,6 +123,12 @@ def test_the_sdk_writes_reads_and_diffs_snapshots(shop: Lumos, tmp_path: Path) -
     assert "BREAKING" not in {change.level for change in writers.changes}
     changed = shop.diff("latest", FEBRUARY)
     assert changed.summary.worst_level == "BREAKING"
+    assert changed.checks == ()
+    itself = shop.diff("embedded", "embedded")
+    assert [check.message for check in itself.checks] == [
+        "5/5 datasets migrated",
+        "3/3 lineage edges migrated",
+    ]
 
     planned = shop.import_(FEBRUARY, dry_run=True)
     assert len(planned.created) == 1

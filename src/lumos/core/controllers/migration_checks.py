@@ -20,14 +20,12 @@ _MOVED: Final = {
     "lineage_edges": ("lineage edges", "lineage_edge"),
 }
 _MAPPED: Final = {
-    "jobs": ("job", "job"),
-    "glossary": ("glossary term", "glossary_term"),
-    "tags": ("tag", "tag_definition"),
-    "domains": ("domain", "domain_definition"),
-    "users": ("user", "user"),
-    "groups": ("group", "group"),
-}
-_MAPPED_BY_CONTENT: Final = {
+    "job": ("job", "jobs"),
+    "glossary_term": ("glossary term", "glossary terms"),
+    "tag_definition": ("tag", "tags"),
+    "domain_definition": ("domain", "domains"),
+    "user": ("user", "users"),
+    "group": ("group", "groups"),
     "identity": ("identity", "identities"),
     "catalog_extension": ("catalog extension", "catalog extensions"),
 }
@@ -54,9 +52,9 @@ def migration_checks(
         unreadable: the kinds of what the source holds besides and was not readable, one for each.
     """
     canonical = canonical or CanonicalDiff()
-    yield from _moved(totals, canonical, unreadable)
+    yield from _moved(totals, canonical, target=target, unreadable=unreadable)
     yield from _concepts(canonical, target, own_versions=own_versions)
-    yield from _mapped(totals, canonical, target=target)
+    yield from _mapped(canonical, target)
 
 
 def everything_moved(totals: DiffTotals) -> bool:
@@ -66,7 +64,11 @@ def everything_moved(totals: DiffTotals) -> bool:
 
 
 def _moved(
-    totals: DiffTotals, canonical: CanonicalDiff, unreadable: Collection[str]
+    totals: DiffTotals,
+    canonical: CanonicalDiff,
+    *,
+    target: Keeper | None,
+    unreadable: Collection[str],
 ) -> Iterator[MigrationCheck]:
     for section, (title, concept) in _MOVED.items():
         found = totals.sections.get(section)
@@ -80,6 +82,7 @@ def _moved(
                 message=f"{everything - missing:,}/{everything:,} {title} migrated",
                 concept=concept,
                 count=missing,
+                declared=missing > 0 and _is_dropped(concept, target),
                 examples=canonical.of(concept).examples if missing else (),
             )
 
@@ -90,7 +93,7 @@ def _concepts(
     """Say of which concepts something is lacking or different in what arrived."""
     for each in canonical.concepts:
         concept = each.concept
-        if concept in _MAPPED_BY_CONTENT or any(concept == name for _, name in _MAPPED.values()):
+        if concept in _MAPPED:
             continue
         nouns = _EDGES if concept in _OF_EDGES else _DATASETS
         itself = concept in ("dataset", "lineage_edge")
@@ -116,27 +119,18 @@ def _concepts(
             yield MigrationCheck(status="ok", message=text, concept=concept, count=besides)
 
 
-def _mapped(
-    totals: DiffTotals, canonical: CanonicalDiff, *, target: Keeper | None
-) -> Iterator[MigrationCheck]:
+def _mapped(canonical: CanonicalDiff, target: Keeper | None) -> Iterator[MigrationCheck]:
     """Say what a person has to bring over; these lines are those of the product's documents."""
-    found: list[tuple[str, tuple[str, str], int]] = []
-    for section, (title, concept) in _MAPPED.items():
-        counts = totals.sections.get(section)
-        missing = counts.removed + counts.unobserved + counts.changed if counts else 0
-        found.append((concept, (title, f"{title}s"), missing))
-    for concept, forms in _MAPPED_BY_CONTENT.items():
+    for concept, nouns in _MAPPED.items():
         each = canonical.of(concept)
-        found.append((concept, forms, each.lacking + each.differing))
-    for concept, nouns, missing in found:
-        if missing:
+        if missing := each.lacking + each.differing:
             yield MigrationCheck(
                 status="warn",
                 message=f"{_counted(missing, nouns, 'requires require')} manual mapping",
                 concept=concept,
                 count=missing,
                 declared=_is_dropped(concept, target),
-                examples=canonical.of(concept).examples,
+                examples=each.examples,
             )
 
 
