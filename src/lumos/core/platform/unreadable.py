@@ -61,16 +61,30 @@ class UnreadableItems:
         self._found[kind, name] = as_lumos_error(error)
 
     def each(
-        self, kind: str, items: Iterable[T], read: Callable[[T], R], *, name: Callable[[T], str]
+        self,
+        kind: str,
+        items: Iterable[T],
+        read: Callable[[T], R],
+        *,
+        name: Callable[[T], str],
+        also: tuple[type[LumosError], ...] = (),
     ) -> Iterator[R]:
         """Yield what is read of items; one that does not fit is noted, and the next one comes.
 
         An error of the catalog, such as no answer, is no matter of one item and is raised.
+
+        Args:
+            kind: what they are.
+            items: what is read.
+            read: reads one.
+            name: tells what the catalog calls one.
+            also: other errors that are a matter of one item.
         """
+        passed: tuple[type[Exception], ...] = (*UNFIT, *also)
         for item in items:
             try:
                 result = read(item)
-            except UNFIT as error:
+            except passed as error:
                 self.add(kind, name(item), error=error)
             else:
                 yield result

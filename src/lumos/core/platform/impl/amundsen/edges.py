@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import delete, or_, select
 
@@ -14,6 +14,7 @@ from lumos.core.platform.impl.amundsen.database import rows_of
 from lumos.core.platform.impl.amundsen.keys import column_key, digest
 from lumos.core.platform.impl.amundsen.shelf import Shelf
 from lumos.core.platform.impl.amundsen.table_reader import listed, located
+from lumos.core.platform.unreadable import UnreadableItems
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -87,11 +88,14 @@ class Edges:
         urns = {each.key: each.urn for each in listed(self._connection, keys=sorted(names))}
         return self._joined(self._kept(*_patterns(urn)), rows, urns)
 
-    def all(self) -> list[LineageEdge]:
-        """Return all edges in the order of their ends and jobs."""
+    def all(self, unread: UnreadableItems | None = None) -> list[LineageEdge]:
+        """Return all edges in the order of their ends and jobs; what is none is noted.
+
+        A table that is made from itself is no edge; its dataset keeps it.
+        """
         rows = rows_of(self._connection, _PAIRS, _PAIRS.c.table_source_rk.is_not(None))
         urns = {each.key: each.urn for each in listed(self._connection)}
-        return self._joined(self._kept(), rows, urns)
+        return self._joined(self._kept(unread=unread), rows, urns)
 
     def _joined(
         self,
@@ -143,7 +147,7 @@ class Edges:
             query = query.where(source.c.table_rk == upstream, target.c.table_rk == downstream)
         found: dict[tuple[str, str], list[dict[str, object]]] = defaultdict(list)
         for from_table, from_column, to_table, to_column in self._connection.execute(query):
-            if (from_table, to_table) in wanted:
+            if (from_table, to_table) in wanted and from_column and to_column:
                 mapping = {"upstream_column": from_column, "downstream_column": to_column}
                 found[from_table, to_table].append(mapping)
         return found
@@ -186,10 +190,14 @@ class Edges:
         downstream = located(self._connection, edge.downstream_urn)
         return (upstream.key, downstream.key) if upstream and downstream else None
 
-    def _kept(self, *patterns: str) -> Iterator[tuple[str, _Kept]]:
-        for name, document in self._shelf.documents(_SECTION, *patterns):
-            parts = cast("dict[str, JsonValue]", document)
-            yield name, _Kept(LineageEdge.from_json(parts["edge"]), shown=bool(parts["shown"]))
+    def _kept(
+        self, *patterns: str, unread: UnreadableItems | None = None
+    ) -> Iterator[tuple[str, _Kept]]:
+        def edge(parts: dict[str, JsonValue]) -> _Kept:
+            return _Kept(LineageEdge.from_json(parts["edge"]), shown=bool(parts["shown"]))
+
+        noted = UnreadableItems() if unread is None else unread
+        return self._shelf.read(_SECTION, edge, *patterns, unread=noted, kind="lineage_edge")
 
 
 def lineage_of(urn: Urn, edges: Iterable[LineageEdge]) -> DatasetLineage:

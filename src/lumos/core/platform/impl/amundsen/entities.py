@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from sqlalchemy import MetaData, or_, select
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
     from lumos.core.platform.impl.amundsen.database import AmundsenDatabase
+    from lumos.core.platform.unreadable import UnreadableItems
 
 _USER_FIELDS = {
     "email": "email",
@@ -59,18 +61,23 @@ class Entities:
             writer.add_tags([name])
         self._shelf.put(_section(kind_of(entity)), digest(name), entity.to_json())
 
-    def all(self, kind: EntityKind) -> list[Entity]:
-        """Return the entities of a kind in the order of their names (jobs: URN)."""
+    def all(self, kind: EntityKind, unread: UnreadableItems) -> list[Entity]:
+        """Return the entities of a kind in the order of their names (jobs: URN).
+
+        One that cannot be read is noted.
+        """
         found: dict[str, Entity] = {}
-        if kind == "user":
-            found = {str(row["rk"]): _user(row) for row in self._of_others(tables.USER)}
-        elif kind == "tag":
-            found = {
-                str(row["rk"]): Tag(name=str(row["rk"])) for row in self._of_others(tables.TAG)
-            }
-        for _, document in self._shelf.documents(_section(kind)):
-            entity = ENTITY_MODELS[kind].from_json(document)
-            found[name_of(entity)] = entity
+        if kind in _SHOWN:
+            table, read = _SHOWN[kind]
+            rows = self._of_others(table)
+            shown = unread.each(kind, rows, read, name=lambda row: str(row["rk"]))
+            found = {name_of(entity): entity for entity in shown}
+
+        def entity(document: dict[str, JsonValue]) -> Entity:
+            return ENTITY_MODELS[kind].from_json(document)
+
+        kept = self._shelf.read(_section(kind), entity, unread=unread, kind=kind)
+        found |= {name_of(entity): entity for _, entity in kept}
         return [found[name] for name in sorted(found)]
 
     def put_identity(self, urn: Urn, catalog: str, *, external_id: str) -> None:
@@ -78,29 +85,28 @@ class Entities:
         document: JsonValue = {"urn": urn, "catalog": catalog, "id": external_id}
         self._shelf.put(_IDENTITY, f"{digest(urn)}-{digest(catalog)}", document)
 
-    def identities(self) -> dict[Urn, dict[str, str]]:
+    def identities(self, unread: UnreadableItems) -> dict[Urn, dict[str, str]]:
         """Return what other catalogs call each dataset, and Amundsen those that it had itself."""
         found: dict[Urn, dict[str, str]] = defaultdict(dict)
         for place in listed(self._connection):
             if not place.is_own:
                 found[place.urn][EXTENSION] = place.key
-        for _, document in self._shelf.documents(_IDENTITY):
-            parts = cast("dict[str, str]", document)
-            found[Urn(parts["urn"])][parts["catalog"]] = parts["id"]
+        kept = self._shelf.read(_IDENTITY, _identity, unread=unread, kind=_IDENTITY)
+        for _, (urn, catalog, external_id) in kept:
+            found[urn][catalog] = external_id
         return {urn: found[urn] for urn in sorted(found)}
 
     def put_extension(self, name: str, value: JsonValue) -> None:
         """Keep something that Lumos does not model."""
         self._shelf.put(_EXTENSION, digest(name), {"name": name, "value": value})
 
-    def extensions(self) -> dict[str, JsonValue]:
+    def extensions(self, unread: UnreadableItems) -> dict[str, JsonValue]:
         """Return what is kept so, and the rows of Amundsen's tables that Lumos does not model."""
         found: dict[str, JsonValue] = {}
         if others := self._other_rows():
             found[EXTENSION] = others
-        for _, document in self._shelf.documents(_EXTENSION):
-            parts = cast("dict[str, JsonValue]", document)
-            found[str(parts["name"])] = parts["value"]
+        kept = self._shelf.read(_EXTENSION, _named_value, unread=unread, kind=_EXTENSION)
+        found |= dict(pair for _, pair in kept)
         return {name: found[name] for name in sorted(found)}
 
     def _of_others(self, table: Table) -> list[dict[str, Value]]:
@@ -149,6 +155,25 @@ def _user(row: Row) -> User:
             "custom_properties": extras,
         }
     )
+
+
+def _tag(row: Row) -> Tag:
+    return Tag(name=str(row["rk"]))
+
+
+def _identity(parts: dict[str, JsonValue]) -> tuple[Urn, str, str]:
+    return Urn(str(parts["urn"])), str(parts["catalog"]), str(parts["id"])
+
+
+def _named_value(parts: dict[str, JsonValue]) -> tuple[str, JsonValue]:
+    return str(parts["name"]), parts["value"]
+
+
+_SHOWN: Mapping[str, tuple[Table, Callable[[Row], Entity]]] = {
+    "user": (tables.USER, _user),
+    "tag": (tables.TAG, _tag),
+}
+"""What Amundsen has itself, where it is kept and how it is read."""
 
 
 def _json(value: object) -> JsonValue:

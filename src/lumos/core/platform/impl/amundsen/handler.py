@@ -34,6 +34,7 @@ from lumos.core.platform.impl.amundsen.table_reader import (
 )
 from lumos.core.platform.impl.amundsen.table_writer import TableWriter
 from lumos.core.platform.interface import Capability, Entity, EntityKind
+from lumos.core.platform.unreadable import UnreadableItems
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -101,7 +102,11 @@ class AmundsenHandler(CatalogHandler):
         for start in range(0, len(names), self.LOOK_UP):
             with self._database.transaction() as connection:
                 places = located_together(connection, names[start : start + self.LOOK_UP])
-                found |= {one.urn: one for one in read_datasets(connection, places)}
+                unread = UnreadableItems()
+                read = read_datasets(connection, places, unread=unread)
+                for odd in unread:
+                    raise odd.error
+                found |= {one.urn: one for one in read}
         return found
 
     @override
@@ -118,8 +123,9 @@ class AmundsenHandler(CatalogHandler):
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
+        self._unread.begin("lineage_edge")
         with self._database.transaction() as connection:
-            edges = Edges(self._database, connection).all()
+            edges = Edges(self._database, connection).all(self._unread)
         return iter(edges)
 
     @override
@@ -141,7 +147,8 @@ class AmundsenHandler(CatalogHandler):
     @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         with self._database.transaction() as connection:
-            return Entities(self._database, connection).identities()
+            self._unread.begin("identity")
+            return Entities(self._database, connection).identities(self._unread)
 
     @override
     def emit_extension(self, name: str, value: JsonValue) -> None:
@@ -151,7 +158,8 @@ class AmundsenHandler(CatalogHandler):
     @override
     def extensions(self) -> dict[str, JsonValue]:
         with self._database.transaction() as connection:
-            return Entities(self._database, connection).extensions()
+            self._unread.begin("extension")
+            return Entities(self._database, connection).extensions(self._unread)
 
     @override
     def delete(self, urn: str) -> None:
@@ -173,7 +181,7 @@ class AmundsenHandler(CatalogHandler):
     @override
     def _entities(self, kind: EntityKind) -> Iterable[Entity]:
         with self._database.transaction() as connection:
-            return Entities(self._database, connection).all(kind)
+            return Entities(self._database, connection).all(kind, self._unread)
 
     @override
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
@@ -192,7 +200,11 @@ class AmundsenHandler(CatalogHandler):
 
     def _dataset(self, connection: Connection, urn: Urn, *, held: bool = False) -> LumosDataset:
         place = self._place(connection, urn, held=held)
-        (dataset,) = read_datasets(connection, [place])
+        unread = UnreadableItems()
+        datasets = read_datasets(connection, [place], unread=unread)
+        for odd in unread:
+            raise odd.error
+        (dataset,) = datasets
         edges = Edges(self._database, connection).of(urn)
         return with_parts(dataset, lineage=lineage_of(urn, edges))
 
@@ -208,7 +220,7 @@ class AmundsenHandler(CatalogHandler):
     @override
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
         with self._database.transaction() as connection:
-            places = listed(connection)
+            places = listed(connection, unread=self._unread)
             touching: dict[Urn, list[LineageEdge]] = defaultdict(list)
             for edge in Edges(self._database, connection).all():
                 touching[edge.upstream_urn].append(edge)
@@ -216,7 +228,7 @@ class AmundsenHandler(CatalogHandler):
         for start in range(0, len(places), page_size):
             page = places[start : start + page_size]
             with self._database.transaction() as connection:
-                datasets = read_datasets(connection, page)
+                datasets = read_datasets(connection, page, unread=self._unread)
             for dataset in datasets:
                 if platform is None or dataset.platform == platform:
                     edges = touching.get(dataset.urn, ())

@@ -10,6 +10,7 @@ from lumos.core.platform.impl.amundsen import tables
 from lumos.core.platform.impl.amundsen.keys import is_latin
 from lumos.core.platform.impl.amundsen.table_reader import CARRIER, listed, read_datasets
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
+from lumos.core.platform.unreadable import UnreadableItems
 
 if TYPE_CHECKING:
     from sqlalchemy import Column, ColumnElement, Connection
@@ -39,11 +40,9 @@ def narrowed(connection: Connection, words: tuple[str, ...]) -> Narrowed:
     found = connection.execute(select(key).where(condition).order_by(key).limit(WINDOW))
     keys = [row[0] for row in found]
     places = listed(connection, keys=keys) if keys else []
-    datasets = read_datasets(connection, places)
-    candidates = [
-        Candidate(dataset, external_id=place.key)
-        for place, dataset in zip(places, datasets, strict=True)
-    ]
+    datasets = read_datasets(connection, places, unread=UnreadableItems())  # a listing names them
+    names = {place.urn: place.key for place in places}
+    candidates = [Candidate(dataset, external_id=names.get(dataset.urn)) for dataset in datasets]
     return Narrowed(candidates, len(candidates) + max(0, total - len(keys)))
 
 

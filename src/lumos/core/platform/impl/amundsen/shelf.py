@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from sqlalchemy import delete, or_
 
+from lumos.core.errors import PlatformAnswerError
 from lumos.core.platform.impl.amundsen import tables
 from lumos.core.platform.impl.amundsen.database import rows_of
 from lumos.core.platform.impl.amundsen.packed_text import packed, unpacked
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection
 
     from lumos.core.platform.impl.amundsen.database import AmundsenDatabase, Row
+    from lumos.core.platform.unreadable import UnreadableItems
 
+R = TypeVar("R")
 _NOTE = tables.NOTE
 
 
@@ -48,8 +51,32 @@ class Shelf:
         """Take a document away, if it is there."""
         self._connection.execute(delete(_NOTE).where(_of(section, name)))
 
-    def documents(self, section: str, *patterns: str) -> Iterator[tuple[str, JsonValue]]:
-        """Yield name and document: all of a section, or those whose names are LIKE a pattern."""
+    def read(
+        self,
+        section: str,
+        act: Callable[[dict[str, JsonValue]], R],
+        *patterns: str,
+        unread: UnreadableItems,
+        kind: str,
+    ) -> Iterator[tuple[str, R]]:
+        """Yield name and what is read: all of a section, or those whose names are LIKE a pattern.
+
+        A document that was changed by others is noted under a kind.
+        """
+
+        def one(found: tuple[str, list[str]]) -> tuple[str, R]:
+            name, pieces = found
+            return name, act(cast("dict[str, JsonValue]", unpacked(pieces)))
+
+        yield from unread.each(
+            kind,
+            self._texts(section, *patterns),
+            one,
+            name=lambda found: f"{section}/{found[0]}",
+            also=(PlatformAnswerError,),
+        )
+
+    def _texts(self, section: str, *patterns: str) -> Iterator[tuple[str, list[str]]]:
         scope = (_NOTE.c.table_rk == CARRIER.text) & (
             _NOTE.c.description_source == _source(section)
         )
@@ -58,7 +85,7 @@ class Shelf:
         rows = rows_of(self._connection, _NOTE, scope)
         for place, pieces in groupby(rows, key=lambda row: str(row["rk"]).rsplit("/", 1)[0]):
             name = place.rsplit("/", 1)[1]
-            yield name, unpacked(str(piece["description"]) for piece in pieces)
+            yield name, [str(piece["description"]) for piece in pieces]
 
 
 def _place(section: str, name: str) -> str:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from sqlalchemy import select
 
-from lumos.core.models import LumosDataset, Urn
+from lumos.core.errors import PlatformAnswerError
+from lumos.core.models import LumosDataset, Urn, with_parts
+from lumos.core.platform.fitting import fitting
 from lumos.core.platform.impl.amundsen import tables
-from lumos.core.platform.impl.amundsen.conversion import dataset_of, merged
+from lumos.core.platform.impl.amundsen.conversion import EXTENSION, dataset_of, merged
 from lumos.core.platform.impl.amundsen.database import Row, Value, rows_of
 from lumos.core.platform.impl.amundsen.keys import TableKey, key_of, native_key_of
 from lumos.core.platform.impl.amundsen.packed_text import unpacked
 from lumos.core.platform.impl.amundsen.records import AmundsenTable
+from lumos.core.platform.unreadable import UNFIT, UnreadableItems
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -36,6 +40,8 @@ _EXTRA_TABLES = (
     tables.FOLLOWER,
     tables.NOTE,
 )
+_NAMED = ("key", "database", "cluster", "schema_name", "name")
+"""What a table cannot be read without."""
 _OF_PUBLISHER = ("published_tag", "publisher_last_updated_epoch_ms")
 _Grouped = Mapping[str, list[dict[str, Value]]]
 
@@ -48,8 +54,16 @@ class Listed(NamedTuple):
     is_own: bool
 
 
-def listed(connection: Connection, *, keys: Sequence[str] | None = None) -> list[Listed]:
-    """Return tables in the order of their URNs: all, or those of some keys."""
+def listed(
+    connection: Connection,
+    *,
+    keys: Sequence[str] | None = None,
+    unread: UnreadableItems | None = None,
+) -> list[Listed]:
+    """Return tables in the order of their URNs: all, or those of some keys.
+
+    One without a usable name is noted.
+    """
     query = (
         select(
             tables.TABLE.c.rk,
@@ -70,11 +84,15 @@ def listed(connection: Connection, *, keys: Sequence[str] | None = None) -> list
         query = query.where(tables.TABLE.c.rk.in_(keys))
         notes = notes.where(tables.NOTE.c.table_rk.in_(keys))
     own = {row[0]: row[1] for row in connection.execute(notes)}
-    found = []
-    for key, *names in connection.execute(query):
+
+    def place(row: Sequence[str]) -> Listed:
+        key, *names = row
         urn = Urn(own[key]) if key in own else TableKey(*names).urn()
-        found.append(Listed(urn, key, is_own=key in own))
-    return sorted(found)
+        return Listed(urn, key, is_own=key in own)
+
+    noted = UnreadableItems() if unread is None else unread
+    rows = [[*row] for row in connection.execute(query)]
+    return sorted(noted.each("dataset", rows, place, name=lambda row: str(row[0])))
 
 
 def located(connection: Connection, urn: Urn) -> Listed | None:
@@ -95,17 +113,54 @@ def located_together(connection: Connection, urns: Sequence[Urn]) -> list[Listed
     return [*{each.urn: each for each in reversed([*found])}.values()]
 
 
-def read_datasets(connection: Connection, places: Sequence[Listed]) -> list[LumosDataset]:
-    """Return the datasets of some tables in the order given, without their lineage."""
+def read_datasets(
+    connection: Connection, places: Sequence[Listed], *, unread: UnreadableItems
+) -> list[LumosDataset]:
+    """Return the datasets of some tables in the order given, without their lineage.
+
+    One that cannot be read is noted.
+    """
     keys = [place.key for place in places]
     if not keys:
         return []
     notes = _by(rows_of(connection, tables.NOTE, tables.NOTE.c.table_rk.in_(keys)), "table_rk")
     records = _records(connection, keys, notes)
-    return [_dataset(records[key], notes.get(key, ())) for key in keys if key in records]
+
+    def read(key: str) -> LumosDataset:
+        return _dataset(records[key](), notes.get(key, ()))
+
+    there = [key for key in keys if key in records]
+    return [*unread.each("dataset", there, read, name=str, also=(PlatformAnswerError,))]
 
 
-def _dataset(record: AmundsenTable, notes: Iterable[Row]) -> LumosDataset:
+def _dataset(document: Mapping[str, object], notes: Sequence[Row]) -> LumosDataset:
+    """Return the dataset of a table; a value that fits none is kept in its extension."""
+    try:
+        return _whole(AmundsenTable.from_json(document), notes)
+    except UNFIT:
+        return _fitted(cast("dict[str, JsonValue]", document), notes)
+
+
+def _fitted(document: dict[str, JsonValue], notes: Sequence[Row]) -> LumosDataset:
+    certain = {name: document[name] for name in _NAMED}
+
+    def fits(part: dict[str, JsonValue]) -> bool:
+        try:
+            _whole(AmundsenTable.from_json({**certain, **part}), notes)
+        except UNFIT:
+            return False
+        return True
+
+    rest = {name: value for name, value in document.items() if name not in certain}
+    part = fitting(rest, fits)
+    dataset = _whole(AmundsenTable.from_json({**certain, **part}), notes)
+    odd: JsonValue = {name: value for name, value in rest.items() if part.get(name) != value}
+    extensions = cast("dict[str, JsonValue]", dataset.document.get("extensions") or {})
+    own = cast("dict[str, JsonValue]", extensions.get(EXTENSION) or {})
+    return with_parts(dataset, extensions={**extensions, EXTENSION: {**own, "odd": odd}})
+
+
+def _whole(record: AmundsenTable, notes: Iterable[Row]) -> LumosDataset:
     pieces = [str(note["description"]) for note in notes if note["description_source"] == STASH]
     if not pieces:
         return dataset_of(record)
@@ -114,7 +169,8 @@ def _dataset(record: AmundsenTable, notes: Iterable[Row]) -> LumosDataset:
 
 def _records(
     connection: Connection, keys: Sequence[str], notes: _Grouped
-) -> dict[str, AmundsenTable]:
+) -> dict[str, Callable[[], dict[str, object]]]:
+    """Return for each table what makes the JSON of its record."""
     table, schema = tables.TABLE, tables.SCHEMA
     cluster, database = tables.CLUSTER, tables.DATABASE
     query = (
@@ -132,17 +188,14 @@ def _records(
         .where(table.c.rk.in_(keys))
     )
     parts = _Parts(connection, keys, notes)
-    return {
-        row["rk"]: AmundsenTable.from_json(
-            {
-                **{name: row[name] for name in ("name", "schema_name", "cluster", "database")},
-                "key": row["rk"],
-                "is_view": bool(row["is_view"]),
-                **parts.of(row["rk"]),
-            }
-        )
-        for row in connection.execute(query).mappings()
-    }
+
+    def document(row: Mapping[str, object]) -> dict[str, object]:
+        named = {name: row[name] for name in ("name", "schema_name", "cluster", "database")}
+        key = str(row["rk"])
+        return {**named, "key": key, "is_view": bool(row["is_view"]), **parts.of(key)}
+
+    rows = [dict(row) for row in connection.execute(query).mappings()]
+    return {row["rk"]: partial(document, row) for row in rows}
 
 
 class _Parts:
@@ -162,6 +215,9 @@ class _Parts:
         self._extras = {
             each.name: notes if each is tables.NOTE else self._rows(each) for each in _EXTRA_TABLES
         }
+        pairs = tables.TABLE_LINEAGE.c
+        itself = pairs.table_source_rk.in_(keys) & (pairs.table_source_rk == pairs.table_target_rk)
+        self._itself = _by(rows_of(connection, tables.TABLE_LINEAGE, itself), "table_source_rk")
         applied = tables.APPLICATION_TABLE
         self._applied = _by(rows_of(connection, applied, applied.c.rk.in_(keys)), "rk")
         names = {str(row["application_rk"]) for rows in self._applied.values() for row in rows}
@@ -176,7 +232,7 @@ class _Parts:
 
     def of(self, key: str) -> dict[str, object]:
         """Return the parts of one table's record."""
-        columns = sorted(self._columns.get(key, ()), key=lambda row: (row["sort_order"], row["rk"]))
+        columns = sorted(self._columns.get(key, ()), key=_column_order)
         usage = self._extras[tables.USAGE.name].get(key, ())
         stamps = self._extras[tables.TIMESTAMP.name].get(key, ())
         return {
@@ -210,6 +266,8 @@ class _Parts:
             held = self._applications.get(str(row["application_rk"]), ())
             rows.setdefault(tables.APPLICATION.name, []).extend(map(_without_publisher, held))
         rows[tables.APPLICATION_TABLE.name] = [_without_publisher(row) for row in applied]
+        lineage = tables.TABLE_LINEAGE.name
+        rows[lineage] = [_without_publisher(row) for row in self._itself.get(key, ())]
         rows[tables.STAT.name] = [
             _without_publisher(row) for column in columns for row in self._stats.get(column, ())
         ]
@@ -244,6 +302,11 @@ class _Parts:
             .order_by(*table.primary_key.columns)
         )
         return _by((dict(row) for row in self._connection.execute(query).mappings()), "column_rk")
+
+
+def _column_order(row: Row) -> tuple[bool, int, str]:
+    place = row["sort_order"]
+    return not isinstance(place, int), place if isinstance(place, int) else 0, str(row["rk"])
 
 
 def _by(rows: Iterable[dict[str, Value]], name: str) -> _Grouped:

@@ -27,10 +27,11 @@ _RESTORED = (
     tables.USAGE,
     tables.FOLLOWER,
     tables.NOTE,
+    tables.TABLE_LINEAGE,
     tables.STAT,
 )
 """What others publish; it is put where it is missing, and never changed or taken away."""
-_PLACES = ("table_rk", "column_rk", "rk")
+_PLACES = ("table_rk", "column_rk", "rk", "table_source_rk")
 
 
 class TableWriter:
@@ -178,7 +179,9 @@ def _restorable(table: Table, row: object, key: str, *, columns: set[str]) -> Ro
     if str(row.get("description_source", "")).startswith(OWN_SOURCES):
         return None
     if table is not tables.APPLICATION:
-        place = next(row[name] for name in _PLACES if name in row)
+        place = next((row[name] for name in _PLACES if name in row), None)
+        if place != row.get("table_target_rk", place):  # other lineage has its own way
+            return None
         if place != key and place not in columns:
             return None
     user = row.get("user_rk", "x")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from lumos.core.models import DatasetLineage, LineageEdge, Urn
 from lumos.core.platform.impl.snowflake.shelf import digest
+from lumos.core.platform.unreadable import UnreadableItems
 
 if TYPE_CHECKING:
     from lumos.core.models import LumosDataset
@@ -54,14 +55,19 @@ class Edges:
         for start in range(0, len(names), _MOST_AT_ONCE):
             chunk = names[start : start + _MOST_AT_ONCE]
             patterns = [pattern for urn in chunk for pattern in _patterns(urn)]
-            documents = self._shelf.documents(_SECTION, patterns=patterns)
-            found |= {name: LineageEdge.from_json(each) for name, each in documents.items()}
+            found |= self._read(UnreadableItems(), patterns)  # listing the edges tells of others
         return _ordered(found.values())
 
-    def all(self) -> list[LineageEdge]:
-        """Return all edges in the order of their ends and jobs."""
-        documents = self._shelf.documents(_SECTION)
-        return _ordered(map(LineageEdge.from_json, documents.values()))
+    def all(self, unread: UnreadableItems) -> list[LineageEdge]:
+        """Return all edges in the order of their ends and jobs; what is none is noted."""
+        return _ordered(self._read(unread).values())
+
+    def _read(
+        self, unread: UnreadableItems, patterns: Iterable[str] = ()
+    ) -> dict[str, LineageEdge]:
+        return self._shelf.read(
+            _SECTION, LineageEdge.from_json, unread=unread, kind="lineage_edge", patterns=patterns
+        )
 
 
 def lineages(edges: Iterable[LineageEdge]) -> Mapping[Urn, DatasetLineage]:

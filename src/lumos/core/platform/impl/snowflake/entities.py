@@ -9,7 +9,7 @@ from lumos.core.models import Tag, Urn
 from lumos.core.platform.entities import ENTITY_MODELS, Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.impl.snowflake.conversion import LONGEST_COMMENT, OWN_VALUE
 from lumos.core.platform.impl.snowflake.records import TagUse
-from lumos.core.platform.impl.snowflake.shelf import digest, parts_of
+from lumos.core.platform.impl.snowflake.shelf import digest
 from lumos.core.platform.impl.snowflake.sql import identifier, literal, qualified, shown_text
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
     from lumos.core.platform.impl.snowflake.shelf import Shelf
     from lumos.core.platform.impl.snowflake.writer import TableWriter
+    from lumos.core.platform.unreadable import UnreadableItems
 
 _IDENTITY, _EXTENSION = "identity", "extension"
 
@@ -50,12 +51,17 @@ class Entities:
             self._show(entity, is_known=bool(held))
         self._shelf.put(kind, {digest(name): entity.to_json()}, held=held)
 
-    def all(self, kind: EntityKind) -> list[Entity]:
-        """Return the entities of a kind in the order of their names (jobs: URN)."""
-        found: dict[str, Entity] = {}
-        for document in self._shelf.documents(kind).values():
-            entity = ENTITY_MODELS[kind].from_json(document)
-            found[name_of(entity)] = entity
+    def all(self, kind: EntityKind, unread: UnreadableItems) -> list[Entity]:
+        """Return the entities of a kind in the order of their names (jobs: URN).
+
+        One that cannot be read is noted.
+        """
+
+        def entity(document: dict[str, JsonValue]) -> Entity:
+            return ENTITY_MODELS[kind].from_json(document)
+
+        kept = self._shelf.read(kind, entity, unread=unread, kind=kind).values()
+        found: dict[str, Entity] = {name_of(each): each for each in kept}
         if kind == "tag" and self._settings.use_tags:
             self._add_shown(found)
         return [found[name] for name in sorted(found)]
@@ -65,22 +71,22 @@ class Entities:
         document: JsonValue = {"urn": urn, "catalog": catalog, "id": external_id}
         self._shelf.put(_IDENTITY, {f"{digest(urn)}-{digest(catalog)}": document})
 
-    def identities(self) -> dict[Urn, dict[str, str]]:
+    def identities(self, unread: UnreadableItems) -> dict[Urn, dict[str, str]]:
         """Return what other catalogs call each dataset."""
         found: dict[Urn, dict[str, str]] = defaultdict(dict)
-        for document in self._shelf.documents(_IDENTITY).values():
-            parts = {name: str(value) for name, value in parts_of(document).items()}
-            found[Urn(parts["urn"])][parts["catalog"]] = parts["id"]
+        kept = self._shelf.read(_IDENTITY, _identity, unread=unread, kind=_IDENTITY)
+        for urn, catalog, external_id in kept.values():
+            found[urn][catalog] = external_id
         return {urn: found[urn] for urn in sorted(found)}
 
     def put_extension(self, name: str, value: JsonValue) -> None:
         """Keep something that Lumos does not model."""
         self._shelf.put(_EXTENSION, {digest(name): {"name": name, "value": value}})
 
-    def extensions(self) -> dict[str, JsonValue]:
+    def extensions(self, unread: UnreadableItems) -> dict[str, JsonValue]:
         """Return what is kept so."""
-        kept = map(parts_of, self._shelf.documents(_EXTENSION).values())
-        found = {str(parts["name"]): parts["value"] for parts in kept}
+        kept = self._shelf.read(_EXTENSION, _named_value, unread=unread, kind=_EXTENSION)
+        found = dict(kept.values())
         return {name: found[name] for name in sorted(found)}
 
     def _show(self, tag: Tag, *, is_known: bool) -> None:
@@ -105,3 +111,11 @@ class Entities:
                     kept.description, longest=LONGEST_COMMENT
                 ):
                     found[name] = kept.model_copy(update={"description": comment or None})
+
+
+def _identity(parts: dict[str, JsonValue]) -> tuple[Urn, str, str]:
+    return Urn(str(parts["urn"])), str(parts["catalog"]), str(parts["id"])
+
+
+def _named_value(parts: dict[str, JsonValue]) -> tuple[str, JsonValue]:
+    return str(parts["name"]), parts["value"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from typing_extensions import override
 
-from lumos.core.errors import DatasetNotFoundError, PlatformError
+from lumos.core.errors import DatasetNotFoundError, PlatformAnswerError, PlatformError
 from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.impl.snowflake.conversion import Conversion
@@ -30,6 +30,7 @@ from lumos.core.platform.impl.snowflake.writer import TableWriter
 from lumos.core.platform.interface import Capability, Entity, EntityKind
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 from lumos.core.platform.stash import StashedDataset
+from lumos.core.platform.unreadable import UnreadableItems
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -120,7 +121,8 @@ class SnowflakeHandler(CatalogHandler):
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
-        return iter(self._edges.all())
+        self._unread.begin("lineage_edge")
+        return iter(self._edges.all(self._unread))
 
     @override
     def remove_edge(self, edge: LineageEdge) -> None:
@@ -136,7 +138,8 @@ class SnowflakeHandler(CatalogHandler):
 
     @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
-        return self._shelved.identities()
+        self._unread.begin("identity")
+        return self._shelved.identities(self._unread)
 
     @override
     def emit_extension(self, name: str, value: JsonValue) -> None:
@@ -144,7 +147,8 @@ class SnowflakeHandler(CatalogHandler):
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
-        return self._shelved.extensions()
+        self._unread.begin("extension")
+        return self._shelved.extensions(self._unread)
 
     @override
     def delete(self, urn: str) -> None:
@@ -165,7 +169,7 @@ class SnowflakeHandler(CatalogHandler):
 
     @override
     def _entities(self, kind: EntityKind) -> Iterable[Entity]:
-        return self._shelved.all(kind)
+        return self._shelved.all(kind, self._unread)
 
     @override
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
@@ -175,7 +179,7 @@ class SnowflakeHandler(CatalogHandler):
         tables = self._reader.filled([heads[urn] for urn in page if urn in heads])
         candidates = [
             Candidate(one, external_id=".".join(heads[one.urn].key) if one.urn in heads else None)
-            for one in self._read(page, tables)
+            for one in self._read(page, tables, unread=UnreadableItems())  # a listing names them
         ]
         return Narrowed(candidates, len(candidates) + len(found) - len(page))
 
@@ -193,15 +197,26 @@ class SnowflakeHandler(CatalogHandler):
         return {"table": note_of(wanted, self._place), "stash": kept}
 
     def _read(
-        self, urns: Iterable[Urn], tables: Mapping[Urn, TableRecord]
+        self,
+        urns: Iterable[Urn],
+        tables: Mapping[Urn, TableRecord],
+        *,
+        unread: UnreadableItems | None = None,
     ) -> Iterator[LumosDataset]:
-        """Yield those datasets that there are, in the order given, without their lineage."""
+        """Yield those datasets that there are, in the order given, without their lineage.
+
+        One that cannot be read is noted, if there is where to.
+        """
         names = (*urns,)
         texts = self._shelf.texts(_SECTION, names)
-        for urn in names:
-            found = self._dataset(urn, tables.get(urn), text=texts.get(urn))
-            if found is not None:
-                yield found
+
+        def read(urn: Urn) -> LumosDataset | None:
+            return self._dataset(urn, tables.get(urn), text=texts.get(urn))
+
+        found: Iterable[LumosDataset | None] = map(read, names)
+        if unread is not None:
+            found = unread.each(_SECTION, names, read, name=str, also=(PlatformAnswerError,))
+        yield from (one for one in found if one is not None)
 
     def _dataset(
         self, urn: Urn, table: TableRecord | None, *, text: str | None
@@ -219,12 +234,13 @@ class SnowflakeHandler(CatalogHandler):
     @override
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
         heads = self._reader.heads()
-        names = sorted({*heads, *map(Urn, self._shelf.names(_SECTION))})
-        neighbours = lineages(self._edges.all()) if names else {}
+        kept = self._unread.each(_SECTION, self._shelf.names(_SECTION), Urn, name=str)
+        names = sorted({*heads, *kept})
+        neighbours = lineages(self._edges.all(UnreadableItems())) if names else {}
         for start in range(0, len(names), page_size):
             page = names[start : start + page_size]
             tables = self._reader.filled([heads[urn] for urn in page if urn in heads])
-            for one in self._read(page, tables):
+            for one in self._read(page, tables, unread=self._unread):
                 if platform is None or one.platform == platform:
                     lineage = neighbours.get(one.urn, DatasetLineage())
                     yield with_parts(one, lineage=lineage)

@@ -7,9 +7,11 @@ and one the documents that do.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from lumos.core.errors import InvalidUrnError, PlatformAnswerError
 from lumos.core.models import Urn
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.snowflake.records import PLATFORM, TableRecord
@@ -31,15 +33,22 @@ def holding(
 ) -> list[Urn]:
     """Return the datasets that hold all of the words, in ascending order; all, for no word."""
     if not words:
-        return sorted({*heads, *map(Urn, shelf.names(section))})
+        return sorted({*heads, *_urns(shelf.names(section))})
     texts: dict[Urn, list[str | None]] = defaultdict(list)
     for urn, head in heads.items():
         texts[urn] += [PLATFORM, *head.key, head.comment, head.owner]
     for key, *column in reader.columns_with(words):
         texts[key.urn] += column
     for name, text in shelf.texts_with(section, words).items():
-        texts[Urn(name)] += [name, canonical_json(unpacked(text)).decode()]
+        with suppress(InvalidUrnError, PlatformAnswerError):  # a listing names it
+            texts[Urn(name)] += [name, canonical_json(unpacked(text)).decode()]
     return sorted(urn for urn, said in texts.items() if _hold(said, words))
+
+
+def _urns(names: Iterable[str]) -> Iterator[Urn]:
+    for name in names:
+        with suppress(InvalidUrnError):  # a listing names it
+            yield Urn(name)
 
 
 def _hold(texts: list[str | None], words: tuple[str, ...]) -> bool:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from lumos.core.errors import InvalidModelError, PlatformAnswerError, PlatformError
 from lumos.core.platform import stash
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.platform.impl.snowflake.session import SnowflakeSession
+    from lumos.core.platform.unreadable import UnreadableItems
 
+R = TypeVar("R")
 TABLE: Final = "STASH"
 _COMMENT: Final = "What Lumos knows and Snowflake has no place for. Written by Lumos; do not edit."
 _LARGEST_STATEMENT: Final = 900_000
@@ -87,16 +89,31 @@ class Shelf:
         )
         return {str(name): str(text) for name, text in self._session.rows(statement)}
 
-    def documents(
-        self, section: str, names: Iterable[str] | None = None, *, patterns: Iterable[str] = ()
-    ) -> dict[str, JsonValue]:
-        """Return documents by their names.
+    def read(
+        self,
+        section: str,
+        act: Callable[[dict[str, JsonValue]], R],
+        *,
+        unread: UnreadableItems,
+        kind: str,
+        patterns: Iterable[str] = (),
+    ) -> dict[str, R]:
+        """Return what is read of documents by their names: of all, or of those of patterns.
 
-        Raises:
-            PlatformAnswerError: one was changed by others.
+        One that was changed by others is noted under a kind.
         """
-        texts = self.texts(section, names, patterns=patterns)
-        return {name: unpacked(text) for name, text in texts.items()}
+
+        def one(item: tuple[str, str]) -> tuple[str, R]:
+            return item[0], act(parts_of(unpacked(item[1])))
+
+        found = unread.each(
+            kind,
+            self.texts(section, patterns=patterns).items(),
+            one,
+            name=lambda item: f"{section}/{item[0]}",
+            also=(PlatformAnswerError,),
+        )
+        return dict(found)
 
     def put(
         self,
