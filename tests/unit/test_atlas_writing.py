@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from pydantic import JsonValue
 
 from doubles.atlas_server import AtlasServer, atlas_at
 from doubles.atlas_store import AtlasRefusalError, Json, obj, objs
 from lumos.core.errors import PlatformConflictError
-from lumos.core.models import GlossaryTerm, Tag, with_parts
+from lumos.core.models import GlossaryTerm, LumosDataset, Tag, with_parts
 from lumos.core.platform.impl.atlas import writing
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
 from lumos.core.platform.impl.atlas.typedefs import COLUMN, COLUMN_EDGE, DATASET, TYPE_VERSION
@@ -140,6 +141,64 @@ def test_a_term_that_somebody_else_defines_meanwhile_is_used(
         GlossaryTerm(name="Gross", definition="before tax"),
         GlossaryTerm(name="Net", definition="after tax"),
     ]
+
+
+def edited(server: AtlasServer, name: str, **attributes: JsonValue) -> None:
+    """Change an entity as somebody at Atlas's pages does."""
+    held = server.store.find(DATASET, str(dataset(name).urn))
+    assert held is not None
+    obj(held["attributes"]).update(attributes)
+
+
+def test_what_people_change_between_look_up_and_write_is_a_conflict(
+    server: AtlasServer, atlas: AtlasHandler
+) -> None:
+    atlas.emit_datasets([dataset("one"), dataset("two")])
+    wanted = [dataset(name, tags=("gold",)) for name in ("one", "two", "three")]
+    assert len(atlas.find_datasets([one.urn for one in wanted])) == 2
+    edited(server, "two", description="by hand")
+    before = server.store.writes
+
+    with pytest.raises(PlatformConflictError, match=r"lake/two"):
+        atlas.update_datasets(wanted)
+
+    assert server.store.writes == before
+    atlas.find_datasets([one.urn for one in wanted])
+    atlas.update_datasets(wanted)
+    assert [*atlas.list()] == [wanted[0], wanted[2], wanted[1]]
+
+
+def test_a_neighbour_that_comes_between_look_up_and_write_is_no_conflict(
+    atlas: AtlasHandler,
+) -> None:
+    atlas.emit_datasets([dataset("one"), dataset("two")])
+    atlas.find_datasets([dataset("one").urn])
+    atlas.emit_edge(edge(dataset("one"), dataset("two")))
+
+    atlas.update_datasets([dataset("one", tags=("gold",))])
+
+    assert atlas.get_dataset(dataset("one").urn).tags == ("gold",)
+
+
+def test_an_owner_is_added_to_what_people_made_of_a_dataset_meanwhile(
+    server: AtlasServer, atlas: AtlasHandler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    atlas.emit_dataset(dataset("one"))
+    real, edits = atlas.get_dataset, [True]
+
+    def read_and_then_edited(urn: str) -> LumosDataset:
+        found = real(urn)
+        if edits:
+            edits.pop()
+            edited(server, "one", description="by hand")
+        return found
+
+    monkeypatch.setattr(atlas, "get_dataset", read_and_then_edited)
+    atlas.emit_ownership(dataset("one").urn, "ada")
+
+    found = real(dataset("one").urn)
+    assert found.documentation.description == "by hand"
+    assert [owner.user for owner in found.ownership.owners] == ["ada"]
 
 
 def test_lineage_of_columns_is_drawn_and_goes_with_its_edge(

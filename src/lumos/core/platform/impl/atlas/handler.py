@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Self
 
 from typing_extensions import override
 
-from lumos.core.errors import DatasetNotFoundError, InvalidUrnError, PlatformError
+from lumos.core.errors import (
+    DatasetNotFoundError,
+    InvalidUrnError,
+    PlatformConflictError,
+    PlatformError,
+)
 from lumos.core.models import (
     DatasetLineage,
     GlossaryTerm,
@@ -27,7 +32,7 @@ from lumos.core.platform.impl.atlas.edge_writing import EdgeWriter, End
 from lumos.core.platform.impl.atlas.fidelity import FIDELITY
 from lumos.core.platform.impl.atlas.foreign import foreign_names, foreign_urn
 from lumos.core.platform.impl.atlas.own_types import OwnTypes
-from lumos.core.platform.impl.atlas.reading import DatasetReader, name_in
+from lumos.core.platform.impl.atlas.reading import DatasetReader, live_columns, name_in
 from lumos.core.platform.impl.atlas.search import AtlasSearch
 from lumos.core.platform.impl.atlas.settings import AtlasSettings
 from lumos.core.platform.impl.atlas.things import (
@@ -44,6 +49,7 @@ from lumos.core.platform.impl.atlas.vocabulary import Vocabulary
 from lumos.core.platform.impl.atlas.wire import Json, is_live, mapping, objects, text
 from lumos.core.platform.impl.atlas.writing import DatasetWriter
 from lumos.core.platform.interface import Capability, Entity, EntityKind, name_of
+from lumos.core.platform.last_seen import LastSeen
 from lumos.core.platform.server_version import usable_version
 from lumos.core.platform.unreadable import UnreadableItems
 
@@ -55,6 +61,7 @@ if TYPE_CHECKING:
 
 _ASKED = {DATASET: ("placeholder",)}
 _LOCKS = 64
+_TRIES = 20
 _LEAST_VERSION = (2, 0)
 """The first one with relationships, glossaries and propagation that can be turned off."""
 
@@ -86,6 +93,7 @@ class AtlasHandler(CatalogHandler):
         self._writer = DatasetWriter(self._client, self._vocabulary)
         self._types = OwnTypes(self._client, self._vocabulary)
         self._locks = tuple(Lock() for _ in range(_LOCKS))
+        self._last_seen: LastSeen[Urn, tuple[Json, Json]] = LastSeen(self._named)
         self._edge_writer = EdgeWriter(self._client, locked=self._locked)
 
     @classmethod
@@ -111,10 +119,29 @@ class AtlasHandler(CatalogHandler):
         for dataset in datasets:
             self._connect(dataset, held.get(dataset.urn))
 
-    def _written(self, datasets: Mapping[Urn, LumosDataset]) -> Mapping[str, tuple[Json, Json]]:
-        """Write datasets without lineage, and return what was held of them before."""
+    @override
+    def update_datasets(self, datasets: Sequence[LumosDataset]) -> None:
+        self._types.ensure()
+        latest = {dataset.urn: dataset for dataset in datasets}
+        held = self._written(latest, seen=self._last_seen.of([*latest]))
+        for dataset in datasets:
+            self._connect(dataset, held.get(dataset.urn))
+
+    def _written(
+        self,
+        datasets: Mapping[Urn, LumosDataset],
+        *,
+        seen: Mapping[Urn, tuple[Json, Json]] | None = None,
+    ) -> Mapping[str, tuple[Json, Json]]:
+        """Write datasets without lineage, and return what was held of them before.
+
+        Raises:
+            PlatformConflictError: one is no longer what was seen of it; nothing is written.
+        """
         with self._locked(datasets):
             held = self._client.named(DATASET, datasets)
+            if seen is not None:
+                self._refuse_changed(datasets, seen, held)
             changed = []
             for urn, dataset in datasets.items():
                 before, known = held.get(urn), None
@@ -125,6 +152,25 @@ class AtlasHandler(CatalogHandler):
                     changed.append((dataset_entity(dataset, business=business), before))
             self._writer.write(changed)
         return held
+
+    def _refuse_changed(
+        self,
+        urns: Iterable[Urn],
+        seen: Mapping[Urn, tuple[Json, Json]],
+        held: Mapping[str, tuple[Json, Json]],
+    ) -> None:
+        """Compare what was seen with what is there now, as Atlas itself does not."""
+        for urn in urns:
+            before, now = seen.get(urn), held.get(urn)
+            if not _is_same(before, now) and self._shown(before) != self._shown(now):
+                raise PlatformConflictError(
+                    f"{self._client.place}: somebody changed {urn} in between", hint="run again"
+                )
+
+    def _shown(self, held: tuple[Json, Json] | None) -> LumosDataset | None:
+        if held is None or is_placeholder(held[0]):
+            return None
+        return self._reader.dataset(*held)
 
     def _connect(self, dataset: LumosDataset, held: tuple[Json, Json] | None) -> None:
         """Add the edges to neighbours that a dataset lists, where there are none."""
@@ -147,8 +193,10 @@ class AtlasHandler(CatalogHandler):
 
     @override
     def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
-        held = self._client.named(DATASET, urns) if urns else {}
-        own = {urn: each for urn, each in held.items() if not is_placeholder(each[0])}
+        held = self._last_seen.look([*map(Urn, urns)]) if urns else {}
+        own: dict[str, tuple[Json, Json]] = {
+            urn: each for urn, each in held.items() if not is_placeholder(each[0])
+        }
         others = self._foreign_together([Urn(urn) for urn in urns if urn not in own])
         return {urn: self._reader.dataset(*each) for urn, each in {**own, **others}.items()}
 
@@ -233,6 +281,25 @@ class AtlasHandler(CatalogHandler):
     @override
     def close(self) -> None:
         self._client.close()
+
+    def _named(self, urns: Sequence[Urn]) -> dict[Urn, tuple[Json, Json]]:
+        held = self._client.named(DATASET, urns)
+        return {urn: held[urn] for urn in urns if urn in held}
+
+    @override
+    def _change(self, urn: Urn, change: Callable[[LumosDataset], LumosDataset]) -> None:
+        for left in reversed(range(_TRIES)):
+            seen = self._last_seen.look([urn])
+            dataset = change(self.get_dataset(urn))
+            try:
+                self._types.ensure()
+                held = self._written({urn: dataset}, seen=seen)
+            except PlatformConflictError:
+                if not left:
+                    raise
+            else:
+                self._connect(dataset, held.get(urn))
+                return
 
     def _held(self, urn: Urn) -> tuple[Json, Json] | None:
         held = self._client.entity(DATASET, urn)
@@ -350,6 +417,13 @@ class AtlasHandler(CatalogHandler):
 def _identity(entity: Json) -> tuple[Urn, str, str]:
     values = mapping(entity.get("attributes"))
     return Urn(str(values.get("urn"))), str(values.get("catalog")), str(values.get("externalId"))
+
+
+def _is_same(one: tuple[Json, Json] | None, other: tuple[Json, Json] | None) -> bool:
+    """Tell whether two answers say the same of an entity and its columns."""
+    if one is None or other is None:
+        return one is other
+    return one[0] == other[0] and [*live_columns(*one)] == [*live_columns(*other)]
 
 
 def _with_ends(written: Json, entity: Entity, ends: Mapping[Urn, End]) -> Json:
