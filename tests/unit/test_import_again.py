@@ -60,7 +60,7 @@ def snapshot(*, note: str = "", version: str | None = None) -> Snapshot:
             ],
             "tags": [{"name": "raw"}],
             "users": [{"username": "ana"}],
-            "jobs": [{"urn": "lumos://airflow/daily/load", "name": "load", "type": "task"}],
+            "jobs": [{"urn": "lumos://airflow/daily/load", "name": "load"}],
             "identity_map": {each["urn"]: {"other": each["name"]} for each in datasets},
             "extensions": {"other": {"form": [1]}},
         }

@@ -67,7 +67,8 @@ def opened_file(path: Path) -> Iterator[BinaryIO]:
     except FileNotFoundError:
         raise InputUnreadableError(
             f"there is no snapshot {path}",
-            hint="give a file, a snapshot folder, an id from lumos snapshot list, or latest",
+            hint="give a file, a snapshot folder, an id from lumos snapshot list, latest, or for "
+            "diff the name of a catalog",
         ) from None
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         raise unreadable(path, error) from error

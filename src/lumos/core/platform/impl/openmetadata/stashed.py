@@ -172,10 +172,13 @@ def stash_beside(
     return stash_text({"v": 1, **stash}) if stash else None
 
 
-def job_stash(entity: Mapping[str, JsonValue], job: Job) -> str | None:
-    """Return the stash of a job beside what a pipeline tells of it."""
+def job_stash(entity: Mapping[str, JsonValue], job: Job) -> str:
+    """Return the stash of a job beside what a pipeline tells of it.
+
+    An empty one tells a job of Lumos from a pipeline of others, whose tasks are their own.
+    """
     left = residue(told_job(entity).to_json(), job.to_json())
-    return None if left is None else stash_text(left)
+    return stash_text({"v": 1} if left is None else left)
 
 
 def mention_text(urn: Urn, place: Place) -> str:
