@@ -26,10 +26,14 @@ def test_a_catalog_is_known_again_however_it_is_asked(lumos: Lumos) -> None:
     assert again["writes"] == 0
 
 
-@pytest.mark.parametrize("own", ["embedded", "sqlite:///.lumos/lumos.db", "sqlite:///link.db"])
+@pytest.mark.parametrize(
+    "own",
+    ["embedded", "sqlite:///.lumos/lumos.db", "sqlite:///link.db", "sqlite:///hard-link.db"],
+)
 def test_a_catalog_is_not_synced_to_itself(lumos: Lumos, own: str) -> None:
     lumos("import", JANUARY)
     Path("link.db").symlink_to(".lumos/lumos.db")
+    Path("hard-link.db").hardlink_to(".lumos/lumos.db")
 
     refused = lumos("sync", "--all", "--output", own)
 

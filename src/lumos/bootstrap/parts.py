@@ -182,17 +182,22 @@ class Parts:
         return url.get_secret_value() if url else self.state_dir / DATABASE_FILE
 
     def _is_own(self, name: str) -> bool:
-        """Tell whether a catalog is the one of this project, also by the address of its file."""
+        """Tell whether a catalog is the one of this project, by whatever address."""
         from lumos.core.platform.factory import EMBEDDED
-        from lumos.core.store.database import engine_for
+
+        return self._is_same(name, EMBEDDED)
+
+    def _is_same(self, one: str, other: str) -> bool:
+        """Tell whether two names mean the same catalog, also by the address of its database."""
+        from lumos.core.platform.factory import EMBEDDED
+        from lumos.core.store.same_database import same_database
 
         own = str(self._state_address)
-        if name in (EMBEDDED, own):
+        one, other = (own if name == EMBEDDED else name for name in (one, other))
+        if one == other:
             return True
-        if not name.startswith("sqlite:"):
-            return False  # one database of a server may hold several
-        one, other = Path(engine_for(name).place), Path(engine_for(own).place)
-        return one.resolve() == other.resolve()
+        databases = all(name == own or is_database(name) for name in (one, other))
+        return databases and same_database(one, other)
 
     @cached_property
     def _snapshot_store(self) -> SnapshotStore:

@@ -143,18 +143,6 @@ class SnapshotCommands(Parts):
         """Tell whether versions of a catalog that is migrated to are counted here."""
         return name == self.settings.platform
 
-    def _is_same(self, one: str, other: str) -> bool:
-        """Tell whether two names mean the same catalog, also by the address of its database."""
-        from lumos.core.platform.factory import EMBEDDED
-        from lumos.core.store.same_database import same_database
-
-        own = str(self._state_address)
-        one, other = (own if name == EMBEDDED else name for name in (one, other))
-        if one == other:
-            return True
-        databases = all(name == own or is_database(name) for name in (one, other))
-        return databases and same_database(one, other)
-
     def _keeper(self, name: str) -> Keeper:
         """Return what tells how a catalog keeps things; no database is made for it."""
         from lumos.core.platform.factory import EMBEDDED, PlatformFactory
