@@ -21,7 +21,7 @@ from lumos.bootstrap import Application
 from lumos.core.controllers.publishing import Publisher
 from lumos.core.controllers.results import ImportResult
 from lumos.core.errors import LumosError, PlatformAuthError, PlatformError
-from lumos.core.models import LumosDataset
+from lumos.core.models import LineageEdge, LumosDataset
 from lumos.core.platform.batches import looked_up, together
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
@@ -178,6 +178,34 @@ def test_one_dataset_that_is_refused_is_sent_alone_and_named(
     assert again.created == (unwanted.urn,)
     assert len(world.exported()["datasets"]) == SIZE
     assert len(world.exported()["lineage_edges"]) == SIZE - 1
+
+
+def test_an_edge_that_is_refused_costs_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unwanted = sample_dataset(7)
+    sizes: list[int] = []
+    with monkeypatch.context() as patch:
+        emit = DataHubHandler.emit_edges
+
+        def refusing(self: DataHubHandler, edges: Sequence[LineageEdge]) -> None:
+            sizes.append(len(edges))
+            if any(edge.downstream_urn == unwanted.urn for edge in edges):
+                raise PlatformError("not this one")
+            emit(self, edges)
+
+        patch.setattr(DataHubHandler, "emit_edges", refusing)
+        result = world.run(batch_size=20)
+    assert max(sizes) > 10
+    assert [(item.item, item.reason) for item in result.report.failed] == [
+        (unwanted.urn, "not this one")
+    ]
+    assert result.lineage_edges == SIZE - 2
+    assert len(world.exported()["lineage_edges"]) == SIZE - 2
+    again = world.run()
+    assert (again.lineage_edges, again.report.failed) == (1, ())
+    assert len(world.exported()["lineage_edges"]) == SIZE - 1
+    assert world.versions().keys() == {("1.0.0",)}
 
 
 def test_a_catalog_that_is_lost_ends_the_run_and_the_next_one_goes_on(
