@@ -124,3 +124,33 @@ def test_a_first_sync_overwrites_no_words_of_people_on_groups_tags_and_users(lum
         assert double.stored[tag]["tagProperties"][0]["description"] == "By law."
         again = lumos("sync", "--all", "--full", "--output", "datahub").stdout
         assert "sent 0 writes" in again
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sync", "--all", "--output", "datahub"),
+        ("import", "given.json", "--platform", "datahub"),
+        ("migrate", "--from", "embedded", "--to", "datahub"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_value_that_the_catalog_does_not_take_is_told_in_one_line(
+    lumos: Lumos, command: Sequence[str]
+) -> None:
+    days = "urn:li:structuredProperty:days"
+    number = {"qualifiedName": "days", "valueType": "urn:li:dataType:datahub.number"}
+    document = json.loads(Path(JANUARY).read_text("utf-8"))
+    document["datasets"][0]["properties"] = {days: "a week"}
+    Path("given.json").write_text(json.dumps(document), "utf-8")
+    with datahub_double() as (url, double):
+        Path("lumos.yaml").write_text(f"platform_config:\n  datahub:\n    gms_server: {url}\n")
+        double.put(days, propertyDefinition={**number, "entityTypes": []})
+        lumos("import", "given.json")
+
+        outcome = lumos(*command)
+
+    assert outcome.exit_code == 0, outcome
+    (line,) = (line for line in outcome.stdout.splitlines() if days in line)
+    assert line.startswith(f"[warn] datahub: {days} is for one number there")
+    assert "a week" not in outcome.stdout

@@ -9,7 +9,14 @@ import typer
 from lumos.bootstrap import Application
 from lumos.core.errors import EXIT_GATE_FAILED, UsageError
 from lumos.entry.cli.migration_text import print_migration
-from lumos.entry.cli.output import AsJson, counted, print_badge, print_json, print_line
+from lumos.entry.cli.output import (
+    AsJson,
+    counted,
+    print_badge,
+    print_json,
+    print_line,
+    print_warnings,
+)
 from lumos.entry.cli.snapshot_options import shown_late
 
 if TYPE_CHECKING:
@@ -107,6 +114,7 @@ def _print_plan(result: MigrationResult) -> None:
 def _print_outcome(result: MigrationResult) -> None:
     if result.imported is not None:
         print_line(f"imported: {result.imported.in_words}")
+        print_warnings(result.imported.report)
     print_migration(result.checks)
     if result.imported is not None and result.imported.report.failed:
         refused = counted(len(result.imported.report.failed), "item")

@@ -134,6 +134,12 @@ def print_report(report: RunReport) -> None:
         print_line(line)
 
 
+def print_warnings(report: RunReport) -> None:
+    """Print what people should know of a run."""
+    for warning in report.warnings:
+        print_badge("warn", warning)
+
+
 def printable(text: str) -> str:
     """Return text with everything spelt out that would steer a terminal or is no character."""
     return "".join(

@@ -23,6 +23,7 @@ from lumos.entry.cli.output import (
     print_line,
     print_notice,
     print_report,
+    print_warnings,
     writing_output,
 )
 from lumos.entry.cli.snapshot_options import EngineOption, shown_late, told
@@ -261,6 +262,8 @@ def import_(
         print_line(f"{verb}: {result.in_words}")
         if result.report.failed:
             print_report(result.report)
+        else:
+            print_warnings(result.report)
     if strict and result.report.failed:
         raise typer.Exit(EXIT_GATE_FAILED)
 
