@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Lumos, checked
+from command_line import JANUARY, Lumos, checked
 from doubles.datahub_server import DataHubDouble, datahub_double
 from lumos.core.errors import EXIT_GATE_FAILED
 
@@ -92,3 +92,16 @@ def test_a_migration_counts_it_as_not_migrated(lumos: Lumos, catalog: DataHubDou
     (page,) = Path(".lumos").rglob("report.html")
     assert "Not everything arrived." in page.read_text("utf-8")
     assert "shop.odd" in page.read_text("utf-8")
+
+
+def test_a_sync_does_not_write_over_what_it_cannot_read(
+    lumos: Lumos, catalog: DataHubDouble
+) -> None:
+    lumos("import", JANUARY)
+    (tag, *_) = json.loads(Path(JANUARY).read_bytes())["tags"]
+    urn = f"urn:li:tag:{tag['name']}"
+    catalog.put(urn, tagProperties={"name": tag["name"], "description": 5})
+    result = lumos("sync", "--all", "--output", "datahub")
+    assert f"tag {tag['name']}" in result.stdout
+    assert "1 failed" in result.stdout
+    assert catalog.stored[urn]["tagProperties"][0] == {"name": tag["name"], "description": 5}

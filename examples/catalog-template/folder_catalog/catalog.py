@@ -22,6 +22,7 @@ from lumos.core.platform.interface import (
     SearchPage,
 )
 from lumos.core.platform.search_match import Candidate, Narrowed, searched
+from lumos.core.platform.unreadable import Unreadable, UnreadableItems
 
 
 class FolderCatalog(MetadataPlatformInterface):
@@ -36,6 +37,7 @@ class FolderCatalog(MetadataPlatformInterface):
         self._entities = {kind: JsonFiles(folder / kind) for kind in ENTITY_MODELS}
         self._identities = JsonFiles(folder / "identities")
         self._extensions = JsonFiles(folder / "extensions")
+        self._unread = UnreadableItems()
 
     @classmethod
     @override
@@ -67,7 +69,9 @@ class FolderCatalog(MetadataPlatformInterface):
     def list(
         self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
     ) -> Iterator[LumosDataset]:
-        found = [LumosDataset.from_json(document) for document in self._datasets.all()]
+        self._unread.begin("dataset")
+        documents = self._datasets.all()
+        found = [*self._unread.each("dataset", documents, LumosDataset.from_json, name=_named)]
         touching = defaultdict(set)
         for edge in self.list_edges():
             touching[edge.upstream_urn].add(edge)
@@ -75,6 +79,10 @@ class FolderCatalog(MetadataPlatformInterface):
         for dataset in sorted(found, key=lambda dataset: dataset.urn):
             if platform in (None, dataset.platform):
                 yield _with_lineage(dataset, touching[dataset.urn])
+
+    @override
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        return tuple(self._unread)
 
     # LINEAGE: a catalog that takes many edges in a request also writes `emit_edges`
 
@@ -168,6 +176,10 @@ class FolderCatalog(MetadataPlatformInterface):
         for upstream, downstream in ends:
             if (upstream, downstream) not in known:
                 self.emit_edge(LineageEdge(upstream_urn=upstream, downstream_urn=downstream))
+
+
+def _named(document: JsonValue) -> str:
+    return str(document.get("urn")) if isinstance(document, dict) else "without a name"
 
 
 def _with_lineage(dataset: LumosDataset, edges: Iterable[LineageEdge]) -> LumosDataset:

@@ -229,6 +229,7 @@ class DatasetContract:
         found = [each.urn for each in platform.list(platform="kafka", page_size=2)]
 
         assert found == [Urn.of("kafka", "lake", name) for name in ("one", "three", "two")]
+        assert platform.unreadable() == ()
 
     def test_an_empty_catalog_lists_nothing(self, platform: MetadataPlatformInterface) -> None:
         assert [*platform.list()] == []

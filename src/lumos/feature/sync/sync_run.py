@@ -14,7 +14,7 @@ import orjson
 from lumos.core.errors import LumosError, PlatformConflictError
 from lumos.core.models import LumosDataset
 from lumos.core.platform.batches import batches, found_together, together
-from lumos.core.platform.entities import name_of
+from lumos.core.platform.entities import kind_of, name_of
 from lumos.core.platform.refusals import REFUSALS, Streak, ends_run
 from lumos.core.platform.threads import mapped, threads
 from lumos.core.progress import SILENT, Progress
@@ -166,9 +166,12 @@ class SyncRun:
     ) -> _Sent:
         if isinstance(known, LumosError):
             return _Sent(item.name, error=known)
+        entity = cast("Entity", item.content)
         remote = known.get(item.name)
+        if remote is None and (odd := self._odd_there(entity)):
+            return _Sent(item.name, error=odd)  # what people said of it is not known
         chosen = merged_entity(
-            cast("Entity", item.content),
+            entity,
             remote,
             kept=kept.get(item.name),
             policy=self._settings.truth.governance,
@@ -180,6 +183,12 @@ class SyncRun:
                 return _Sent(item.name, error=error)
         state = SentState(item.name, item.hash, chosen.kept)
         return _Sent(item.name, state, written=chosen.entity != remote, conflicts=chosen.conflicts)
+
+    def _odd_there(self, entity: Entity) -> LumosError | None:
+        """Return why what the catalog has under a name could not be read, where it has it."""
+        kind, name = kind_of(entity), name_of(entity)
+        odd = (each for each in self._target.unreadable() if each.kind == kind)
+        return next((each.error for each in odd if each.name.endswith(name)), None)
 
     def _send_items(self, kind: str) -> None:
         there = self._known_there(kind)

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Final, Self, cast
 
 from typing_extensions import override
 
-from lumos.core.errors import DatasetNotFoundError, PlatformConflictError, PlatformError
+from lumos.core.errors import (
+    DatasetNotFoundError,
+    LumosError,
+    PlatformConflictError,
+    PlatformError,
+    PlatformFailureError,
+    PlatformNotFoundError,
+)
 from lumos.core.models import DatasetLineage, Job, LineageEdge, LumosDataset, Urn, with_parts
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
@@ -31,6 +38,7 @@ from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary, Word
 from lumos.core.platform.interface import Capability, Entity, EntityKind, kind_of
 from lumos.core.platform.last_seen import LastSeen
 from lumos.core.platform.login import NOBODY, TOKEN
+from lumos.core.platform.refusals import Streak
 from lumos.core.platform.server_version import usable_version
 from lumos.core.platform.threads import mapped
 from lumos.core.platform.unreadable import UNFIT
@@ -46,6 +54,8 @@ _ATTEMPTS: Final = 4
 _IDENTITY: Final = "identity"
 _EXTENSION: Final = "extension"
 _EDGE: Final = "lineage_edge"
+_OF_ONE: Final = (*UNFIT, PlatformFailureError, PlatformNotFoundError)
+"""What is a matter of one table: an odd value, or that it is gone or makes the server fail."""
 _LEAST_VERSION = (1, 11)
 """The first one that Lumos is meant for."""
 
@@ -172,15 +182,21 @@ class OpenMetadataHandler(CatalogHandler):
     def list_edges(self) -> Iterator[LineageEdge]:
         self._unread.begin(_EDGE)
         nodes = self._datasets.nodes(self._unread, kind=_EDGE)
-        found = mapped(self._edges_into, nodes, workers=self._workers)
+        found = mapped(partial(self._edges_into, Streak()), nodes, workers=self._workers)
         return iter(sorted((edge for edges in found for edge in edges), key=lambda edge: edge.key))
 
-    def _edges_into(self, node: Node) -> list[LineageEdge]:
+    def _edges_into(self, streak: Streak, node: Node) -> list[LineageEdge]:
         try:
             return [edge for edges in self._lineage.into(node).values() for edge in edges]
-        except UNFIT as error:
-            self._unread.add(_EDGE, f"to {name_in(node.entity)}", error=error)
+        except _OF_ONE as error:
+            self._pass_over(_EDGE, node, error=error, streak=streak)
             return []
+
+    def _pass_over(self, kind: str, node: Node, *, error: Exception, streak: Streak) -> None:
+        """Note what cannot be read, unless the server fails at everything."""
+        if isinstance(error, LumosError) and streak.ends_run(error):
+            raise error
+        self._unread.add(kind, name_in(node.entity), error=error)
 
     @override
     def remove_edge(self, edge: LineageEdge) -> None:
@@ -279,15 +295,17 @@ class OpenMetadataHandler(CatalogHandler):
             if dataset is not None and platform in {None, dataset.platform}
         ]
         found.sort(key=lambda pair: pair[0].urn)
-        whole = mapped(self._with_lineage, found, workers=self._workers)
+        whole = mapped(partial(self._with_lineage, Streak()), found, workers=self._workers)
         yield from (dataset for dataset in whole if dataset is not None)
 
-    def _with_lineage(self, found: tuple[LumosDataset, Node]) -> LumosDataset | None:
+    def _with_lineage(
+        self, streak: Streak, found: tuple[LumosDataset, Node]
+    ) -> LumosDataset | None:
         dataset, node = found
         try:
             return self._lineage.around(node, self._datasets.completed(node, dataset))
-        except UNFIT as error:
-            self._unread.add("dataset", name_in(node.entity), error=error)
+        except _OF_ONE as error:
+            self._pass_over("dataset", node, error=error, streak=streak)
             return None
 
     def _write(self, dataset: LumosDataset) -> None:

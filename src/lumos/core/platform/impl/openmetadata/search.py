@@ -70,10 +70,11 @@ def _named(rows: list[JsonValue]) -> Iterator[str]:
 def _candidate(datasets: DatasetWires, node: Node) -> Candidate | None:
     try:
         dataset = datasets.read(node, with_profile=False)
+        name = str(node.entity["fullyQualifiedName"])
     except UNFIT:  # a listing names it
         return None
     if dataset is None:
         return None
     moment = node.entity.get("updatedAt")
     updated = moment_of(moment) if isinstance(moment, int) else None
-    return Candidate(dataset, updated, str(node.entity["fullyQualifiedName"]))
+    return Candidate(dataset, updated, name)
