@@ -416,3 +416,11 @@ def test_a_table_of_atlas_that_reads_itself_keeps_that_in_its_extension() -> Non
     with AtlasServer() as server, atlas_at(server) as platform:
         platform.emit_dataset(found)
         assert [*platform.list()] == [found]
+
+
+def test_a_process_of_atlas_that_is_gone_meanwhile_costs_no_dataset() -> None:
+    with AtlasServer() as server, atlas_at(server) as platform:
+        _filled(platform)
+        guids = sorted(server.store.entities)
+        there = platform._client.still_there([*guids, "nobody"])
+        assert sorted(str(each["guid"]) for each in there) == guids

@@ -137,6 +137,16 @@ class AtlasClient:
             referred |= mapping(found.get("referredEntities"))
         return [entity for entity in entities if entity.get("status") != "DELETED"], referred
 
+    def still_there(self, guids: Sequence[str]) -> list[Json]:
+        """Return those of some entities that are there; of many the server says that one is not."""
+        try:
+            return self.entities(guids)[0]
+        except PlatformNotFoundError:
+            half = len(guids) // 2
+            if not half:
+                return []
+            return [*self.still_there(guids[:half]), *self.still_there(guids[half:])]
+
     def named(self, type_name: str, names: Iterable[str]) -> dict[str, tuple[Json, Json]]:
         """Return entities that are not deleted by qualified name, with those they refer to."""
         found: dict[str, tuple[Json, Json]] = {}

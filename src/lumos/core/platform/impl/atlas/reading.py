@@ -150,7 +150,7 @@ class DatasetReader:
             and text(process.get("guid"))
             and process.get("typeName") not in _NO_EDGES
         }
-        return self._client.entities(sorted(guids))[0]
+        return self._client.still_there(sorted(guids))  # what is gone meanwhile is no neighbour
 
     def _edges_of(self, processes: Sequence[Json], unread: UnreadableItems) -> list[LineageEdge]:
         mine = [each for each in processes if each.get("typeName") == EDGE]
