@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from pydantic import JsonValue
 
-from doubles.datahub_server import DataHubDouble, datahub_double
+from doubles.datahub_server import DataHubDouble
 from lumos.core.errors import PlatformError
-from lumos.core.platform.http import RetryPolicy
 from lumos.core.platform.impl.datahub.definitions import takes
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
-from lumos.core.platform.impl.datahub.settings import DataHubSettings
 from lumos.testing.platform_samples import dataset
 
-QUICK = RetryPolicy(attempts=3, first_wait=0.001, longest_wait=0.002)
 HERE = "urn:li:dataset:(urn:li:dataPlatform:s3,lake/customers,PROD)"
 DAYS = "urn:li:structuredProperty:days"
 TEAM = "urn:li:structuredProperty:team"
 OF_DATASETS: list[JsonValue] = ["urn:li:entityType:datahub.dataset"]
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[tuple[str, DataHubDouble]]:
-    with datahub_double() as running:
-        yield running
-
-
-@pytest.fixture
-def server(running: tuple[str, DataHubDouble]) -> DataHubDouble:
-    running[1].clear()
-    return running[1]
-
-
-@pytest.fixture
-def platform(running: tuple[str, DataHubDouble], server: DataHubDouble) -> Iterator[DataHubHandler]:
-    with DataHubHandler(DataHubSettings(gms_server=running[0]), retries=QUICK) as platform:
-        yield platform
 
 
 def definition(kind: str, **parts: object) -> dict[str, Any]:

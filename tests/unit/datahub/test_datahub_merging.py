@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
 from pydantic import JsonValue
 
-from doubles.datahub_server import DataHubDouble, datahub_double
+from doubles.datahub_server import DataHubDouble
 from lumos.core.errors import PlatformConflictError
 from lumos.core.models import Domain, GlossaryTerm, Group, Job, Tag, Urn, User
 from lumos.core.platform.http import RetryPolicy
@@ -19,25 +18,6 @@ from lumos.core.platform.interface import Entity, kind_of
 from lumos.testing.platform_samples import dataset
 
 QUICK = RetryPolicy(attempts=3, first_wait=0.001, longest_wait=0.002)
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[tuple[str, DataHubDouble]]:
-    with datahub_double() as running:
-        yield running
-
-
-@pytest.fixture
-def server(running: tuple[str, DataHubDouble]) -> DataHubDouble:
-    running[1].clear()
-    return running[1]
-
-
-@pytest.fixture
-def platform(running: tuple[str, DataHubDouble], server: DataHubDouble) -> Iterator[DataHubHandler]:
-    settings = DataHubSettings(gms_server=running[0])
-    with DataHubHandler(settings, retries=QUICK) as platform:
-        yield platform
 
 
 def writes(server: DataHubDouble) -> list[str]:

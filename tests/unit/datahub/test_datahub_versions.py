@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import pytest
-
-from doubles.datahub_server import DataHubDouble, datahub_double
+from doubles.datahub_server import DataHubDouble
 from lumos.core.models import DQAssertion, LumosDataset
-from lumos.core.platform.http import RetryPolicy
 from lumos.core.platform.impl.datahub.aspects import DatasetConversion
 from lumos.core.platform.impl.datahub.client import Write
 from lumos.core.platform.impl.datahub.emptied import EMPTIED, emptied
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
-from lumos.core.platform.impl.datahub.settings import DataHubSettings
 from lumos.testing.platform_samples import AT, dataset
 
-QUICK = RetryPolicy(attempts=3, first_wait=0.001, longest_wait=0.002)
 HERE = "urn:li:dataset:(urn:li:dataPlatform:s3,lake/customers,PROD)"
 CHECK = DQAssertion(name="id is set", kind="not_null", column="customer_id")
 TERMS = {
     "terms": [{"urn": "urn:li:glossaryTerm:Theirs"}],
     "auditStamp": {"time": 7, "actor": "urn:li:corpuser:ada"},
 }
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[tuple[str, DataHubDouble]]:
-    with datahub_double() as running:
-        yield running
-
-
-@pytest.fixture
-def server(running: tuple[str, DataHubDouble]) -> DataHubDouble:
-    running[1].clear()
-    return running[1]
-
-
-@pytest.fixture
-def platform(running: tuple[str, DataHubDouble], server: DataHubDouble) -> Iterator[DataHubHandler]:
-    with DataHubHandler(DataHubSettings(gms_server=running[0]), retries=QUICK) as platform:
-        yield platform
 
 
 def before_writing(
