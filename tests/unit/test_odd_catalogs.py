@@ -25,7 +25,7 @@ from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.interface import ENTITY_KINDS, MetadataPlatformInterface
 from lumos.testing.platform_samples import ENTITY_MAKERS, dataset, edge, rich_dataset
 
-EXAMPLES = 1_000 if os.environ.get("LUMOS_TEST_FULL") == "1" else 12
+EXAMPLES = 300 if os.environ.get("LUMOS_TEST_FULL") == "1" else 12
 NAMES = ("above", "below", "victim")
 VICTIM = str(rich_dataset("victim").urn)
 ODD_VALUES: tuple[Any, ...] = (

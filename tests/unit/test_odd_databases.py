@@ -22,7 +22,7 @@ from lumos.core.platform.impl.snowflake.session import SnowflakeSession
 from lumos.core.platform.interface import ENTITY_KINDS, MetadataPlatformInterface
 from lumos.testing.platform_samples import ENTITY_MAKERS, edge, rich_dataset
 
-EXAMPLES = 1_000 if os.environ.get("LUMOS_TEST_FULL") == "1" else 25
+EXAMPLES = 300 if os.environ.get("LUMOS_TEST_FULL") == "1" else 25
 ODD_VALUES: tuple[Any, ...] = (None, "", " ", -1, 0, 2**62, "x", "{", '{"v":1}', "lumos://", "\x00")
 KEY, SOURCE = "hive://gold.sales/orders", "hive://gold.raw/orders"
 ROWS = (
