@@ -16,8 +16,12 @@ from lumos.core.progress import SILENT
 from lumos.entry.cli.progress import progress
 
 COMMAND = """
-import sys, time
+import signal, sys, time
 from lumos.entry.cli.progress import progress
+
+# No thread takes a signal before the end, so that none meets Python where it ignores exceptions.
+STOPS = {signal.SIGINT, signal.SIGTERM}
+signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
 
 def until_it_is_seen():
     sys.stdin.readline()
@@ -35,6 +39,7 @@ with progress("ingest") as shown:
     until_it_is_seen()
     if "stop" in sys.argv:
         sys.stderr.write("up\\n")
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
         time.sleep(600)
 """
 STEPS = ("starting Spark", "0/20,000 files", "12,000/20,000 files", "publishing")
