@@ -65,11 +65,12 @@ def watched(*arguments: str, stop: signal.Signals | None = None, **variables: st
             child.stdin.close()
         while chunk := _read(ours):
             seen += chunk
-            if steps and steps[0] in CONTROL.sub("", seen.decode(errors="replace")):
+            text = CONTROL.sub("", seen.decode(errors="replace"))
+            if steps and steps[0] in text:
                 del steps[0]
                 child.stdin.write(b"\n")
                 child.stdin.flush()
-            if stop is not None and b"up\r\n" in seen:
+            if stop is not None and "up\r\n" in text:
                 child.send_signal(stop)
                 stop = None
         os.close(ours)
