@@ -21,6 +21,7 @@ from lumos.entry.cli.progress import progress
 
 # No thread takes a signal before the end, so that none meets Python where it ignores exceptions.
 STOPS = {signal.SIGINT, signal.SIGTERM}
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the one who started it had
 signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
 
 def until_it_is_seen():
