@@ -23,6 +23,7 @@ from lumos.core.errors import (
     PlatformError,
     PlatformFailureError,
     PlatformUnavailableError,
+    StateError,
     UsageError,
 )
 from lumos.core.models import (
@@ -266,6 +267,16 @@ def test_steps_of_lineage_are_told_together(world: World) -> None:
     assert sorted(map(len, told)) == [1, 5, 5]
     assert sorted(chain.from_iterable(told)) == [*chain.from_iterable(sorted(told))]
     assert [*world.target.list_edges()] == [*world.local.list_edges()]
+
+
+def test_a_damaged_state_is_told_and_nothing_is_sent(world: World) -> None:
+    world.fill(3)
+    world.database.execute(
+        "UPDATE datasets SET document = '{\"urn\": ' WHERE urn = :urn", {"urn": dataset("t1").urn}
+    )
+    with pytest.raises(StateError, match="a stored document is damaged"):
+        world.sync()
+    assert world.target.emitted == []
 
 
 def test_only_what_changed_is_sent(world: World) -> None:

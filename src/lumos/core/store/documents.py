@@ -29,7 +29,7 @@ def as_text(document: object) -> str:
         raise InvalidModelError(f"cannot be written as JSON: {error}") from None
 
 
-def as_object(text: str) -> dict[str, JsonValue]:
+def as_object(text: str | bytes) -> dict[str, JsonValue]:
     """Read stored text as the JSON object it was made from.
 
     Raises:

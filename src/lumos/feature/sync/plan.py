@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import starmap
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-import orjson
 from pydantic import JsonValue
 
 from lumos.core.models.origin import origin_in
 from lumos.core.platform.batches import batches
 from lumos.core.platform.interface import Capability
+from lumos.core.store.documents import as_object
 from lumos.feature.sync.items import BEFORE_DATASETS, DATASET, EDGE, EXTENSION, IDENTITY, JOB, Item
 from lumos.feature.sync.items import items_of as all_items_of
 
@@ -85,7 +85,7 @@ class SyncPlan:
             self._add_items(kind)
         for page in batches(self._wanted_documents(), _AT_A_TIME):
             for found in self._differing(DATASET, page):
-                self._tally.fidelity.add_document(_parsed(found.document))
+                self._tally.fidelity.add_document(as_object(found.document))
         for other in (JOB, EDGE, IDENTITY, EXTENSION):
             self._add_items(other)
 
@@ -132,7 +132,7 @@ class SyncPlan:
 
     def _wanted_documents(self) -> Iterator[Found]:
         for found in self._documents():
-            if not self._sources or _source_of(_parsed(found.document)) in self._sources:
+            if not self._sources or _source_of(as_object(found.document)) in self._sources:
                 self.datasets.add(found.name)
                 yield found
 
@@ -155,10 +155,6 @@ class SyncPlan:
             if differs or self.full:
                 self._chosen[kind][item.name] = differs
                 yield item
-
-
-def _parsed(document: bytes) -> Json:
-    return cast("Json", orjson.loads(document))
 
 
 def _source_of(document: Json) -> str | None:

@@ -9,8 +9,6 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-import orjson
-
 from lumos.core.errors import LumosError, PlatformConflictError
 from lumos.core.models import LumosDataset
 from lumos.core.platform.batches import batches, found_together, together
@@ -18,6 +16,7 @@ from lumos.core.platform.entities import kind_of, name_of
 from lumos.core.platform.refusals import REFUSALS, Streak, ends_run
 from lumos.core.platform.threads import mapped, threads
 from lumos.core.progress import SILENT, Progress
+from lumos.core.store.documents import as_object
 from lumos.core.store.sync_states import SentState
 from lumos.feature.sync.items import (
     BEFORE_DATASETS,
@@ -76,7 +75,7 @@ class _Outgoing(NamedTuple):
 
     @classmethod
     def of(cls, found: Found) -> _Outgoing:
-        return cls(found.name, found.hash, orjson.loads(found.document))
+        return cls(found.name, found.hash, as_object(found.document))
 
 
 class SyncRun:
