@@ -99,18 +99,13 @@ def migrate(lumos: Lumos, source: str, target: str) -> None:
 @contextmanager
 def known_as(stations: Mapping[str, Station], patch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let the names of platforms stand for running catalogs."""
-    of_settings = PlatformFactory.get_instance
+    of_settings = PlatformFactory.create
 
-    def get_instance(
-        name: str, config: Mapping[str, JsonValue] | None = None
-    ) -> MetadataPlatformInterface:
-        if name not in stations:
-            return of_settings(name, config)
-        return PlatformFactory._instances.setdefault((name, "here"), stations[name].connect())
+    def create(name: str, config: Mapping[str, JsonValue]) -> MetadataPlatformInterface:
+        return stations[name].connect() if name in stations else of_settings(name, config)
 
-    patch.setattr(PlatformFactory, "get_instance", staticmethod(get_instance))
+    patch.setattr(PlatformFactory, "create", staticmethod(create))
     yield
-    PlatformFactory.close_all()
 
 
 def _by_urn(side: Json) -> dict[str, JsonValue]:

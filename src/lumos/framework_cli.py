@@ -100,7 +100,8 @@ def lumos(
         ),
     ] = None,
     state_dir: Annotated[
-        Path | None, typer.Option("--state-dir", help="State folder; .lumos if not given.")
+        Path | None,
+        typer.Option("--state-dir", help="State folder; .lumos beside the settings if not given."),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,
     version: Annotated[

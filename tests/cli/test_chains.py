@@ -66,3 +66,19 @@ def test_a_chain_brings_another_catalog_up_to_date(lumos: Lumos) -> None:
     needs = lumos("run", "sync")
     assert needs.exit_code == 2
     assert "sync:CATALOG" in needs.error_line
+
+
+def test_a_state_in_the_current_folder_that_other_settings_do_not_use_is_mentioned(
+    lumos: Lumos, project: Path
+) -> None:
+    lumos("import", JANUARY)
+    (project / "other").mkdir()
+    (project / "other" / "lumos.yaml").write_text("platform: embedded\n")
+
+    first = lumos("--config", "other/lumos.yaml", "import", JANUARY)
+    second = lumos("--config", "other/lumos.yaml", "import", JANUARY)
+
+    assert first.exit_code == 0
+    assert "to use it, give --state-dir .lumos" in first.stderr
+    assert second.stderr == ""
+    assert (project / "other" / ".lumos" / "lumos.db").exists()

@@ -71,7 +71,7 @@ class New(Catalog):
 
 
 @pytest.fixture(autouse=True)
-def catalogs(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def catalogs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builtins = {"embedded": f"{EmbeddedHandler.__module__}:EmbeddedHandler"}
     registry: Registry[MetadataPlatformInterface] = Registry(
         "lumos.platforms", builtins=builtins, noun="platform"
@@ -79,7 +79,6 @@ def catalogs(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     registry.register("old", Old)
     registry.register("new", New)
     monkeypatch.setattr(PlatformFactory, "_registry", registry)
-    monkeypatch.setattr(PlatformFactory, "_instances", {})
     for name, value in (("down_after", None), ("refused", ""), ("emitted", [])):
         monkeypatch.setattr(Catalog, name, value)
     with StateDatabase.open(Path("old.db")) as database, database.transaction():
@@ -90,8 +89,6 @@ def catalogs(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         catalog.emit_edge(edge(dataset("t00"), dataset("t01")))
         for number in range(3):
             catalog.emit_entity(Tag(name=f"tier-{number}"))
-    yield
-    PlatformFactory.close_all()
 
 
 def held() -> int:
@@ -281,7 +278,6 @@ def test_a_migration_goes_on_only_between_the_same_two_servers(
     command = ("migrate", "--from", "old", "--to", "new", "--batch-size", "5", "--json")
     assert lumos(*command).exit_code == 3
     monkeypatch.setattr(Catalog, "down_after", None)
-    PlatformFactory.close_all()
     Path(f"{moved}.db").rename("elsewhere.db")
     StateDatabase.open(Path(f"{moved}.db")).close()
     Path("lumos.yaml").write_text(f"platform_config: {{{moved}: {{server: another}}}}\n", "utf-8")

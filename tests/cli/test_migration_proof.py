@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,18 +26,15 @@ DIFF = ("diff", "--source", "embedded", "--target", "lossy")
 
 
 @pytest.fixture(autouse=True)
-def catalogs(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def catalogs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builtins = {"embedded": f"{EmbeddedHandler.__module__}:EmbeddedHandler"}
     registry: Registry[MetadataPlatformInterface] = Registry(
         "lumos.platforms", builtins=builtins, noun="platform"
     )
     registry.register("lossy", LossyCatalog)
     monkeypatch.setattr(PlatformFactory, "_registry", registry)
-    monkeypatch.setattr(PlatformFactory, "_instances", {})
     monkeypatch.setattr(LossyCatalog, "loses", "")
     fill(Path(".lumos/lumos.db"))
-    yield
-    PlatformFactory.close_all()
 
 
 def fill(path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -42,7 +42,7 @@ class OpenMetadata(Catalog):
 
 
 @pytest.fixture(autouse=True)
-def catalogs(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def catalogs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builtins = {"embedded": f"{EmbeddedHandler.__module__}:EmbeddedHandler"}
     registry: Registry[MetadataPlatformInterface] = Registry(
         "lumos.platforms", builtins=builtins, noun="platform"
@@ -50,9 +50,6 @@ def catalogs(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     registry.register("datahub", DataHub)
     registry.register("openmetadata", OpenMetadata)
     monkeypatch.setattr(PlatformFactory, "_registry", registry)
-    monkeypatch.setattr(PlatformFactory, "_instances", {})
-    yield
-    PlatformFactory.close_all()
 
 
 def urn(number: int) -> str:

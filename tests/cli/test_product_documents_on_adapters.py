@@ -11,7 +11,6 @@ from command_line import Lumos
 from doubles.datahub_server import DataHubDouble, datahub_double
 from doubles.openmetadata_server import TOKEN, openmetadata_server
 from lumos.core.models import LineageEdge, LumosDataset
-from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from product_migration import COMPARED, DIFF, EXPORT, IMPORT, VALIDATE, VALIDATED, given
 
@@ -33,7 +32,6 @@ def datahub(project: Path) -> Iterator[DataHubDouble]:
         with DataHubHandler.from_config({"gms_server": url}) as catalog:
             fill(catalog)
         yield double
-        PlatformFactory.close_all()
 
 
 def urn(number: int) -> str:

@@ -16,19 +16,12 @@ from doubles.atlas_server import AtlasServer, atlas_at
 from doubles.datahub_server import datahub_double
 from doubles.openmetadata_server import TOKEN, openmetadata_at, openmetadata_server
 from lumos import Lumos as Sdk
-from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_samples import dataset, rich_dataset
 
 Config = dict[str, dict[str, object]]
-
-
-@pytest.fixture(autouse=True)
-def no_connections_left() -> Iterator[None]:
-    yield
-    PlatformFactory.close_all()
 
 
 @pytest.fixture

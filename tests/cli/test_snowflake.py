@@ -16,7 +16,6 @@ from snowflake.connector.errors import (
 
 from command_line import JANUARY, Lumos, Result, checked
 from doubles.snowflake_account import DATABASE, SnowflakeAccount
-from lumos.core.platform.factory import PlatformFactory
 
 SETTINGS = """
 platform_config:
@@ -34,7 +33,6 @@ def account(project: Path, monkeypatch: pytest.MonkeyPatch) -> SnowflakeAccount:
     account = SnowflakeAccount()
     monkeypatch.setenv("PLANTED_PASSWORD", SECRET)
     monkeypatch.setattr("snowflake.connector.connect", lambda **_: account.connect())
-    monkeypatch.setattr(PlatformFactory, "_instances", {})
     (project / "lumos.yaml").write_text(SETTINGS, "utf-8")
     return account
 

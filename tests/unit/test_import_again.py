@@ -106,7 +106,6 @@ class World:
 
     def run(self, *, history: bool = True, **options: Any) -> ImportResult:
         """Import as a new process does."""
-        PlatformFactory.close_all()
         self.asked.clear()
         with Application(
             state_dir=self.folder / "state", environment={}, clock=self._clock
@@ -148,7 +147,6 @@ def world(
     monkeypatch.chdir(tmp_path)
     with CATALOGS[request.param]() as (config, asked):
         yield World(tmp_path, request.param, config, asked)
-        PlatformFactory.close_all()
 
 
 BESIDES_LISTS = {"datahub": 5, "openmetadata": 2 * SIZE + 20, "atlas": 20}

@@ -23,7 +23,6 @@ from lumos.core.controllers.results import ImportResult
 from lumos.core.errors import LumosError, PlatformAuthError, PlatformError
 from lumos.core.models import LineageEdge, LumosDataset
 from lumos.core.platform.batches import looked_up, together
-from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.import_plan import ImportMode
@@ -90,7 +89,6 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.chdir(tmp_path)
     with datahub_double() as (url, double):
         yield World(tmp_path, url, double)
-        PlatformFactory.close_all()
 
 
 def refuse(patch: pytest.MonkeyPatch, name: str, error: LumosError) -> list[int]:

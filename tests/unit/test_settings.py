@@ -134,8 +134,34 @@ def test_two_spellings_of_one_setting_are_refused(project: Project) -> None:
     "text",
     ["", "# nothing yet\n", "features:\nsources:\nplatform_config:\n", "lumos_config:\n", "{}"],
 )
-def test_an_empty_file_and_empty_blocks_mean_the_defaults(project: Project, text: str) -> None:
-    assert project.load(text).model_dump() == LumosSettings().model_dump()
+def test_an_empty_file_and_empty_blocks_mean_the_defaults(
+    project: Project, tmp_path: Path, text: str
+) -> None:
+    defaults = LumosSettings(state_dir=tmp_path / ".lumos")
+    assert project.load(text).model_dump() == defaults.model_dump()
+
+
+def test_relative_paths_of_the_state_begin_at_the_settings_file(
+    project: Project, tmp_path: Path
+) -> None:
+    settings = project.load("state_dir: state\nsnapshots: {path: kept}\ndatabase_url: own.db\n")
+    assert settings.state_dir == tmp_path / "state"
+    assert settings.snapshots.path == tmp_path / "kept"
+    assert settings.database_url == SecretStr(str(tmp_path / "own.db"))
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite:////data/own.db", "/data/own.db", "postgresql://db.example/lumos"]
+)
+def test_an_absolute_address_of_the_state_stays_as_it_is(project: Project, url: str) -> None:
+    settings = project.load(f"state_dir: /data/state\ndatabase_url: {url}\n")
+    assert settings.state_dir == Path("/data/state")
+    assert settings.database_url == SecretStr(url)
+
+
+def test_a_state_folder_of_the_environment_begins_at_the_current_folder(project: Project) -> None:
+    settings = project.load("state_dir: state\n", LUMOS_STATE_DIR="elsewhere")
+    assert settings.state_dir == Path("elsewhere")
 
 
 # --- variables ---------------------------------------------------------------------------------

@@ -7,19 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lumos.bootstrap.ingestion import IngestionCommands
+from lumos.core.settings import SETTINGS_FILE
 
 if TYPE_CHECKING:
     from lumos.core.controllers.chain_controller import ChainController
     from lumos.core.controllers.demo_controller import DemoController
     from lumos.core.controllers.system_controller import SystemController
-    from lumos.core.run_report import RunReport
 
 DOCTOR_SECONDS = 10.0
 """How long somebody who asks for the state of a catalog waits for one answer of it."""
 
 
 class Application(IngestionCommands):
-    """Lumos put together for one project; each part is made when it is first asked for."""
+    """One project: its settings file never changes, and it shares nothing with other projects.
+
+    Each part is made when it is first asked for.
+    """
 
     @cached_property
     def system(self) -> SystemController:
@@ -38,23 +41,9 @@ class Application(IngestionCommands):
     @cached_property
     def chains(self) -> ChainController:
         from lumos.core.controllers.chain_controller import ChainController
-        from lumos.core.controllers.chain_operations import chain_operations
+        from lumos.core.controllers.chain_operations import ChainOperations
 
-        return ChainController(
-            chain_operations(
-                snapshots=lambda: self.snapshots,
-                importer=self.importer,
-                people=lambda: self.people,
-                ingest=self._ingested_with,
-                reports=lambda: self.reports,
-                sync=lambda: self.sync,
-                clock=self._clock,
-            )
-        )
-
-    def _ingested_with(self, file: Path) -> RunReport:
-        self.use_settings(file)
-        return self.ingestion.ingest().as_run_report()
+        return ChainController(ChainOperations(self, clock=self._clock).by_name())
 
     @cached_property
     def demo(self) -> DemoController:
@@ -70,11 +59,22 @@ class Application(IngestionCommands):
 
         return DemoController(open_project=open_project, open_session=self._spark_session)
 
-    def use_settings(self, file: Path) -> None:
-        """Take the settings from another file than the one given at first."""
-        self._config = file
-        for name in ("settings", "_policy", "alerts"):
-            self.__dict__.pop(name, None)
+    def project_of(self, file: Path) -> Application:
+        """Return the project of a settings file, which shares nothing with this one.
+
+        It has the state folder, catalogs and connections that its own settings name, and is closed
+        with this project. A state folder given on the command line holds for both.
+        """
+        if file.absolute() == (self._config or Path(SETTINGS_FILE)).absolute():
+            return self
+        other = Application(
+            config=file,
+            state_dir=self._given_state_dir,
+            environment=self._environment,
+            clock=self._clock,
+            notice=self._notice,
+        )
+        return self._resources.enter_context(other)
 
     def _describe_settings(self) -> str:
         file = self.settings.file

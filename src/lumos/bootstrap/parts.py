@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Publisher
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.run_report import RunReport
-    from lumos.core.settings import LumosSettings
+    from lumos.core.settings import LumosSettings, RawSettings
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.snapshot_store import SnapshotStore
     from lumos.feature.alerting.outbox_history import AlertingHistory
@@ -61,6 +62,8 @@ class Parts:
         self._environment = environment
         self._clock = clock
         self._resources = ExitStack()
+        self._adapters: dict[str, MetadataPlatformInterface] = {}
+        self._adapters_lock = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -173,8 +176,23 @@ class Parts:
     def _opened(self, *, read_only: bool) -> StateDatabase:
         from lumos.core.store.database import StateDatabase
 
+        self._mention_unused_state()
         opened = StateDatabase.open(self._state_address, read_only=read_only)
         return self._resources.enter_context(opened)
+
+    def _mention_unused_state(self) -> None:
+        """Say that the state in the current folder is not used by settings that lie elsewhere."""
+        from lumos.core.settings.models import STATE_FOLDER
+
+        file, address = self.settings.file, self._state_address
+        if file is None or address != file.parent / STATE_FOLDER / DATABASE_FILE:
+            return
+        here = Path(STATE_FOLDER) / DATABASE_FILE
+        if here.exists() and not address.exists():
+            self._notice(
+                f"the state of {file} is kept in {address.parent}; the one in {here.parent} of this"
+                f" folder is not used (to use it, give --state-dir {here.parent})"
+            )
 
     @property
     def _state_address(self) -> str | Path:
@@ -227,7 +245,7 @@ class Parts:
         given = self.settings.platform_settings(chosen)
         if chosen != EMBEDDED:
             try:
-                return PlatformFactory.get_instance(chosen, given)
+                return self._adapter(chosen, given)
             except ConfigurationError as error:
                 if not given and error.hint is None:
                     error.hint = self._misspelt(chosen, known=PlatformFactory.names())
@@ -238,6 +256,17 @@ class Parts:
                 hint="set database_url, or leave it out for the state folder",
             )
         return PlatformFactory.embedded_over(self._writer if writing else self._reader)
+
+    def _adapter(self, name: str, given: RawSettings) -> MetadataPlatformInterface:
+        """Return this project's adapter of a catalog, which is closed with the project."""
+        from lumos.core.platform.factory import PlatformFactory
+
+        with self._adapters_lock:  # a search opens several catalogs at once
+            if name not in self._adapters:
+                adapter = PlatformFactory.create(name, given)
+                self._adapters[name] = adapter
+                self._resources.callback(adapter.close)
+            return self._adapters[name]
 
     def _misspelt(self, name: str, *, known: tuple[str, ...]) -> str:
         """Say where the settings of a catalog may have gone that has none."""

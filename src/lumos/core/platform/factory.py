@@ -27,7 +27,7 @@ _BUILTINS = {
 
 
 class PlatformFactory:
-    """Gives out platform adapters: one for each platform and configuration."""
+    """Makes platform adapters by name."""
 
     _registry: ClassVar[Registry[MetadataPlatformInterface]] = Registry(
         "lumos.platforms", builtins=_BUILTINS, noun="platform"
@@ -41,6 +41,9 @@ class PlatformFactory:
     ) -> MetadataPlatformInterface:
         """Return the adapter of a platform, the same one for the same configuration.
 
+        For scripts that use adapters without a project. A project makes its adapters with
+        `create`, so that no other project of the process uses or closes them.
+
         Raises:
             UnknownNameError: nobody registered the platform; the known names are listed.
             MissingExtraError: the packages that it needs are not installed.
@@ -50,8 +53,19 @@ class PlatformFactory:
         key = (name, sha256_of(dict(settings)))
         with cls._lock:
             if key not in cls._instances:
-                cls._instances[key] = cls._registry.load(name).from_config(settings)
+                cls._instances[key] = cls.create(name, settings)
             return cls._instances[key]
+
+    @classmethod
+    def create(cls, name: str, config: Mapping[str, JsonValue]) -> MetadataPlatformInterface:
+        """Return a new adapter of a platform, which the caller closes.
+
+        Raises:
+            UnknownNameError: nobody registered the platform; the known names are listed.
+            MissingExtraError: the packages that it needs are not installed.
+            ConfigurationError: its settings are wrong.
+        """
+        return cls._registry.load(name).from_config(config)
 
     @classmethod
     def embedded_over(cls, database: StateDatabase) -> MetadataPlatformInterface:
@@ -81,7 +95,7 @@ class PlatformFactory:
 
     @classmethod
     def close_all(cls) -> None:
-        """Close and forget all adapters, so that the next call makes new ones."""
+        """Close and forget all adapters of `get_instance`, so that its next call makes new ones."""
         with cls._lock:
             while cls._instances:
                 cls._instances.popitem()[1].close()

@@ -10,7 +10,7 @@ from pydantic import JsonValue, ValidationError
 
 from lumos.core.redaction import PROCESS_SECRETS, SecretRegistry, find_secrets, looks_secret
 from lumos.core.settings.expansion import Expansion, read_dotenv
-from lumos.core.settings.models import LumosSettings
+from lumos.core.settings.models import STATE_FOLDER, LumosSettings
 from lumos.core.settings.problems import (
     InvalidSettingsError,
     KeyPath,
@@ -25,6 +25,8 @@ from lumos.core.settings.yaml_document import SettingsDocument, file_exists, rea
 SETTINGS_FILE: Final = "lumos.yaml"
 ROOT_KEY: Final = "lumos_config"
 PLACEHOLDER_KEY: Final = "..."
+_SQLITE: Final = "sqlite:///"
+_IN_MEMORY: Final = ":memory:"
 ENVIRONMENT_KEYS: Final[Mapping[str, KeyPath]] = {
     "LUMOS_PLATFORM": ("platform",),
     "LUMOS_DATABASE_URL": ("database_url",),
@@ -137,6 +139,8 @@ class _Load:
         values = self._filled(self._unwrapped(_without_placeholders(value)))
         register_secrets(values, self._secrets)
         values = self._respelled(values)
+        if self._location is not None:
+            _begin_paths_at(self._location.parent, values)
         self._apply_environment(values)
         reader = SourceReader(line_of=self._line_of, origin_at=self._origin_at)
         entries = reader.read(values.pop("sources", None))
@@ -248,6 +252,24 @@ class _Load:
     def _problem(self, path: KeyPath, message: str) -> None:
         line = self._document.line_of(path) if self._document else None
         self._problems.append(SettingsProblem(key_text(path), line, message))
+
+
+def _begin_paths_at(folder: Path, values: dict[str, JsonValue]) -> None:
+    """Let the relative paths of a project's state begin at the folder of its settings file.
+
+    Where a command runs then does not decide which state it reads and writes.
+    """
+    state = values.get("state_dir", STATE_FOLDER)
+    if isinstance(state, str):
+        values["state_dir"] = str(folder / Path(state).expanduser())
+    snapshots = values.get("snapshots")
+    if isinstance(snapshots, dict) and isinstance(path := snapshots.get("path"), str):
+        values["snapshots"] = {**snapshots, "path": str(folder / Path(path).expanduser())}
+    url = values.get("database_url")
+    if isinstance(url, str) and url and url != _IN_MEMORY:
+        scheme = _SQLITE if url.startswith(_SQLITE) else ""
+        if scheme or "://" not in url:
+            values["database_url"] = f"{scheme}{folder / url.removeprefix(scheme)}"
 
 
 def _without_plain_address(settings: LumosSettings) -> LumosSettings:

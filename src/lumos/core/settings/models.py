@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
+STATE_FOLDER = ".lumos"
+
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,\-?#]+")
 _CRON_FIELDS = 5
 _CRON_WORDS = frozenset(
@@ -239,7 +241,10 @@ class SnapshotStoreSettings(SettingsModel):
     """Where snapshots are kept; by default in the state folder."""
 
     url: SecretStr | None = Field(default=None, description="Such as s3://bucket/snapshots.")
-    path: Path | None = Field(default=None, description="A local folder.")
+    path: Path | None = Field(
+        default=None,
+        description="A local folder; a relative path begins at the settings file.",
+    )
     retention: RetentionSettings = Field(
         default=RetentionSettings(), description="What `lumos snapshot prune` keeps."
     )
@@ -320,7 +325,10 @@ class LumosSettings(SettingsModel):
     database_url: SecretStr | None = Field(
         default=None, description="State database; by default SQLite in the state folder."
     )
-    state_dir: Path = Field(default=Path(".lumos"), description="Folder of state and snapshots.")
+    state_dir: Path = Field(
+        default=Path(STATE_FOLDER),
+        description="Folder of state and snapshots; a relative path begins at the settings file.",
+    )
     lock_seconds: float = Field(
         default=60,
         ge=0,

@@ -41,6 +41,8 @@ def run(
     report:FILE            write the page on the catalog
     sync:CATALOG           bring another catalog up to date
 
+    Steps after ingest:FILE work on the project of that FILE.
+
     Example: lumos run import:january.json enrich:docs.yaml snapshot
     """  # noqa: D301 - the help needs the character itself
     application: Application = context.obj

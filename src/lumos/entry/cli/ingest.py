@@ -58,7 +58,7 @@ def ingest(
     """
     application: Application = context.obj
     if config is not None:
-        application.use_settings(config)
+        application = application.project_of(config)
     with progress("ingest") as shown:
         if run_timestamp is None:
             result = application.ingestion.ingest(

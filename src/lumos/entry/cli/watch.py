@@ -56,7 +56,7 @@ def watch(
     """
     application: Application = context.obj
     if config is not None:
-        application.use_settings(config)
+        application = application.project_of(config)
     with stopped_by_signals() as stop:
         application.watching.watch(
             names=source or (),
