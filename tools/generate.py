@@ -25,6 +25,7 @@ from lumos.core.changes import PROFILES, RULES, Rule
 from lumos.core.changes.profiles import BASES, CONFLUENT_ALIASES
 from lumos.core.controllers.results import JSON_OUTPUTS
 from lumos.core.models import ChangeScope, Snapshot
+from lumos.core.models.facets import FACETS
 from lumos.core.platform.factory import EMBEDDED, PlatformFactory
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity, fidelity_of
 from lumos.core.platform.interface import Capability
@@ -100,6 +101,7 @@ def generated() -> dict[Path, str]:
         },
         REFERENCE / "settings.md": settings_page(),
         REFERENCE / "catalogs.md": catalogs_page(),
+        REFERENCE / "facets.md": facets_page(),
     }
 
 
@@ -123,6 +125,40 @@ def errors_page() -> str:
         meaning = (kind.__doc__ or "").strip().splitlines()[0]
         retry = "yes" if kind.retryable else "no"
         lines.append(f"| {kind.code} | {kind.exit_code} | {retry} | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def facets_page() -> str:
+    """Return the page that lists the parts of a dataset and how each is treated."""
+    lines = [
+        "# Facets: the parts of a dataset",
+        "",
+        "Every part of a dataset, and how Lumos treats it. Hashing, imports, syncs, fidelity "
+        "reports, migrations and partial exports all read this table "
+        "(`lumos.core.models.facets`). A facet below `schema.fields` belongs to every column, at "
+        "any depth.",
+        "",
+        "- Class: `CONTRACT` is part of `contract_hash`, so that a change is a new version. "
+        "`DECLARED` is carried along and never compared. `OBSERVED` is recorded and reported, and "
+        "never a reason for a version.",
+        "- Merge: how two statements become one. `REPLACE` and `TEXT`: one of them holds. `SET`: "
+        "the members of both, less those that were removed. `MAP`: member by member.",
+        "- Edited by people: the setting below `sync.truth` that decides whose edits count. Where "
+        "there is none, the facet is technical and Lumos decides.",
+        "- Concept: the row of the facet in [Catalogs](catalogs.md) and in fidelity reports.",
+        "",
+        "| facet | class | merge | edited by people | concept |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| `{facet.path}` | {facet.kind} | {facet.merge} | "
+        f"{f'`{facet.truth}`' if facet.truth else ''} | {facet.concept.replace('_', ' ')} |"
+        for facet in FACETS
+    ]
+    lines += [
+        "",
+        "`lineage` is not a facet: a dataset's neighbours follow from the lineage edges.",
+    ]
     return "\n".join(lines) + "\n"
 
 

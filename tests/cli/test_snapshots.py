@@ -72,6 +72,35 @@ def test_a_part_of_the_catalog_is_exported(shop: Lumos, options: list[str], want
     assert json.loads(Path("again.json").read_text())["datasets"] == document["datasets"]
 
 
+def test_a_partial_export_keeps_the_tags_and_terms_of_nested_columns(lumos: Lumos) -> None:
+    inner = {"name": "zip", "type": "STRING", "tags": ["pii"], "glossary_terms": ["Address"]}
+    column = {"name": "home", "type": "ARRAY", "items": {"type": "STRUCT", "fields": [inner]}}
+    document = {
+        "snapshot_schema_version": 1,
+        "lumos_version": "0.1.0",
+        "export_timestamp": "2024-01-31T00:00:00Z",
+        "source_platform": "test",
+        "datasets": [
+            {
+                "urn": "lumos://s3/lake/people",
+                "name": "people",
+                "platform": "s3",
+                "schema": {"fields": [column]},
+            }
+        ],
+        "tags": [{"name": "pii", "description": "personal"}, {"name": "unused"}],
+        "glossary": [{"name": "Address", "definition": "where one lives"}],
+    }
+    Path("all.json").write_text(json.dumps(document))
+
+    done = lumos("export", "--snapshot", "all.json", "--dataset", "people", "-o", "part.json")
+
+    assert done.exit_code == 0, done.stderr
+    part = json.loads(Path("part.json").read_text())
+    assert [tag["name"] for tag in part["tags"]] == ["pii"]
+    assert [term["name"] for term in part["glossary"]] == ["Address"]
+
+
 def test_kinds_of_choice_narrow_each_other_and_nothing_found_is_no_error(shop: Lumos) -> None:
     shop("export", "-o", "none.json", "--dataset", "orders", "--dataset-platform", "kafka")
 

@@ -21,7 +21,7 @@ from lumos.core.models import (
     LumosDataset,
     Urn,
 )
-from lumos.core.models.dataset import OBSERVED
+from lumos.core.models.facets import NOT_COMPARED
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.documents import as_text
@@ -226,7 +226,7 @@ def test_the_contract_of_any_dataset_comes_back_from_history_without_observation
 
     found = history.dataset_at(one.urn, name)
     assert found.contract_hash == one.contract_hash
-    kept = {part: value for part, value in one.to_json().items() if part not in OBSERVED}
+    kept = {part: value for part, value in one.to_json().items() if part not in NOT_COMPARED}
     assert found.to_json() == kept
 
 

@@ -110,6 +110,18 @@ def test_what_lumos_does_not_model_of_other_catalogs_is_that_of_lumos() -> None:
     assert chosen.dataset == made()
 
 
+def test_links_that_both_sides_added_are_united() -> None:
+    ours, theirs = {"url": "https://ours.example"}, {"url": "https://theirs.example"}
+    local = made(documentation={"links": [ours]})
+    remote = made(documentation={"links": [theirs]})
+
+    chosen = merged(local, remote, kept=sent(made()), truth=NEWEST, catalog="datahub")
+
+    urls = [link.url for link in chosen.dataset.documentation.links]
+    assert sorted(urls) == ["https://ours.example", "https://theirs.example"]
+    assert chosen.conflicts == ()
+
+
 def test_each_part_has_a_policy_of_its_own() -> None:
     edits = EDITS["governance"] | EDITS["properties"]
     for part in ("governance", "properties"):

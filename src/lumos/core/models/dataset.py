@@ -22,6 +22,7 @@ from lumos.core.models.base import (
     sha256_of,
 )
 from lumos.core.models.cost import CostRecord
+from lumos.core.models.facets import DERIVED, NOT_COMPARED, names_in_any_order
 from lumos.core.models.frozen import FrozenDict
 from lumos.core.models.governance import Documentation, Governance
 from lumos.core.models.lineage import DatasetLineage
@@ -83,9 +84,9 @@ class OperationalMetadata(CanonicalModel):
     )
 
 
-OBSERVED = frozenset({"statistics", "profile", "quality", "cost", "version", "extensions"})
-"""Parts of a dataset that are recorded and reported but never compared or versioned."""
-
+_IN_ANY_ORDER = names_in_any_order()
+_DOCUMENTATION_IN_ANY_ORDER = names_in_any_order("documentation")
+_SCHEMA_IN_ANY_ORDER = names_in_any_order("schema")
 _SPELT_OR_NESTED = frozenset({"native_type", "items", "key", "value", "branches", "fields"})
 
 # `schema` is the name people know; pydantic's own deprecated method of that name gives way.
@@ -155,19 +156,19 @@ with warnings.catch_warnings():
 
 def contract_of(dataset: Json) -> Json:
     """Return the contract of a dataset that is given as `to_json` writes it."""
-    document = {name: value for name, value in dataset.items() if name not in OBSERVED}
-    lineage = document.pop("lineage", None)
+    document = {name: value for name, value in dataset.items() if name not in NOT_COMPARED}
+    lineage = document.pop(DERIVED, None)
     if isinstance(lineage, dict) and lineage.get("upstream"):
         document["upstream"] = lineage["upstream"]
     if not document.get("location"):
         document.pop("location", None)
     documentation = document.get("documentation")
     if isinstance(documentation, dict):
-        document["documentation"] = _with_sorted(documentation, "links")
+        document["documentation"] = _with_sorted(documentation, *_DOCUMENTATION_IN_ANY_ORDER)
     schema = document.get("schema")
     if isinstance(schema, dict):
         document["schema"] = _contract_of_schema(schema)
-    return _with_sorted(document, "assertions")
+    return _with_sorted(document, *_IN_ANY_ORDER)
 
 
 def with_parts(dataset: LumosDataset, **parts: object) -> LumosDataset:
@@ -178,7 +179,7 @@ def with_parts(dataset: LumosDataset, **parts: object) -> LumosDataset:
 def _contract_of_schema(schema: Json) -> Json:
     positional = bool(schema.get("positional"))
     contract = {**schema, "fields": _contract_of_fields(schema.get("fields"), positional)}
-    return _with_sorted(contract, "unique_keys", "foreign_keys", "checks")
+    return _with_sorted(contract, *_SCHEMA_IN_ANY_ORDER)
 
 
 def _with_sorted(document: Json, *names: str) -> Json:

@@ -9,45 +9,25 @@ from typing import Final, TypeAlias
 from pydantic import JsonValue
 
 from lumos.core.models.base import canonical_json
-from lumos.core.platform.fidelity import (
-    INNER_LISTS,
-    INNER_PARTS,
-    INNER_TYPES,
-    ONE_EACH,
-    OWN_LISTS,
-)
+from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS, DERIVED, FACETS
+from lumos.core.platform.fidelity import INNER_TYPES, NESTED_FIELD
 
 Json: TypeAlias = dict[str, JsonValue]
 Things: TypeAlias = dict[str, JsonValue]
 """Things of one concept, each by what identifies it."""
 
-_DERIVED: Final = "lineage"
-"""The part of a dataset that follows from the edges, which are compared themselves."""
 COUNTED_BY_EACH: Final = "version"
 """What a catalog may count itself: only to have none where there was one is a loss."""
-_WORDS: Final[Mapping[str, str]] = {
-    "description": "field_description",
-    "default": "field_default",
-    "pii": "field_pii",
-    "deprecation": "field_deprecation",
-}
-_WORD_LISTS: Final[Mapping[str, str]] = {
-    "tags": "field_tag",
-    "glossary_terms": "field_term",
-    "properties": "field_property",
-}
-_OF_FIELDS: Final = frozenset({*_WORDS.values(), *_WORD_LISTS.values()})
-"""Concepts whose things stand in the order of the columns, which is told of those alone."""
+_OF_COLUMNS: Final = frozenset(facet.concept for facet in COLUMN_FACETS.values())
+"""Concepts whose members stand in the order of the columns, which is compared for those alone."""
 _INSIDE: Final = ("fields", "branches", *INNER_TYPES)
-_NAMES: Final = (
-    ("name",),
-    ("url",),
-    ("user",),
-    ("group",),
-    ("columns",),
+_IDENTITIES: Final = (
+    *dict.fromkeys((key,) for facet in FACETS for key in facet.identity),
     ("upstream_column", "downstream_column"),
 )
 """What may identify a member of a list, the first that it has."""
+_DIVIDED: Final = frozenset(facet.part for facet in DATASET_FACETS if "." in facet.path)
+"""Parts of a dataset that hold facets of several concepts."""
 _OPEN: Final = frozenset({"property", "field_property", "extension"})
 """Concepts whose things are objects of anybody's making, which may get more in them."""
 _THINGS_THEMSELVES: Final = ("dataset", "lineage_edge")
@@ -105,26 +85,26 @@ def _outcomes(old: Mapping[str, Things], new: Mapping[str, Things]) -> dict[str,
     found: dict[str, Outcome] = {}
     for concept in dict.fromkeys((*old, *new)):
         before, after = old.get(concept, {}), new.get(concept, {})
-        is_open, of_fields = concept in _OPEN, concept in _OF_FIELDS
-        outcome = _outcome(before, after, is_open=is_open, of_fields=of_fields)
+        is_open, of_columns = concept in _OPEN, concept in _OF_COLUMNS
+        outcome = _outcome(before, after, is_open=is_open, of_columns=of_columns)
         if outcome is not None:
             found[concept] = Outcome.DIFFERING if concept in _THINGS_THEMSELVES else outcome
     return found
 
 
-def _outcome(old: Things, new: Things, *, is_open: bool, of_fields: bool) -> Outcome | None:
+def _outcome(old: Things, new: Things, *, is_open: bool, of_columns: bool) -> Outcome | None:
     if old.keys() - new.keys():
         return Outcome.LACKING
     changed = [name for name in old if canonical_json(old[name]) != canonical_json(new[name])]
     if not all(is_open and _holds(new[name], old[name]) for name in changed):
         return Outcome.DIFFERING
-    if not of_fields and [name for name in new if name in old] != [*old]:
+    if not of_columns and [name for name in new if name in old] != [*old]:
         return Outcome.DIFFERING
     return Outcome.MORE if changed or len(new) > len(old) else None
 
 
 def _canonical(document: Json) -> bytes:
-    return canonical_json({name: document[name] for name in document if name != _DERIVED})
+    return canonical_json({name: document[name] for name in document if name != DERIVED})
 
 
 def _edge_parts(edge: Json) -> dict[str, Things]:
@@ -134,19 +114,22 @@ def _edge_parts(edge: Json) -> dict[str, Things]:
 
 def _parts(document: Json) -> dict[str, Things]:
     """Return all that a dataset holds, by concept; what is of no other is of `dataset`."""
-    left = {name: value for name, value in document.items() if name not in ("urn", _DERIVED)}
+    left = {name: value for name, value in document.items() if name not in ("urn", DERIVED)}
+    inner = {
+        name: dict(value)
+        for name, value in left.items()
+        if isinstance(value, dict) and name in _DIVIDED
+    }
     parts: dict[str, Things] = {}
-    for concept in ONE_EACH:
-        if concept in left:
-            parts[concept] = {concept: left.pop(concept)}
-    for concept, name in OWN_LISTS.items():
-        parts[concept] = _members(left.pop(name, None))
-    inner = {name: dict(value) for name, value in left.items() if isinstance(value, dict)}
-    for concept, (name, names) in INNER_PARTS.items():
-        inside = inner.get(name, {})
-        parts[concept] = {each: inside.pop(each) for each in names if each in inside}
-    for concept, (name, each) in INNER_LISTS.items():
-        parts[concept] = _members(inner.get(name, {}).pop(each, None))
+    for facet in DATASET_FACETS:
+        if facet.concept in ("dataset", "field"):
+            continue
+        inside = inner.get(facet.part, {}) if facet.part in _DIVIDED else left
+        value = inside.pop(facet.name, None)
+        if facet.has_members:
+            parts[facet.concept] = _members(value)
+        elif value is not None:
+            _things(parts, facet.concept)[facet.name] = value
     _add_fields(parts, inner.get("schema", {}).pop("fields", None), above="")
     rest = {name: value for name, value in left.items() if name not in inner}
     for name, inside in inner.items():
@@ -160,17 +143,17 @@ def _add_fields(parts: dict[str, Things], nodes: JsonValue, *, above: str) -> No
         if not isinstance(node, dict):
             continue
         path = f"{above}{place}"
-        _things(parts, "nested_field" if above else "field")[path] = {
+        _things(parts, NESTED_FIELD if above else "field")[path] = {
             name: value
             for name, value in node.items()
-            if name not in _WORDS and name not in _WORD_LISTS and name not in _INSIDE
+            if name not in COLUMN_FACETS and name not in _INSIDE
         }
-        for name, concept in _WORDS.items():
-            if name in node:
-                _things(parts, concept)[path] = node[name]
-        for name, concept in _WORD_LISTS.items():
-            for key, value in _members(node.get(name)).items():
-                _things(parts, concept)[f"{path}\n{key}"] = value
+        for name, facet in COLUMN_FACETS.items():
+            if facet.has_members:
+                for key, value in _members(node.get(name)).items():
+                    _things(parts, facet.concept)[f"{path}\n{key}"] = value
+            elif name in node:
+                _things(parts, facet.concept)[path] = node[name]
         for name in INNER_TYPES:
             _add_fields(parts, [node[name]] if name in node else None, above=f"{path}\n{name}\n")
         _add_fields(parts, node.get("branches"), above=f"{path}\n|\n")
@@ -200,6 +183,8 @@ def _keys(members: Iterable[JsonValue]) -> Iterator[str]:
         if not isinstance(member, dict):
             yield canonical_json(member).decode()
             continue
-        names = next((names for names in _NAMES if all(name in member for name in names)), None)
+        names = next(
+            (names for names in _IDENTITIES if all(name in member for name in names)), None
+        )
         known = f"#{number}" if names is None else [member[name] for name in names]
         yield canonical_json(known).decode()

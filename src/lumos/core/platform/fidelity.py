@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from pydantic import JsonValue
 
 from lumos.core.models.base import CanonicalModel, Count
+from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS, FACETS, FIELDS
 
 if TYPE_CHECKING:
     from lumos.core.models import LineageEdge, LumosDataset, Snapshot
@@ -75,54 +76,25 @@ def _objects(value: JsonValue) -> list[Json]:
 
 
 INNER_TYPES: Final = ("items", "key", "value")
-_OF_FIELDS: Final = (
-    "field",
-    "nested_field",
-    "field_description",
-    "field_default",
-    "field_pii",
-    "field_tag",
-    "field_term",
-    "field_property",
-    "field_deprecation",
-)
+NESTED_FIELD: Final = "nested_field"
+COLUMN_CONCEPTS: Final = ("field", NESTED_FIELD, *(each.concept for each in COLUMN_FACETS.values()))
+"""Concepts that are counted by column."""
 _PLAIN: Final = frozenset({"name", "type", "nullable", "description", "native_type", "length"})
 """Parts of a field in which no further concept can be."""
-ONE_EACH: Final = (
-    "kind", "environment", "format", "location", "statistics", "profile", "quality", "cost",
-    "version",
-)  # fmt: skip
-"""Parts of a dataset that are concepts."""
-INNER_PARTS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
-    "primary_key": ("schema", ("primary_key",)),
-    "deprecation": ("governance", ("deprecation",)),
-    "governance": ("governance", ("stability", "access", "retention_days")),
-    "description": ("documentation", ("description",)),
-    "documentation": ("documentation", ("business_context", "sla")),
-}
-"""Concepts that are parts of a part: one for each of these that is there."""
-INNER_LISTS: Final[Mapping[str, tuple[str, str]]] = {
-    "unique_key": ("schema", "unique_keys"),
-    "foreign_key": ("schema", "foreign_keys"),
-    "check": ("schema", "checks"),
-    "owner": ("ownership", "owners"),
-    "term": ("governance", "glossary_terms"),
-    "domain": ("governance", "domains"),
-    "link": ("documentation", "links"),
-}
-OWN_LISTS: Final[Mapping[str, str]] = {
-    "tag": "tags",
-    "property": "properties",
-    "assertion": "assertions",
-    "extension": "extensions",
-}
-_OF_DATASETS: Final = (
-    "dataset", "kind", "environment", "format", "location", *_OF_FIELDS, "primary_key",
-    "unique_key", "foreign_key", "check", "owner", "tag", "term", "domain", "deprecation",
-    "governance", "description", "documentation", "link", "property", "assertion", "statistics",
-    "profile", "quality", "cost", "version", "extension",
-)  # fmt: skip
-"""All of them in the order of reports."""
+_COUNTED: Final = tuple(
+    (facet.part, facet.name if facet.name != facet.part else None, facet.concept, facet.has_members)
+    for facet in DATASET_FACETS
+    if facet.concept not in ("dataset", "field")
+)
+"""Part, name within it, concept, and whether its members are counted."""
+_OF_DATASETS: Final = tuple(
+    dict.fromkeys(
+        concept
+        for facet in FACETS
+        for concept in ((facet.concept, NESTED_FIELD) if facet.path == FIELDS else (facet.concept,))
+    )
+)
+"""All concepts of datasets in the order of reports."""
 _OF_CATALOGS: Final[Mapping[str, str]] = {
     "lineage_edge": "LINEAGE",
     "column_lineage": "LINEAGE",
@@ -159,17 +131,15 @@ class FidelityCount:
         """Count a dataset, given as `to_json` writes it, and all that it holds."""
         counts = self._counts
         counts["dataset"] += 1
-        for concept in ONE_EACH:
-            if concept in document:
-                counts[concept] += 1
-        for concept, (part, names) in INNER_PARTS.items():
-            if inside := _object(document.get(part)):
-                counts[concept] += sum(name in inside for name in names)
-        for concept, (part, name) in INNER_LISTS.items():
-            if inside := _object(document.get(part)):
-                counts[concept] += _length(inside.get(name))
-        for concept, name in OWN_LISTS.items():
-            counts[concept] += _length(document.get(name))
+        for part, name, concept, has_members in _COUNTED:
+            if part not in document:
+                continue
+            value = document[part]
+            if name is not None:
+                if not isinstance(value, dict) or name not in value:
+                    continue
+                value = value[name]
+            counts[concept] += _length(value) if has_members else 1
         fields = _objects(_object(document.get("schema")).get("fields"))
         counts["field"] += len(fields)
         described = 0
@@ -181,13 +151,11 @@ class FidelityCount:
 
     def _add_field(self, field: Json) -> None:
         counts = self._counts
-        counts["nested_field"] += _nested(field)
-        counts["field_default"] += "default" in field
-        counts["field_pii"] += bool(field.get("pii"))
-        counts["field_tag"] += _length(field.get("tags"))
-        counts["field_term"] += _length(field.get("glossary_terms"))
-        counts["field_property"] += _length(field.get("properties"))
-        counts["field_deprecation"] += "deprecation" in field
+        counts[NESTED_FIELD] += _nested(field)
+        for name, facet in COLUMN_FACETS.items():
+            if name in field and name != "description":  # counted for all columns at once
+                value = field[name]
+                counts[facet.concept] += _length(value) if facet.has_members else value is not False
 
     def add_edge(self, edge: LineageEdge) -> None:
         """Count a lineage edge and its columns."""

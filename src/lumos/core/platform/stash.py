@@ -21,6 +21,7 @@ from pydantic import JsonValue
 from lumos.core.errors import InvalidModelError
 from lumos.core.models import LumosDataset, with_parts
 from lumos.core.models.base import canonical_json
+from lumos.core.models.facets import FACETS, MergeRule
 
 Json = dict[str, JsonValue]
 STASH_KEY: Final = "lumos"
@@ -34,7 +35,8 @@ _LARGEST: Final = 64 * 1024 * 1024
 _MARK: Final = 12
 _IDENTITIES: Final = ("name", "fieldPath", "url", "user", "group", "path", "column")
 _SETS: Final = frozenset(
-    {"owners", "tags", "glossary_terms", "domains", "links", "assertions", "members", "teams"}
+    {"members", "teams"}
+    | {facet.name for facet in FACETS if facet.merge is MergeRule.SET or facet.path == "assertions"}
 )
 """Lists whose entries stand each for itself, so that one more takes nothing from the others."""
 _MISSING: Final = object()

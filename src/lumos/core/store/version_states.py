@@ -9,7 +9,7 @@ import zstandard
 from lumos.core.errors import StateError
 from lumos.core.models import LumosDataset
 from lumos.core.models.base import canonical_json
-from lumos.core.models.dataset import OBSERVED
+from lumos.core.models.facets import NOT_COMPARED
 from lumos.core.store.documents import as_model
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def packed_state(dataset: LumosDataset) -> bytes:
     Observations are left out: they belong to a moment, and profiles of columns would make up most
     of the database.
     """
-    document = {name: part for name, part in dataset.to_json().items() if name not in OBSERVED}
+    document = {name: part for name, part in dataset.to_json().items() if name not in NOT_COMPARED}
     return zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True).compress(
         canonical_json(document)
     )

@@ -93,10 +93,11 @@ class Enrichment(CanonicalModel):
 
     def _governance(self, held: Governance, configs: list[EnrichmentConfig]) -> Governance:
         terms = (term for each in configs for term in each.glossary_terms)
-        return Governance(
-            domains=(*held.domains, *self.domains),
-            glossary_terms=(*held.glossary_terms, *self.glossary_terms, *terms),
-            deprecation=held.deprecation,
+        return held.model_copy(
+            update={
+                "domains": (*held.domains, *self.domains),
+                "glossary_terms": (*held.glossary_terms, *self.glossary_terms, *terms),
+            }
         )
 
     def _properties(self, held: Properties, configs: list[EnrichmentConfig]) -> Properties:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from lumos.core.models import DatasetLineage, LumosDataset, with_parts
+from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS, FACETS
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -48,20 +49,15 @@ class PlannedAction(StrEnum):
     SKIP = "skip"
 
 
-_PEOPLES_PARTS = frozenset(
-    {"ownership", "governance", "documentation", "properties", "extensions", "tags"}
+_PEOPLES_PARTS = frozenset(facet.part for facet in DATASET_FACETS if facet.edited_by_people)
+_PEOPLES_FIELD_PARTS = tuple(
+    name for name, facet in COLUMN_FACETS.items() if facet.edited_by_people
 )
-_PEOPLES_FIELD_PARTS = (
-    "description",
-    "pii",
-    "tags",
-    "glossary_terms",
-    "properties",
-    "deprecation",
+_JOINED_FIELD_PARTS = tuple(
+    name for name in _PEOPLES_FIELD_PARTS if COLUMN_FACETS[name].has_members
 )
-_JOINED_FIELD_PARTS = ("tags", "glossary_terms", "properties")
 _INNER_TYPES = ("items", "key", "value")
-_NAMED_LISTS = frozenset({"fields", "assertions", "checks"})
+_NAMED_LISTS = frozenset(facet.name for facet in FACETS if facet.identity == ("name",))
 
 
 def plan_dataset(

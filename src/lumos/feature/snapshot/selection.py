@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS
 from lumos.core.store.manifest import StatisticsCounter
 from lumos.core.store.part_format import dataset_json_of, item_of
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     Json = dict[str, JsonValue]
 
 _LEFT_OUT = frozenset({"extensions"})
+_REFERRING = tuple(facet for facet in DATASET_FACETS if facet.refers_to is not None)
+_REFERRING_COLUMNS = {
+    name: facet.refers_to for name, facet in COLUMN_FACETS.items() if facet.refers_to is not None
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,15 +132,8 @@ class _Chosen:
         if not self.selection.wants(dataset):
             return False
         self._refer("datasets", str(dataset["urn"]))
-        self._refer("tags", *_texts(dataset.get("tags")))
-        for section, name in _owners(dataset):
+        for section, name in _references(dataset):
             self._refer(section, name)
-        governance = _object(dataset.get("governance"))
-        self._refer("domains", *_texts(governance.get("domains")))
-        self._refer("glossary", *_texts(governance.get("glossary_terms")))
-        for column in _items(_object(dataset.get("schema")).get("fields")):
-            self._refer("tags", *_texts(column.get("tags")))
-            self._refer("glossary", *_texts(column.get("glossary_terms")))
         return True
 
     def _refer(self, section: str, *names: str) -> None:
@@ -144,6 +142,29 @@ class _Chosen:
 
     def _known(self, section: str) -> set[str]:
         return self.names.get(section, set())
+
+
+def _references(dataset: Json) -> Iterator[tuple[str, str]]:
+    """Yield what a dataset names of other sections, as section and name."""
+    for facet in _REFERRING:
+        if facet.refers_to == "people":
+            yield from _owners(dataset)
+        elif facet.refers_to is not None:
+            inside = dataset if facet.path == facet.part else _object(dataset.get(facet.part))
+            yield from ((facet.refers_to, name) for name in _texts(inside.get(facet.name)))
+    yield from _references_of_columns(_object(dataset.get("schema")))
+
+
+def _references_of_columns(node: Json) -> Iterator[tuple[str, str]]:
+    """Yield what columns, at any depth, name of other sections."""
+    for name, section in _REFERRING_COLUMNS.items():
+        yield from ((section, text) for text in _texts(node.get(name)))
+    for name in ("fields", "branches"):
+        for inner in _items(node.get(name)):
+            yield from _references_of_columns(inner)
+    for name in ("items", "key", "value"):
+        if inner := _object(node.get(name)):
+            yield from _references_of_columns(inner)
 
 
 def _owners(dataset: Json) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 from pydantic import JsonValue
 
 from lumos.core.models.base import sha256_of
+from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS, Facet, MergeRule
 
 if TYPE_CHECKING:
     from lumos.core.models import Field, FieldType, LumosDataset
@@ -16,14 +17,10 @@ if TYPE_CHECKING:
 Json = dict[str, JsonValue]
 Leaves = dict[str, JsonValue]
 EMPTY: Final[tuple[JsonValue, ...]] = (None, [], "", {})
-_OF_FIELDS: Final = {
-    "field": "description",
-    "tags": "tags",
-    "pii": "pii",
-    "terms": "glossary_terms",
-    "deprecation": "deprecation",
-    "attributes": "properties",
+_COLUMN_FACETS: Final = {
+    facet.sync_name: facet for facet in COLUMN_FACETS.values() if facet.sync_name is not None
 }
+_OF_FIELDS: Final = {name: facet.name for name, facet in _COLUMN_FACETS.items()}
 _SAID: Final = {key: part for part, key in _OF_FIELDS.items()}
 _INSIDE: Final = frozenset({"fields", "items", "value"})
 _ABSENT: Final[Mapping[str, JsonValue]] = {
@@ -35,11 +32,18 @@ _ABSENT: Final[Mapping[str, JsonValue]] = {
 """What says nothing, where that is not null."""
 _SILENT: Final = frozenset({"name", "type", "nullable", "native_type"})
 """What says nothing that people may change, and has nothing inside."""
-_SETS: Final = frozenset({"tags", "owners", "terms"})
-_SETS_OF_DATASETS: Final = frozenset({"governance:glossary_terms", "governance:domains"})
-_TAGGED: Final = frozenset({"tags", "pii"})
-_GOVERNED: Final = frozenset({"governance", "terms", "deprecation"})
-_SET_FREELY: Final = frozenset({"properties", "attributes", "extensions"})
+_GROUPED: Final = ("documentation", "governance")
+"""Parts of a dataset whose facets are leaves by name."""
+_FACETS: Final = {
+    **{facet.path.replace(".", ":"): facet for facet in DATASET_FACETS if facet.part in _GROUPED},
+    **{
+        facet.name: facet
+        for facet in DATASET_FACETS
+        if facet.edited_by_people and facet.part not in _GROUPED
+    },
+    **_COLUMN_FACETS,
+}
+"""Facets by the name of the leaf, or by the beginning of the names of their members."""
 
 
 def leaves_of(document: Json, *, catalog: str) -> Leaves:
@@ -51,7 +55,7 @@ def leaves_of(document: Json, *, catalog: str) -> Leaves:
     given.
     """
     leaves: Leaves = {}
-    for part in ("documentation", "governance"):
+    for part in _GROUPED:
         leaves |= {f"{part}:{name}": value for name, value in _object(document.get(part)).items()}
     # In a list, so that a value which is empty differs from none.
     given = _object(document.get("properties"))
@@ -139,19 +143,20 @@ def with_leaves(local: LumosDataset, remote: LumosDataset, *, chosen: Leaves) ->
 
 def is_set(name: str) -> bool:
     """Tell whether a part is a set, to which both sides may add."""
-    return name.partition(":")[0] in _SETS or name in _SETS_OF_DATASETS
+    facet = _facet_of(name)
+    return facet is not None and facet.merge is MergeRule.SET
 
 
 def policy_of(name: str, truth: TruthSettings) -> Truth:
     """Tell who is right about a part."""
-    part = name.partition(":")[0]
-    if part == "owners":
-        return truth.owners
-    if part in _TAGGED:
-        return truth.tags
-    if part in _GOVERNED:
-        return truth.governance
-    return truth.properties if part in _SET_FREELY else truth.documentation
+    facet = _facet_of(name)
+    policy: Truth = getattr(truth, (facet and facet.truth) or "documentation")
+    return policy
+
+
+def _facet_of(name: str) -> Facet | None:
+    """Return the facet of a dataset's or column's part; a part of an entity has none."""
+    return _FACETS.get(name) or _FACETS.get(name.partition(":")[0])
 
 
 def of_field(name: str) -> str | None:
