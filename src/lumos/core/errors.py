@@ -7,9 +7,12 @@ into text, JSON or an HTTP status.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from typing_extensions import override
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EXIT_DONE = 0
 EXIT_GATE_FAILED = 1
@@ -167,6 +170,16 @@ class NoCatalogError(StateError):
     """There is no state database yet."""
 
     code = "LUM-304"
+
+
+class NotPrivateError(StateError):
+    """A folder or file that must belong to this user alone is a symlink or open to others."""
+
+    code = "LUM-305"
+
+    def __init__(self, path: Path, reason: str, *, hint: str) -> None:
+        super().__init__(f"{path} is not used: {reason}", hint=hint)
+        self.path = path
 
 
 class SnapshotNotFoundError(StateError):

@@ -1,0 +1,181 @@
+"""Private folders and files: their modes under any umask, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from lumos.core.errors import NotPrivateError
+from lumos.core.private_files import (
+    make_state_folder,
+    make_trusted_folder,
+    open_trusted_file,
+    private_opener,
+    write_private_text,
+)
+
+UMASKS = (0o000, 0o022, 0o077, 0o377)
+_SOMEBODY_ELSE = 54_321
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+@contextmanager
+def umask_of(umask: int) -> Iterator[None]:
+    before = os.umask(umask)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def make_trusted(folder: Path) -> None:
+    make_trusted_folder(folder, hint="")
+
+
+def folder_of_another_user(tmp_path: Path) -> Path:
+    if os.geteuid() != 0:
+        return Path("/")
+    folder = tmp_path / "another"
+    folder.mkdir(mode=0o755)
+    os.chown(folder, _SOMEBODY_ELSE, -1)
+    return folder
+
+
+@pytest.mark.parametrize("umask", UMASKS[:3])
+@pytest.mark.parametrize("make", [make_state_folder, make_trusted])
+def test_a_folder_and_its_new_parents_are_private_whatever_the_umask(
+    tmp_path: Path, make: Callable[[Path], None], umask: int
+) -> None:
+    with umask_of(umask):
+        make(tmp_path / "new" / "deep" / "folder")
+        make(tmp_path / "new" / "deep" / "folder")
+    assert [mode_of(tmp_path / name) for name in ("new", "new/deep", "new/deep/folder")] == [
+        0o700
+    ] * 3
+
+
+@pytest.mark.parametrize("make", [make_state_folder, make_trusted])
+def test_an_existing_folder_of_this_user_is_tightened(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(0o775)
+    make(folder)
+    assert mode_of(folder) == 0o700
+
+
+@pytest.mark.parametrize("target", ["folder", "nowhere"])
+def test_a_trusted_folder_is_no_symlink(tmp_path: Path, target: str) -> None:
+    (tmp_path / "folder").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / target)
+    with pytest.raises(NotPrivateError, match="link is not used: it is a symlink") as refused:
+        make_trusted_folder(link, hint="choose another one")
+    assert refused.value.hint == "choose another one"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_trusted_folder_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotPrivateError, match="not a folder"):
+        make_trusted_folder(tmp_path / "file", hint="")
+    with pytest.raises(NotADirectoryError):
+        make_state_folder(tmp_path / "file")
+
+
+def test_a_folder_of_another_user_is_not_trusted(tmp_path: Path) -> None:
+    with pytest.raises(NotPrivateError, match="belongs to another user"):
+        make_trusted_folder(folder_of_another_user(tmp_path), hint="")
+
+
+def test_a_state_folder_of_another_user_is_left_as_it_is(tmp_path: Path) -> None:
+    folder = folder_of_another_user(tmp_path)
+    before = mode_of(folder)
+    make_state_folder(folder)
+    assert mode_of(folder) == before
+
+
+def test_a_state_folder_that_all_users_share_is_left_as_it_is(tmp_path: Path) -> None:
+    shared = tmp_path / "like-tmp"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    make_state_folder(shared)
+    assert mode_of(shared) == 0o1777
+
+
+def test_a_state_folder_behind_a_symlink_is_tightened(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder").chmod(0o755)
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    make_state_folder(tmp_path / "link")
+    assert mode_of(tmp_path / "folder") == 0o700
+
+
+@pytest.mark.parametrize("umask", UMASKS)
+def test_a_new_file_is_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    with umask_of(umask):
+        os.close(open_trusted_file(tmp_path / "trusted", os.O_RDWR | os.O_CREAT, hint=""))
+        with open(tmp_path / "opened", "w", encoding="utf-8", opener=private_opener) as file:
+            file.write("text")
+        write_private_text(tmp_path / "written", "text")
+    assert {path.name: mode_of(path) for path in tmp_path.iterdir()} == {
+        "trusted": 0o600,
+        "opened": 0o600,
+        "written": 0o600,
+    }
+    assert (tmp_path / "written").read_text("utf-8") == "text"
+
+
+def test_an_existing_file_of_this_user_is_tightened(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("trusted", "opened", "written")]
+    for path in paths:
+        path.touch()
+        path.chmod(0o664)
+    os.close(open_trusted_file(paths[0], os.O_RDONLY, hint=""))
+    with open(paths[1], "a", encoding="utf-8", opener=private_opener):
+        pass
+    write_private_text(paths[2], "")
+    assert [mode_of(path) for path in paths] == [0o600] * 3
+
+
+def test_reading_changes_no_mode(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    path.chmod(0o644)
+    with open(path, "rb", opener=private_opener):
+        pass
+    assert mode_of(path) == 0o644
+
+
+def test_a_device_keeps_its_mode() -> None:
+    before = mode_of(Path(os.devnull))
+    with open(os.devnull, "w", encoding="utf-8", opener=private_opener):
+        pass
+    assert mode_of(Path(os.devnull)) == before
+
+
+def test_a_trusted_file_is_no_symlink_and_no_pipe(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(NotPrivateError, match="it is a symlink"):
+        open_trusted_file(tmp_path / "link", os.O_RDWR | os.O_CREAT, hint="")
+    with pytest.raises(NotPrivateError, match="not a regular file"):
+        open_trusted_file(tmp_path / "pipe", os.O_RDWR, hint="")
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    write_private_text(tmp_path / "file", "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_private_text(tmp_path / "file", "new \udcff")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text("utf-8") == "old"
