@@ -24,11 +24,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 
-from lumos.bootstrap import DATABASE_FILE, Application
+from lumos.bootstrap import Application
 from lumos.core.models import LumosDataset
 from lumos.core.store.manifest import SnapshotHeader
 from lumos.core.store.snapshot_sections import SnapshotSections
 from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.state_folder import DATABASE_FILE
 from lumos.feature.snapshot.source import open_source, section_lines
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

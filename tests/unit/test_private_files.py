@@ -12,10 +12,12 @@ import pytest
 
 from lumos.core.errors import NotPrivateError
 from lumos.core.private_files import (
-    make_state_folder,
+    make_private_folder,
     make_trusted_folder,
     open_trusted_file,
     private_opener,
+    tighten,
+    tighten_below,
     write_private_text,
 )
 
@@ -50,7 +52,7 @@ def folder_of_another_user(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("umask", UMASKS[:3])
-@pytest.mark.parametrize("make", [make_state_folder, make_trusted])
+@pytest.mark.parametrize("make", [make_private_folder, make_trusted])
 def test_a_folder_and_its_new_parents_are_private_whatever_the_umask(
     tmp_path: Path, make: Callable[[Path], None], umask: int
 ) -> None:
@@ -62,14 +64,11 @@ def test_a_folder_and_its_new_parents_are_private_whatever_the_umask(
     ] * 3
 
 
-@pytest.mark.parametrize("make", [make_state_folder, make_trusted])
-def test_an_existing_folder_of_this_user_is_tightened(
-    tmp_path: Path, make: Callable[[Path], None]
-) -> None:
+def test_an_existing_trusted_folder_of_this_user_is_tightened(tmp_path: Path) -> None:
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o775)
-    make(folder)
+    make_trusted(folder)
     assert mode_of(folder) == 0o700
 
 
@@ -89,7 +88,7 @@ def test_a_trusted_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(NotPrivateError, match="not a folder"):
         make_trusted_folder(tmp_path / "file", hint="")
     with pytest.raises(NotADirectoryError):
-        make_state_folder(tmp_path / "file")
+        make_private_folder(tmp_path / "file")
 
 
 def test_a_folder_of_another_user_is_not_trusted(tmp_path: Path) -> None:
@@ -97,27 +96,30 @@ def test_a_folder_of_another_user_is_not_trusted(tmp_path: Path) -> None:
         make_trusted_folder(folder_of_another_user(tmp_path), hint="")
 
 
-def test_a_state_folder_of_another_user_is_left_as_it_is(tmp_path: Path) -> None:
+def test_what_belongs_to_another_user_is_not_tightened(tmp_path: Path) -> None:
     folder = folder_of_another_user(tmp_path)
     before = mode_of(folder)
-    make_state_folder(folder)
+    make_private_folder(folder)
+    tighten(folder)
     assert mode_of(folder) == before
 
 
-def test_a_state_folder_that_all_users_share_is_left_as_it_is(tmp_path: Path) -> None:
-    shared = tmp_path / "like-tmp"
-    shared.mkdir()
-    shared.chmod(0o1777)
-    make_state_folder(shared)
-    assert mode_of(shared) == 0o1777
-
-
-def test_a_state_folder_behind_a_symlink_is_tightened(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder").chmod(0o755)
-    (tmp_path / "link").symlink_to(tmp_path / "folder")
-    make_state_folder(tmp_path / "link")
-    assert mode_of(tmp_path / "folder") == 0o700
+def test_all_that_lies_in_a_folder_is_tightened_but_what_links_lead_to(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    outside.chmod(0o755)
+    top = tmp_path / "top"
+    (top / "inner").mkdir(parents=True)
+    (top / "inner" / "file").touch()
+    (top / "link").symlink_to(outside)
+    for path, mode in ((top / "inner" / "file", 0o666), (top / "inner", 0o700), (top, 0o777)):
+        path.chmod(mode)
+    tighten_below(top)
+    assert mode_of(top) == 0o777
+    assert mode_of(top / "inner" / "file") == 0o600
+    tighten(top)
+    assert mode_of(top) == 0o700
+    assert mode_of(outside) == 0o755
 
 
 @pytest.mark.parametrize("umask", UMASKS)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
-from lumos.feature.snapshot import scratch
+from lumos.feature.snapshot import import_buckets, scratch
+from lumos.feature.snapshot.part_check import chunks_in_parts
 from lumos.feature.snapshot.scratch import Scratch
 
 
@@ -48,3 +50,22 @@ def test_what_a_killed_command_left_goes_and_what_a_living_one_has_stays(place: 
     living.close()
     other.close()
     assert [*place.iterdir()] == []
+
+
+def test_a_lock_that_is_a_link_is_not_followed(place: Path) -> None:
+    (place / "target").touch()
+    planted = place / "lumos-scratch-planted"
+    planted.mkdir()
+    (planted / "owner.lock").symlink_to(place / "target")
+
+    Scratch().close()
+
+    assert planted.exists()
+
+
+def test_the_folders_of_an_import_and_of_a_check_are_private_and_can_be_swept(place: Path) -> None:
+    with chunks_in_parts([], "january"), import_buckets._sorter():
+        folders = [*place.iterdir()]
+        assert len(folders) == 2
+        assert all(folder.name.startswith("lumos-scratch-") for folder in folders)
+        assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from lumos.feature.versioning.version_service import VersionManager
     from lumos.spark.handles import SparkSession
 
-DATABASE_FILE = "lumos.db"
-
 
 def is_database(name: str) -> bool:
     """Tell whether a platform is named by the address of a state database."""
@@ -171,6 +169,12 @@ class Parts:
 
     @cached_property
     def _writer(self) -> StateDatabase:
+        from lumos.core.store.snapshot_files import storing
+        from lumos.core.store.state_folder import prepare_state_folder
+
+        if not self.settings.database_url:
+            with storing(self.state_dir):
+                prepare_state_folder(self.state_dir)
         return self._opened(read_only=False)
 
     def _opened(self, *, read_only: bool) -> StateDatabase:
@@ -196,6 +200,8 @@ class Parts:
 
     @property
     def _state_address(self) -> str | Path:
+        from lumos.core.store.state_folder import DATABASE_FILE
+
         url = self.settings.database_url
         return url.get_secret_value() if url else self.state_dir / DATABASE_FILE
 
@@ -221,13 +227,14 @@ class Parts:
     def _snapshot_store(self) -> SnapshotStore:
         from lumos.core.errors import ConfigurationError
         from lumos.core.store.snapshot_store import SnapshotStore
+        from lumos.core.store.state_folder import SNAPSHOTS
 
         if self.settings.snapshots.url is not None:
             raise ConfigurationError(
                 "snapshots.url: this version keeps snapshots in a local folder",
                 hint="set snapshots.path, or leave it out for the state folder",
             )
-        return SnapshotStore(self.settings.snapshots.path or self.state_dir / "snapshots")
+        return SnapshotStore(self.settings.snapshots.path or self.state_dir / SNAPSHOTS)
 
     def _platform(self, name: str | None, *, writing: bool = False) -> MetadataPlatformInterface:
         from lumos.core.errors import ConfigurationError, UsageError

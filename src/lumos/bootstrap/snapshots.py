@@ -120,6 +120,7 @@ class SnapshotCommands(Parts):
     @cached_property
     def migrations(self) -> MigrationController:
         from lumos.core.controllers.migration_controller import MigrationController
+        from lumos.core.store.state_folder import MIGRATIONS
 
         return MigrationController(
             snapshots=lambda: self.snapshots,
@@ -129,7 +130,7 @@ class SnapshotCommands(Parts):
             place_of=self._place,
             is_same=self._is_same,
             counts_versions=self._counts_versions,
-            folder=lambda: self.state_dir / "migrations",
+            folder=lambda: self.state_dir / MIGRATIONS,
         )
 
     def _place(self, name: str | None) -> str:

@@ -3,7 +3,7 @@
 Two kinds of folder are told apart. A folder whose content is trusted or secret (the token of the
 Spark engine, an archive that a JVM maps) must be a real folder of this user: anything else is
 refused. The state folder is chosen by the user, who may have linked it or put it on a file system
-without modes: it is made private where that is possible, and used either way.
+without modes: it is made private where that is possible, and used in any case.
 """
 
 from __future__ import annotations
@@ -80,22 +80,43 @@ def open_trusted_file(path: Path, flags: int, *, hint: str) -> int:
     return descriptor
 
 
-def make_state_folder(folder: Path) -> None:
-    """Make a folder of mode 0700 with its missing parents, or make an existing one private.
+def make_private_folder(folder: Path) -> None:
+    """Make a folder and its missing parents with mode 0700; an existing one stays as it is.
 
-    A symlink is followed. A folder of another user, one on a file system without modes and one
-    that all users share (with the sticky bit, such as /tmp) stay as they are.
+    A symlink is followed.
 
     Raises:
         OSError: it cannot be made.
     """
     _make(folder)
-    found = folder.stat()
-    if not stat.S_ISDIR(found.st_mode):
+    if not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
-    if found.st_mode & _OTHERS and not found.st_mode & stat.S_ISVTX and _is_own(found):
-        with suppress(OSError):
-            folder.chmod(FOLDER_MODE)
+
+
+def is_open_to_others(path: Path) -> bool:
+    """Tell whether group or others have rights on a file or folder of this user."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return bool(found.st_mode & _OTHERS) and _is_own(found)
+
+
+def tighten(path: Path) -> None:
+    """Take the rights of group and others from a file or folder of this user and all in it.
+
+    What belongs to another user, is a symlink, or lies on a file system without modes stays as it
+    is. A folder that is private already is not entered: nobody else can reach what is in it.
+    """
+    if is_open_to_others(path):
+        _tighten(path)
+
+
+def tighten_below(folder: Path) -> None:
+    """Take the rights of group and others from all that lies in a folder, at any depth."""
+    with suppress(OSError):
+        for entry in folder.iterdir():
+            _tighten(entry)
 
 
 def private_opener(path: str, flags: int) -> int:
@@ -127,6 +148,19 @@ def write_private_text(path: Path, text: str) -> None:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+
+
+def _tighten(path: Path) -> None:
+    with suppress(OSError):
+        found = path.lstat()
+        if not _is_own(found):
+            return
+        if stat.S_ISDIR(found.st_mode):
+            tighten_below(path)  # before the folder: a killed process leaves it open
+            if found.st_mode & _OTHERS:
+                path.chmod(FOLDER_MODE)
+        elif stat.S_ISREG(found.st_mode) and found.st_mode & _OTHERS:
+            path.chmod(FILE_MODE)
 
 
 def _make(folder: Path) -> None:

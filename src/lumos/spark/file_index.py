@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from lumos.core.private_files import make_private_folder, tighten_below, write_private_text
 from lumos.spark.parquet_rows import scan_rows
 from lumos.spark.stages.rows import CARRIED_PART, DATASETS, FILE_PART, ITEMS, SCHEMAS
 
@@ -177,18 +178,17 @@ class FileIndex:
         """Take over the tables that a run wrote into a folder, for later runs to begin with."""
         target = self._folder / run
         _remove(target)
-        target.mkdir(parents=True)
+        make_private_folder(target)
         for name in _TABLES:
             shutil.move(tables / name, target / name)
+        tighten_below(target)  # tasks and Spark made them with modes of their own
         before = self._current()
         known = _origin_of(before) if before else None
         sources = {**(known.sources if known else {}), **origin.sources}
         document = json.dumps({"readers": origin.readers, "sources": sources})
-        (target / _ORIGIN).write_text(document, encoding="utf-8")
-        (target / _UNITS).write_text(_units_text(units or {}), encoding="utf-8")
-        pointer = self._folder / f"{_CURRENT}.{run}"
-        pointer.write_text(run, encoding="utf-8")
-        os.replace(pointer, self._folder / _CURRENT)
+        write_private_text(target / _ORIGIN, document)
+        write_private_text(target / _UNITS, _units_text(units or {}))
+        write_private_text(self._folder / _CURRENT, run)
         for other in self._folder.iterdir():
             if other.name not in {_CURRENT, run}:
                 _remove(other)
@@ -197,9 +197,7 @@ class FileIndex:
         """Remember listings of a run that found nothing new to write."""
         current = self._current()
         if current is not None:
-            text = current / f"{_UNITS}.new"
-            text.write_text(_units_text(units), encoding="utf-8")
-            os.replace(text, current / _UNITS)
+            write_private_text(current / _UNITS, _units_text(units))
 
     def _current(self) -> Path | None:
         try:

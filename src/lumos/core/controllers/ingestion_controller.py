@@ -19,10 +19,13 @@ from lumos.core.controllers.scan_sources import Folders, ScanSources, scan_sourc
 from lumos.core.controllers.storage_functions import READERS, StorageFunctions
 from lumos.core.errors import UnreadableItemError, UsageError
 from lumos.core.models import LumosDataset
+from lumos.core.private_files import make_private_folder
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.snapshot_files import storing
+from lumos.core.store.state_folder import FILE_INDEX, WORK_PREFIX
 from lumos.feature.discovery.written_config import sources_document
+from lumos.feature.snapshot.scratch import scratch_folder
 from lumos.spark.failures import spark_failures
 from lumos.spark.file_index import FileIndex, Origin
 from lumos.spark.pipeline import Pipeline
@@ -40,9 +43,7 @@ if TYPE_CHECKING:
     from lumos.spark.file_index import IndexTables, Session
     from lumos.spark.findings import FileRemark
 
-FILE_INDEX = "file_index"
 """Where the state folder keeps what runs know of files."""
-_WORK_PREFIX = "work-"
 _PARTS_OF_A_SOURCE = 64
 """Into so many parts a large source is divided, to be listed side by side."""
 
@@ -204,13 +205,13 @@ class IngestionController:
     def _look(self, run: _Run, catalog: MetadataPlatformInterface | None) -> IngestResult:
         with (
             LazySession(self._open_session, run.progress.note) as session,
-            tempfile.TemporaryDirectory(prefix="lumos-") as work,
+            scratch_folder() as work,
             spark_failures(),
         ):
             index = FileIndex(self._state_dir() / FILE_INDEX)
             known = index.read(session, run.origin)
             run = _with_unknown_sources_whole(run, known)
-            found, scanned = self._scanned(session, run, work=Path(work), known=known)
+            found, scanned = self._scanned(session, run, work=work, known=known)
             _remember_what_is_forgotten(scanned.pipeline, found.scope, index=index, known=known)
             if run.inspect is not None:
                 run.inspect(scanned.pipeline.tables, run.recorder)
@@ -227,10 +228,10 @@ class IngestionController:
     def _ingested(self, run: _Run) -> IngestResult:
         folder = self._state_dir() / FILE_INDEX
         with storing(self._state_dir()):
-            folder.mkdir(parents=True, exist_ok=True)
-            for leftover in self._state_dir().glob(f"{_WORK_PREFIX}*"):  # of a run that was killed
+            make_private_folder(folder)
+            for leftover in self._state_dir().glob(f"{WORK_PREFIX}*"):  # of a run that was killed
                 shutil.rmtree(leftover, ignore_errors=True)
-            temporary = tempfile.TemporaryDirectory(prefix=_WORK_PREFIX, dir=self._state_dir())
+            temporary = tempfile.TemporaryDirectory(prefix=WORK_PREFIX, dir=self._state_dir())
         started = self._clock()
         with (
             temporary as work,

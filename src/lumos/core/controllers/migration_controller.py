@@ -15,6 +15,7 @@ from lumos.core.controllers.migration_checks import everything_moved
 from lumos.core.controllers.migration_results import MigrationCheck, UnlikeDataset
 from lumos.core.controllers.results import MigrationResult
 from lumos.core.errors import GateFailedError, LumosError, StateError, UsageError
+from lumos.core.private_files import make_private_folder, tighten_below
 from lumos.core.progress import SILENT, Progress
 from lumos.core.redaction import redact
 from lumos.core.run_report import ItemOutcome
@@ -164,7 +165,7 @@ class MigrationController:
         if not restart and _read(mark) == origin and self._opens(place / "snapshot"):
             return True
         try:
-            place.mkdir(parents=True, exist_ok=True)
+            make_private_folder(place)
             mark.unlink(missing_ok=True)
             exported = self._snapshots().export(
                 place / "snapshot",
@@ -175,6 +176,7 @@ class MigrationController:
             unreadable = [each.model_dump(mode="json") for each in exported.report.failed]
             (place / _UNREADABLE).write_bytes(orjson.dumps(unreadable))
             mark.write_text(origin, "utf-8")
+            tighten_below(place)
         except OSError as error:
             raise _cannot_write(place, error) from error
         return False
@@ -247,6 +249,7 @@ def _reported(result: MigrationResult, place: Path) -> MigrationResult:
     try:
         files[0].write_bytes(orjson.dumps(done.as_json(), option=orjson.OPT_INDENT_2))
         files[1].write_text(_page(done), "utf-8")
+        tighten_below(place)
     except OSError as error:
         raise _cannot_write(place, error) from error
     return done

@@ -16,6 +16,7 @@ from lumos.core.models import LumosDataset, Urn, with_parts
 from lumos.core.models.origin import Origin, origin_of
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
+from lumos.core.store.state_folder import FILE_INDEX
 from lumos.feature.profiling.profiler import (
     ALL_ROWS,
     Profiled,
@@ -148,7 +149,7 @@ class ProfileController:
     ) -> list[ProfiledDataset]:
         profiles = []
         with self._open_session(progress.note) as spark, spark_failures():
-            index = FileIndex(self._state_dir() / "file_index").read(
+            index = FileIndex(self._state_dir() / FILE_INDEX).read(
                 lambda: spark, IndexOrigin(READERS, {})
             )
             profiler = Profiler(spark, options=options, progress=progress, clock=self._clock)

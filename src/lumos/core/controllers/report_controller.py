@@ -16,7 +16,7 @@ from lumos.core.changes import ChangePolicy
 from lumos.core.errors import StateError, UsageError
 from lumos.core.models import Change, Urn
 from lumos.core.run_report import RunReport
-from lumos.core.store.snapshot_files import DurableFiles, storing, write_atomically
+from lumos.core.store.snapshot_files import FilesForOthers, storing, write_atomically
 from lumos.feature.extraction.catalog_report import (
     CatalogReport,
     ChangeSummary,
@@ -100,7 +100,7 @@ class ReportController:
         if target.exists() and not target.is_file():
             raise UsageError(f"{output} is not a file", hint="name a file, such as report.html")
         report = self.build()
-        files = DurableFiles()
+        files = FilesForOthers()
         with storing(target):
             write_atomically(target, [report_page(report).encode()], files=files)
             files.sync_folder(target.parent)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import orjson
 
 from lumos.core.changes import diff_datasets
-from lumos.core.controllers.ingestion_controller import FILE_INDEX
 from lumos.core.controllers.results import IngestedPartition, ReportedChange
 from lumos.core.controllers.scan_sources import ScanSource, ScanSources, storages_of
 from lumos.core.controllers.storage_functions import READERS
@@ -18,6 +17,7 @@ from lumos.core.controllers.warm_session import WarmSession
 from lumos.core.errors import ConfigurationError, SourceError, UsageError
 from lumos.core.models import LumosDataset, Schema, Urn, with_parts
 from lumos.core.progress import SILENT, Progress
+from lumos.core.store.state_folder import FILE_INDEX
 from lumos.feature.discovery.drift import moment_of
 from lumos.feature.discovery.merging import SchemaVariant, merge_schemas
 from lumos.feature.discovery.run_partition import (

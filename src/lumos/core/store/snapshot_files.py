@@ -9,26 +9,42 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, ClassVar
 
 from lumos.core.errors import StateError, StateReadOnlyError, StorageFullError
+from lumos.core.private_files import make_private_folder, private_opener
 
 TEMP_PREFIX = ".tmp-"
+_MODE_BEFORE_UMASK = 0o666
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
 
 class DurableFiles:
-    """The file system calls of the commit protocol, one method each so that a test can fail it."""
+    """The file system calls of the commit protocol, one method each so that a test can fail it.
+
+    What it makes is private to this user, unless `for_others` is set: then the umask decides, as
+    it does for all files that a user asks for.
+    """
+
+    for_others: ClassVar[bool] = False
 
     def make_folder(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        if self.for_others:
+            folder.mkdir(parents=True, exist_ok=True)
+        else:
+            make_private_folder(folder)
 
     def open_new(self, path: Path) -> int:
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        return self._opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
 
     def open_lock(self, path: Path) -> int:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        return self._opened(path, os.O_RDWR | os.O_CREAT)
+
+    def _opened(self, path: Path, flags: int) -> int:
+        if self.for_others:
+            return os.open(path, flags | os.O_CLOEXEC, _MODE_BEFORE_UMASK)
+        return private_opener(os.fspath(path), flags)
 
     def open_spill(self, folder: Path) -> BinaryIO:
         """Open a file without a name, which vanishes with the process."""
@@ -60,6 +76,12 @@ class DurableFiles:
 
     def remove_folder(self, folder: Path) -> None:
         folder.rmdir()
+
+
+class FilesForOthers(DurableFiles):
+    """Files that a user asked for at a place of their choice: the umask decides who reads them."""
+
+    for_others = True
 
 
 def write_atomically(

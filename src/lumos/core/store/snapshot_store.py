@@ -15,6 +15,7 @@ from lumos.core.errors import (
     SnapshotNotFoundError,
     UnsupportedSnapshotVersionError,
 )
+from lumos.core.private_files import private_opener
 from lumos.core.store.folder_claim import CLAIM_NAME, FolderClaim
 from lumos.core.store.line_sorter import MEMORY_BYTES
 from lumos.core.store.manifest import (
@@ -26,7 +27,13 @@ from lumos.core.store.manifest import (
     is_snapshot_id,
 )
 from lumos.core.store.part_format import PART_BYTES
-from lumos.core.store.snapshot_files import TEMP_PREFIX, DurableFiles, reading, storing
+from lumos.core.store.snapshot_files import (
+    TEMP_PREFIX,
+    DurableFiles,
+    FilesForOthers,
+    reading,
+    storing,
+)
 from lumos.core.store.snapshot_sections import SnapshotContent, SnapshotSections, header_of
 from lumos.core.store.snapshot_writer import SnapshotWriter, discard_folder
 from lumos.core.store.stored_snapshot import StoredSnapshot
@@ -55,6 +62,7 @@ class SnapshotStore:
     ) -> None:
         self.root = root
         self._files = files or DurableFiles()
+        self._files_elsewhere = files or FilesForOthers()
         self._part_bytes = part_bytes
         self._memory_bytes = memory_bytes
 
@@ -100,21 +108,25 @@ class SnapshotStore:
         """Store a snapshot from the lines of its parts."""
         reusable = self._whole_newest if reuse_identical else None
         with storing(self.root):
-            return SnapshotInfo.of(self._writer().write(content, at=at, reusable=reusable))
+            written = self._writer(self._files).write(content, at=at, reusable=reusable)
+        return SnapshotInfo.of(written)
 
     def write_folder(self, content: SnapshotContent, folder: Path, *, at: datetime) -> SnapshotInfo:
         """Make a folder anywhere hold a snapshot, whole or as it was before.
+
+        The umask decides who can read it.
 
         Raises:
             StateError: the folder holds something else, or the disk failed.
         """
         with storing(folder):
-            return SnapshotInfo.of(self._writer().write_folder(content, folder, at=at))
+            writer = self._writer(self._files_elsewhere)
+            return SnapshotInfo.of(writer.write_folder(content, folder, at=at))
 
-    def _writer(self) -> SnapshotWriter:
+    def _writer(self, files: DurableFiles) -> SnapshotWriter:
         return SnapshotWriter(
             self.root,
-            files=self._files,
+            files=files,
             part_bytes=self._part_bytes,
             memory_bytes=self._memory_bytes,
         )
@@ -237,7 +249,8 @@ class SnapshotStore:
         text = json.dumps({"snapshot": identity, "fingerprint": fingerprint})
         with suppress(OSError):
             new = self.root / f"{_MADE_OF}.new"
-            new.write_text(text, encoding="utf-8")
+            with open(new, "w", encoding="utf-8", opener=private_opener) as file:
+                file.write(text)
             os.replace(new, self.root / _MADE_OF)
 
     def _whole_newest(self) -> Manifest | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from typing_extensions import override
 
 from lumos.core.errors import StateError, StateLockedError, StateReadOnlyError, StorageFullError
+from lumos.core.private_files import make_private_folder, private_opener
 from lumos.core.store.engine import Connection, Engine
 
 if TYPE_CHECKING:
@@ -155,7 +157,8 @@ class SqliteEngine(Engine):
 
     def _writer(self, busy_seconds: float) -> sqlite3.Connection:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.path.parent)
+            self._make_private_file()
         except PermissionError:
             raise self._read_only_error() from None
         except OSError as error:
@@ -169,6 +172,15 @@ class SqliteEngine(Engine):
             connection.close()
             raise
         return connection
+
+    def _make_private_file(self) -> None:
+        """Make a missing database file; SQLite gives its mode to the files that it puts beside it.
+
+        The mode of an existing one stays: whoever shares a database has chosen it. What an earlier
+        Lumos made in the state folder is made private with that folder.
+        """
+        with suppress(FileExistsError):
+            os.close(private_opener(str(self.path), os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
     def _reader(self) -> sqlite3.Connection:
         connection = self._opened("ro", BUSY_SECONDS)

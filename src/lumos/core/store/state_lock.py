@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lumos.core.errors import StateLockedError
+from lumos.core.private_files import FILE_MODE, private_opener
 from lumos.core.store.snapshot_files import storing
+from lumos.core.store.state_folder import HOLDER_FILE, LOCK_FILE, prepare_state_folder
 
-LOCK_NAME = "writer.lock"
-HOLDER_NAME = "writer.json"
 _MOMENT_SECONDS = 1.0
 
 
@@ -44,9 +44,9 @@ class StateLock:
         """
         from filelock import FileLock, Timeout
 
-        lock = FileLock(self._folder / LOCK_NAME)
+        lock = FileLock(self._folder / LOCK_FILE, mode=FILE_MODE)
         with storing(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            prepare_state_folder(self._folder)
             moment = min(max(timeout, 0.0), _MOMENT_SECONDS)
             try:
                 lock.acquire(timeout=moment)
@@ -62,13 +62,15 @@ class StateLock:
             yield
         finally:
             with suppress(OSError):  # the note is a courtesy; the lock is what counts
-                (self._folder / HOLDER_NAME).unlink(missing_ok=True)
+                (self._folder / HOLDER_FILE).unlink(missing_ok=True)
             lock.release()
 
     def _note_holder(self, purpose: str) -> None:
         note = {"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose}
         with suppress(OSError):
-            (self._folder / HOLDER_NAME).write_text(json.dumps(note), encoding="utf-8")
+            holder = self._folder / HOLDER_FILE
+            with open(holder, "w", encoding="utf-8", opener=private_opener) as file:
+                json.dump(note, file)
 
     def _locked(self) -> StateLockedError:
         holder = self._holder()
@@ -79,7 +81,7 @@ class StateLock:
 
     def _holder(self) -> str:
         try:
-            note = json.loads((self._folder / HOLDER_NAME).read_text(encoding="utf-8"))
+            note = json.loads((self._folder / HOLDER_FILE).read_text(encoding="utf-8"))
             return f"process {note['pid']} on {note['host']} ({note['purpose']})"
         except (OSError, ValueError, KeyError, TypeError):
             return "another Lumos process"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -156,10 +155,12 @@ def _export_to_stdout(
     engine: Engine,
 ) -> list[RunReport]:
     """Write the document; what was not readable is told on standard error, and returned."""
+    from lumos.feature.snapshot.scratch import scratch_folder
+
     unread: list[RunReport] = []
-    with tempfile.TemporaryDirectory() as folder, told("export") as tell:
+    with scratch_folder() as folder, told("export") as tell:
         for chunk in application.snapshots.export_chunks(
-            Path(folder), what, pretty=pretty, engine=engine, tell=tell, unread=unread.append
+            folder, what, pretty=pretty, engine=engine, tell=tell, unread=unread.append
         ):
             with writing_output():
                 sys.stdout.buffer.write(chunk)
@@ -275,6 +276,8 @@ def _counted_only(_report: FidelityReport) -> None:
 @contextmanager
 def _given_snapshot(argument: str | None, option: str | None) -> Iterator[str]:
     """Give the snapshot that was named in one of both ways; standard input becomes a file."""
+    from lumos.feature.snapshot.scratch import scratch_folder
+
     given = [each for each in (argument, option) if each is not None]
     if len(given) != 1:
         raise UsageError(
@@ -284,8 +287,8 @@ def _given_snapshot(argument: str | None, option: str | None) -> Iterator[str]:
     if given != [_STANDARD_STREAM]:
         yield given[0]
         return
-    with tempfile.TemporaryDirectory(prefix="lumos-") as folder:
-        file = Path(folder) / "standard-input.json"
+    with scratch_folder() as folder:
+        file = folder / "standard-input.json"
         try:
             with file.open("wb") as stream:
                 shutil.copyfileobj(sys.stdin.buffer, stream)

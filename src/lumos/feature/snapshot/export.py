@@ -19,7 +19,13 @@ from lumos.core.models import Snapshot
 from lumos.core.models.base import canonical_json
 from lumos.core.store.line_sorter import MEMORY_BYTES, LineSorter
 from lumos.core.store.part_format import SECTIONS, dataset_json_of, item_of, key_of_line
-from lumos.core.store.snapshot_files import DurableFiles, storing, write_all, write_atomically
+from lumos.core.store.snapshot_files import (
+    DurableFiles,
+    FilesForOthers,
+    storing,
+    write_all,
+    write_atomically,
+)
 from lumos.core.store.snapshot_parts import StoredPart
 from lumos.core.store.snapshot_sections import MAP_SECTIONS
 from lumos.feature.snapshot.bucket_work import LOCAL, BucketEngine, BucketWork, Codec
@@ -51,13 +57,14 @@ def export_document(
 
     Equal content gives equal bytes, whatever form the source has. A pretty document has its keys
     in the order of the models, names first; a compact one has them sorted, and one item on each
-    line. The last entry is the checksum of all that comes before it.
+    line. The last entry is the checksum of all that comes before it. The umask decides who can
+    read the file.
 
     Raises:
         StorageFullError: the disk is full; an earlier file of that name is untouched.
         StateReadOnlyError: the file may not be written.
     """
-    files = files or DurableFiles()
+    files = files or FilesForOthers()
     target = Path(os.path.realpath(target))  # a link is written through, not replaced
     chunks = document_chunks(
         source,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from typing_extensions import override
@@ -27,6 +25,7 @@ from lumos.core.store.snapshot_writer import (
 from lumos.feature.snapshot.bucket_work import BucketEngine, BucketWork, Codec
 from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction, plan_dataset
 from lumos.feature.snapshot.pairs import PAIRS, BucketPair, aligned_buckets
+from lumos.feature.snapshot.scratch import scratch_folder
 from lumos.feature.snapshot.source import StoredSource, in_parts, section_lines
 
 if TYPE_CHECKING:
@@ -139,8 +138,8 @@ def prepared_plans(
     """
     work = plan_work(mode, exact=exact, own_versions=own_versions)
     kept = PlannedAction.SKIP if mode is ImportMode.SKIP_EXISTING else PlannedAction.KEEP
-    with tempfile.TemporaryDirectory(prefix="lumos-import-") as name, _sorter() as sorter:
-        catalog = _in_store(SnapshotStore(Path(name)), source, present=present)
+    with scratch_folder() as folder, _sorter() as sorter:
+        catalog = _in_store(SnapshotStore(folder), source, present=present)
         with in_parts(source, engine) as incoming:
             tasks = list(aligned_buckets(catalog, incoming, section="datasets"))
             for found in engine.run(work, tasks):
@@ -256,10 +255,12 @@ class _BucketCursor:
 
 @contextmanager
 def _sorter() -> Iterator[LineSorter]:
-    with tempfile.TemporaryDirectory(prefix="lumos-import-") as name:
-        folder = Path(name)
-        with storing(folder), LineSorter(folder, files=DurableFiles()) as sorter:
-            yield sorter
+    with (
+        scratch_folder() as folder,
+        storing(folder),
+        LineSorter(folder, files=DurableFiles()) as sorter,
+    ):
+        yield sorter
 
 
 def _in_store(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from lumos.feature.snapshot.bucket_work import BucketWork, Codec, Fact
 from lumos.feature.snapshot.document_spool import CHUNK_ITEMS, raw_line
 from lumos.feature.snapshot.exposed_secrets import exposed_secrets
 from lumos.feature.snapshot.references import facts_of
+from lumos.feature.snapshot.scratch import scratch_folder
 from lumos.feature.snapshot.source import printable
 
 if TYPE_CHECKING:
@@ -154,8 +154,8 @@ def chunks_to_check(section: str, items: Sequence[JsonValue]) -> Iterator[HeldIt
 @contextmanager
 def chunks_in_parts(chunks: Sequence[HeldItems], name: str) -> Iterator[list[PartToCheck]]:
     """Yield the pieces of a document as parts in a temporary folder, for others to read."""
-    with tempfile.TemporaryDirectory(prefix="lumos-parts-") as folder:
-        write = partial(_written, folder=Path(folder), name=name)
+    with scratch_folder() as folder:
+        write = partial(_written, folder=folder, name=name)
         yield [write(chunk, number) for number, chunk in enumerate(chunks)]
 
 

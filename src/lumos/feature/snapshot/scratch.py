@@ -89,7 +89,9 @@ def _sweep(place: Path) -> None:
     """Remove the folders of processes that were killed; a living one holds its lock."""
     for folder in place.glob(f"{_PREFIX}*"):
         with suppress(OSError):
-            descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+            if folder.lstat().st_uid != os.geteuid():  # of another user: not ours to look into
+                continue
+            descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)

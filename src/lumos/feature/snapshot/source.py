@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from lumos.core.store.snapshot_sections import header_of
 from lumos.core.store.snapshot_store import LATEST, SnapshotStore
 from lumos.core.store.stored_snapshot import StoredSnapshot
 from lumos.feature.snapshot.document import stored_document, unreadable
-from lumos.feature.snapshot.scratch import Scratch
+from lumos.feature.snapshot.scratch import Scratch, scratch_folder
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -238,8 +237,8 @@ def in_parts(source: SnapshotSource, engine: BucketEngine) -> Iterator[SnapshotS
     if isinstance(source, StoredSource) or not engine.reads_parts_only:
         yield source
         return
-    with tempfile.TemporaryDirectory(prefix="lumos-parts-") as folder:
-        store = SnapshotStore(Path(folder))
+    with scratch_folder() as folder:
+        store = SnapshotStore(folder)
         info = store.write(source.load(), at=source.header.export_timestamp)
         yield StoredSource(store.open(info.id), source.name)
 

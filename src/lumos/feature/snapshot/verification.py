@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from lumos.core.errors import CorruptSnapshotError, LumosError, MissingExtraError
 from lumos.core.store.manifest import MANIFEST_NAME, SIGNATURE_NAME, VerifyReport
 from lumos.core.store.signatures import SignatureError, check, sign
-from lumos.core.store.snapshot_files import DurableFiles, reading, storing, write_atomically
+from lumos.core.store.snapshot_files import (
+    DurableFiles,
+    FilesForOthers,
+    reading,
+    storing,
+    write_atomically,
+)
 from lumos.feature.snapshot.document import checked_seal, opened_file, stored_document
 from lumos.feature.snapshot.scratch import Scratch
 from lumos.feature.snapshot.source import opened_stored, printable
@@ -63,7 +69,8 @@ def sign_snapshot(reference: str, key: Path, *, store: SnapshotStore) -> VerifyR
         )
     target = signature_file(signed)
     content = sign(_content(signed), key)
-    files = DurableFiles()
+    is_in_store = stored is not None and stored.folder.parent == store.root
+    files = DurableFiles() if is_in_store else FilesForOthers()
     with storing(target):
         write_atomically(target, [content], files=files)
         files.sync_folder(target.parent)
