@@ -39,6 +39,7 @@ def test_doctor_names_each_part(lumos: Lumos) -> None:
         "spark": "ok",
         "settings": "ok",
         "state database": "ok",
+        "stored documents": "ok",
         "disk": "ok",
         "catalog": "ok",
     }

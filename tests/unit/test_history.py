@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import strategies
-from lumos.core.errors import StateError, VersionNotFoundError
+from lumos.core.errors import DamagedDocumentError, StateError, VersionNotFoundError
 from lumos.core.models import (
     Bump,
     Change,
@@ -23,6 +23,7 @@ from lumos.core.models import (
 )
 from lumos.core.models.facets import NOT_COMPARED
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
+from lumos.core.store.checksums import checksum_of
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.documents import as_text
 from lumos.core.store.history import HistoryRepository, NewEntry
@@ -196,8 +197,12 @@ def test_a_version_of_an_older_lumos_is_read_from_its_text(
     append(history, "1.0.0")
     older = dataset("customers", statistics={"row_count": 7})
     database.execute(
-        "UPDATE versions SET state = NULL, contract_hash = NULL, dataset = :text",
-        {"text": as_text(older.to_json())},
+        "UPDATE versions SET state = NULL, contract_hash = NULL, dataset = :text, "
+        "state_checksum = :checksum",
+        {
+            "text": as_text(older.to_json()),
+            "checksum": checksum_of(as_text(older.to_json()), CUSTOMERS.urn, 1),
+        },
     )
 
     assert history.dataset_at(CUSTOMERS.urn, "1.0.0") == older
@@ -211,8 +216,12 @@ def test_a_damaged_state_is_told_as_such(
 ) -> None:
     append(history, "1.0.0")
     database.execute("UPDATE versions SET state = :state", {"state": damaged})
+    with pytest.raises(DamagedDocumentError, match="customers 1 does not match its checksum"):
+        history.dataset_at(CUSTOMERS.urn, "1.0.0")
 
-    with pytest.raises(StateError, match="damaged"):
+    checksum = checksum_of(damaged, CUSTOMERS.urn, 1)  # it was damaged before it had a checksum
+    database.execute("UPDATE versions SET state_checksum = :sum", {"sum": checksum})
+    with pytest.raises(StateError, match=r"a stored (version|document) is damaged"):
         history.dataset_at(CUSTOMERS.urn, "1.0.0")
 
 

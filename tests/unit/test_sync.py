@@ -23,7 +23,6 @@ from lumos.core.errors import (
     PlatformError,
     PlatformFailureError,
     PlatformUnavailableError,
-    StateError,
     UsageError,
 )
 from lumos.core.models import (
@@ -269,14 +268,29 @@ def test_steps_of_lineage_are_told_together(world: World) -> None:
     assert [*world.target.list_edges()] == [*world.local.list_edges()]
 
 
-def test_a_damaged_state_is_told_and_nothing_is_sent(world: World) -> None:
+def test_a_damaged_dataset_is_named_and_the_others_are_sent(world: World) -> None:
     world.fill(3)
+    world.sync()
     world.database.execute(
         "UPDATE datasets SET document = '{\"urn\": ' WHERE urn = :urn", {"urn": dataset("t1").urn}
     )
-    with pytest.raises(StateError, match="a stored document is damaged"):
-        world.sync()
-    assert world.target.emitted == []
+    world.local.emit_dataset(dataset("t2", format="avro"))
+    world.target.emitted.clear()
+    result = world.sync()
+    assert [item.item for item in result.report.failed] == [f"dataset {dataset('t1').urn}"]
+    assert world.target.emitted == ["t2"]
+    assert result.kinds["dataset"].removed == 0
+
+
+def test_a_damaged_memory_of_what_was_sent_is_a_warning(world: World) -> None:
+    world.fill(3)
+    world.sync()
+    world.database.execute("UPDATE sync_states SET kept = replace(kept, 'sent', 'tens')")
+    world.local.emit_dataset(dataset("t1", format="avro"))
+    result = world.sync()
+    assert not result.report.failed
+    assert any("as if it had never been sent" in each for each in result.report.warnings)
+    assert "as if" not in str(world.sync().report.warnings)
 
 
 def test_only_what_changed_is_sent(world: World) -> None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from lumos.core.controllers.chain_controller import ChainController
     from lumos.core.controllers.demo_controller import DemoController
     from lumos.core.controllers.system_controller import SystemController
+    from lumos.core.progress import Progress
+    from lumos.core.store.integrity import DocumentCheck
 
 DOCTOR_SECONDS = 10.0
 """How long somebody who asks for the state of a catalog waits for one answer of it."""
@@ -33,7 +35,8 @@ class Application(IngestionCommands):
             load_settings=self._describe_settings,
             state_dir=lambda: self.state_dir,
             make_state=lambda: self._writer.place,
-            look_at_state=lambda: self._reader.place,
+            look_at_state=self._checked_state,
+            check_documents=self._checked_documents,
             reach_platform=self._describe_platform,
             other_platforms=self._other_platforms,
         )
@@ -75,6 +78,17 @@ class Application(IngestionCommands):
             notice=self._notice,
         )
         return self._resources.enter_context(other)
+
+    def _checked_state(self) -> str:
+        from lumos.core.store.integrity import check_structure
+
+        check_structure(self._reader)
+        return self._reader.place
+
+    def _checked_documents(self, progress: Progress) -> DocumentCheck:
+        from lumos.core.store.integrity import check_documents
+
+        return check_documents(self._reader, progress)
 
     def _describe_settings(self) -> str:
         file = self.settings.file

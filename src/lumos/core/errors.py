@@ -182,6 +182,20 @@ class NotPrivateError(StateError):
         self.path = path
 
 
+class DamagedDocumentError(StateError):
+    """A row of the state database is not what Lumos wrote: it does not match its checksum."""
+
+    code = "LUM-306"
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(
+            f"the stored {kind} {name} does not match its checksum",
+            hint="import it from a snapshot or restore a backup; lumos doctor lists all damage",
+        )
+        self.kind = kind
+        self.name = name
+
+
 class SnapshotNotFoundError(StateError):
     """No snapshot of that name exists in the store."""
 

@@ -12,6 +12,7 @@ import orjson
 
 from lumos.core.controllers.results import DatasetCounts
 from lumos.core.controllers.storage_functions import OWN_EXTENSIONS
+from lumos.core.errors import DamagedDocumentError
 from lumos.core.models import Change, LumosDataset, Urn, with_parts
 from lumos.core.models.origin import origin_of
 from lumos.feature.discovery.unseen import is_in_doubt, unseen_columns, with_unseen_parts
@@ -111,6 +112,8 @@ class FoundDatasets:
     removed: int = 0
     changes: list[Change] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    damaged: dict[str, DamagedDocumentError] = field(default_factory=dict)
+    """Datasets that are left as they are, because what is stored of them is damaged."""
     touched: set[Urn] = field(default_factory=set)
 
     def plan(self, pipeline: Pipeline) -> None:
@@ -125,11 +128,19 @@ class FoundDatasets:
             if step.found is None:
                 publisher.retire(step.dataset)
                 continue
-            if step.is_news:
-                publisher.publish(step.dataset)
+            if step.is_news and not self._published(step.dataset, publisher):
+                continue
             seen.append((step.found.urn, step.found.hash if step.is_sure else ""))
         if self.platform is not None:
             self.platform.keep_found_states(seen)
+
+    def _published(self, dataset: LumosDataset, publisher: Publisher) -> bool:
+        try:
+            publisher.publish(dataset)
+        except DamagedDocumentError as error:  # of its history
+            self.damaged[dataset.urn] = error
+            return False
+        return True
 
     def counts(self, found: int) -> DatasetCounts:
         """Return what happened to the datasets, of which so many were found."""
@@ -147,7 +158,9 @@ class FoundDatasets:
                 yield from self._gone(built)
                 continue
             found = LumosDataset.from_json(orjson.loads(built.document))
-            present = self.platform.find_dataset(found.urn) if self.platform else None
+            present = self._present(found.urn)
+            if found.urn in self.damaged:
+                continue  # what people added to it would be lost
             if present is not None and self.scope.hides_part_of(found, built.source):
                 continue  # half a look is no reason to change anything
             as_seen, found = found, self._with_unseen_parts(present, found)
@@ -155,6 +168,13 @@ class FoundDatasets:
             if wanted != present:
                 self._count(present, wanted)
             yield _Step(built, wanted, is_news=wanted != present, is_sure=found is as_seen)
+
+    def _present(self, urn: str) -> LumosDataset | None:
+        try:
+            return self.platform.find_dataset(urn) if self.platform else None
+        except DamagedDocumentError as error:
+            self.damaged[urn] = error
+            return None
 
     def _with_unseen_parts(self, present: LumosDataset | None, found: LumosDataset) -> LumosDataset:
         """Return a dataset with what files that cannot be read may hold of it."""
@@ -192,7 +212,7 @@ class FoundDatasets:
 
     def _gone(self, urn: str) -> Iterator[_Step]:
         """Yield the removal of a dataset, where nothing is doubtful about it."""
-        dataset = self.platform.find_dataset(urn) if self.platform else None
+        dataset = self._present(urn)
         origin = origin_of(dataset) if dataset is not None else None
         if dataset is None or origin is None or self.scope.has_unreadable(origin):
             return

@@ -7,6 +7,7 @@ from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
+from lumos.core.errors import DamagedDocumentError
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
 from lumos.core.platform.batches import together, weighed
 from lumos.core.platform.fidelity import Fidelity
@@ -160,7 +161,11 @@ class BatchWriter:
         numbered: list[Step] = []
         for step in self._passed(read, [step for step in steps if not step.rests]):
             found = held[step.urn]
-            wanted = self._publisher.recorded(found) if found else None
+            try:
+                wanted = self._publisher.recorded(found) if found else None
+            except DamagedDocumentError as error:  # its history; the catalog has the dataset
+                self._refused(step.name, error)
+                continue
             if wanted is None:
                 same.append(step)
             else:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lumos.core.controllers.import_batches import takes_batches
 from lumos.core.controllers.import_look_ups import LookUps
+from lumos.core.errors import DamagedDocumentError
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.feature.snapshot.import_buckets import (
     CatalogPlans,
@@ -83,7 +85,7 @@ def compared_buckets(
         elif look_ups:
             plans = look_ups
         else:
-            find = catalog.find_dataset if catalog else _find_nothing
+            find = partial(_find_whole, catalog)
             plans = CatalogPlans(find, mode, exact=exact, own_versions=own_versions)
         yield from import_buckets(source, plans, edges=edges)
 
@@ -93,5 +95,9 @@ def _is_exact(source: SnapshotSource, mode: ImportMode) -> bool:
     return mode is ImportMode.OVERWRITE and source.header.complete
 
 
-def _find_nothing(_urn: str) -> None:
-    return None
+def _find_whole(catalog: MetadataPlatformInterface | None, urn: str) -> LumosDataset | None:
+    """Return what a catalog has; a dataset whose stored document is damaged is to be replaced."""
+    try:
+        return catalog.find_dataset(urn) if catalog else None
+    except DamagedDocumentError:
+        return None

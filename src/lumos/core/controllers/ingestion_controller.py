@@ -218,6 +218,8 @@ class IngestionController:
             found.platform = catalog
             found.plan(scanned.pipeline)
             run.recorder.warnings(found.warnings)
+            for urn, error in found.damaged.items():
+                run.recorder.failed(f"dataset {urn}", error)
             datasets = tuple(
                 LumosDataset.from_json(orjson.loads(built.document))
                 for built in scanned.pipeline.found()
@@ -255,6 +257,8 @@ class IngestionController:
             with target.database.transaction():
                 found.publish(pipeline, target.publisher)
             run.recorder.warnings(found.warnings)
+            for urn, error in found.damaged.items():
+                run.recorder.failed(f"dataset {urn}", error)
             _keep(pipeline, index, origin=run.origin, run=f"{started:%Y%m%dT%H%M%S%f}")
         snapshot = None
         if run.snapshot_always or found.changes:

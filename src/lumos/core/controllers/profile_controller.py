@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from lumos.core.controllers.results import ProfiledDataset, ProfileResult
 from lumos.core.controllers.scan_sources import ScanSource, storages_of
 from lumos.core.controllers.storage_functions import READERS
-from lumos.core.errors import LumosError, UnreadableItemError, UsageError
+from lumos.core.errors import DamagedDocumentError, LumosError, UnreadableItemError, UsageError
 from lumos.core.models import LumosDataset, Urn, with_parts
 from lumos.core.models.origin import Origin, origin_of
 from lumos.core.progress import SILENT, Progress
@@ -94,7 +94,8 @@ class ProfileController:
             ProfileUnavailableError: the data of the one dataset cannot be profiled.
         """
         recorder = RunRecorder("profile", started_at=self._clock())
-        datasets = {dataset.urn: dataset for dataset in self._chosen(references, sources)}
+        chosen = self._chosen(references, sources, recorder)
+        datasets = {dataset.urn: dataset for dataset in chosen}
         if not datasets:
             raise UsageError(
                 "there is no dataset to profile", hint="give a URN, or a source with --source"
@@ -112,7 +113,9 @@ class ProfileController:
             self._keep_report(report)
         return ProfileResult.of(report, profiles=tuple(profiles))
 
-    def _chosen(self, references: Sequence[str], sources: Sequence[str]) -> Iterable[LumosDataset]:
+    def _chosen(
+        self, references: Sequence[str], sources: Sequence[str], recorder: RunRecorder
+    ) -> Iterable[LumosDataset]:
         yield from map(self._find, references)
         known = {entry.name: entry for entry in self._entries()}
         for name in sources:
@@ -121,7 +124,10 @@ class ProfileController:
             catalog = self._catalog()
             names = [storage.name for storage in self._storages(known[name])]
             for urn, _ in catalog.found_states(sorted(names)):
-                yield catalog.get_dataset(Urn(urn))
+                try:
+                    yield catalog.get_dataset(Urn(urn))
+                except DamagedDocumentError as error:
+                    recorder.failed(urn, error)
 
     def _task(self, dataset: LumosDataset) -> _Task:
         origin = origin_of(dataset)

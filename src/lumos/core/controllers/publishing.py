@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from lumos.core.errors import DamagedDocumentError
 from lumos.core.models import DatasetVersion, LumosDataset, Urn, with_parts
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Publisher:
     def publish(self, dataset: LumosDataset) -> Outcome:
         """Create or update a dataset; equal content changes nothing."""
         with self._database.transaction():
-            before = self._platform.find_dataset(dataset.urn)
+            before = self._before(dataset.urn)
             # A dataset that comes with a version, from elsewhere or from a backup, goes on from it.
             comes_with_one = dataset.version is not None and not self.keeps_history
             version = before.version if before and not comes_with_one else dataset.version
@@ -74,6 +75,13 @@ class Publisher:
         if before is None:
             return Outcome.CREATED
         return Outcome.UNCHANGED if after == before else Outcome.UPDATED
+
+    def _before(self, urn: Urn) -> LumosDataset | None:
+        """Return what the catalog holds; a damaged dataset is replaced as if it were not there."""
+        try:
+            return self._platform.find_dataset(urn)
+        except DamagedDocumentError:
+            return None
 
     def refresh(self, urn: Urn) -> DatasetVersion | None:
         """Version a dataset whose surroundings, such as its lineage, changed in the catalog."""

@@ -15,6 +15,7 @@ import lumos
 from lumos.core.changes import ChangePolicy
 from lumos.core.errors import StateError, UsageError
 from lumos.core.models import Change, Urn
+from lumos.core.platform.unreadable import reading_report
 from lumos.core.run_report import RunReport
 from lumos.core.store.snapshot_files import FilesForOthers, storing, write_atomically
 from lumos.feature.extraction.catalog_report import (
@@ -72,16 +73,20 @@ class ReportController:
         runs = self._newest_of_each_operation()
         damaged = [f"snapshot {each.id}: {each.problem}" for each in snapshots if each.problem]
         warnings = [*damaged, *(text for report in runs for text in report.warnings)]
+        now = self._clock()
+        inventory = inventory_of(self._platform.list(), self._limits)
+        unread = reading_report("report", self._platform.unreadable(), done=0, at=now)
         return CatalogReport(
-            generated_at=self._clock(),
+            generated_at=now,
             lumos_version=lumos.__version__,
             catalog=self._platform.name,
-            inventory=inventory_of(self._platform.list(), self._limits),
+            inventory=inventory,
             changes=changes,
             versions_since=since,
             versions=self._versions(since),
             unreadable=listed(
-                (item for report in runs for item in _unreadable(report)), self._limits.findings
+                (item for report in (unread, *runs) for item in _unreadable(report)),
+                self._limits.findings,
             ),
             warnings=listed(dict.fromkeys(warnings), self._limits.findings),
         )

@@ -111,7 +111,7 @@ class SnapshotController:
             content = catalog_content(catalog, at=now)
             self._store.collect_orphans()
             made = self._store.write_content(content, at=now, reuse_identical=reuse_identical)
-        if known:
+        if known and not catalog.unreadable():  # else the next one would not tell of it
             self._store.remember(made.id, known)
         if unreadable := catalog.unreadable():
             done = made.statistics.datasets

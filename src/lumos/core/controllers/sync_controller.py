@@ -145,6 +145,9 @@ class SyncController:
         with report_if_cut_short(tally.recorder, keep, clock=self._clock):
             progress.stage("comparing with the last sync")
             plan.make()
+            for each in source.unreadable():
+                tally.of(each.kind).failed += 1  # nothing is removed then
+                tally.recorder.failed(each.item, each.error)
             asked.planned(tally.fidelity.report(target.platform))
             if writing:
                 SyncRun(

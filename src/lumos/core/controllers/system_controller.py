@@ -11,14 +11,21 @@ from functools import partial
 from importlib import metadata
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lumos.core.controllers.results import DoctorCheck, DoctorReport, InitResult
-from lumos.core.errors import LumosError, NoCatalogError, StateReadOnlyError
+from lumos.core.errors import LumosError, NoCatalogError, StateError, StateReadOnlyError
+from lumos.core.progress import SILENT, Progress
 from lumos.core.redaction import redact
 from lumos.core.settings import SETTINGS_FILE, InvalidSettingsError
 
+if TYPE_CHECKING:
+    from lumos.core.store.integrity import DocumentCheck
+
 _LOW_DISK_BYTES = 1 << 30
 _SETTINGS = "settings"
+_STATE = "state database"
+_DOCUMENTS = "stored documents"
 _MINIMUM_PYTHON = (3, 11)
 
 
@@ -33,6 +40,7 @@ class SystemController:
         state_dir: Callable[[], Path],
         make_state: Callable[[], str],
         look_at_state: Callable[[], str],
+        check_documents: Callable[[Progress], DocumentCheck],
         reach_platform: Callable[[str | None], str],
         other_platforms: Callable[[], tuple[str, ...]],
     ) -> None:
@@ -42,6 +50,7 @@ class SystemController:
         self._state_dir = state_dir
         self._make_state = make_state
         self._look_at_state = look_at_state
+        self._check_documents = check_documents
         self._reach_platform = reach_platform
         self._other_platforms = other_platforms
 
@@ -69,14 +78,15 @@ class SystemController:
             settings_file=str(target), settings_created=created, state=self._make_state()
         )
 
-    def doctor(self) -> DoctorReport:
+    def doctor(self, progress: Progress = SILENT) -> DoctorReport:
         """Run every check, which only looks; one that fails does not stop the others."""
         checks: list[tuple[str, Callable[[], str]]] = [
             ("python", self._python),
             ("java", self._java),
             ("spark", self._spark),
             (_SETTINGS, self._load_settings),
-            ("state database", self._look_at_state),
+            (_STATE, self._look_at_state),
+            (_DOCUMENTS, partial(self._documents, progress)),
             ("disk", self._disk),
             ("catalog", partial(self._reach_platform, None)),
         ]
@@ -87,6 +97,8 @@ class SystemController:
             )
         done: list[DoctorCheck] = []
         for name, check in checks:
+            if name == _DOCUMENTS and done[-1].status != "ok":
+                continue  # without a state database there are none
             told = any(each.name == _SETTINGS and each.status == "fail" for each in done)
             done.append(_checked(name, check, told=told))
         return DoctorReport(checks=tuple(done))
@@ -108,6 +120,18 @@ class SystemController:
             return f"PySpark {metadata.version('pyspark')}"
         except metadata.PackageNotFoundError:
             raise LumosError("PySpark is not installed", hint="pip install pyspark") from None
+
+    def _documents(self, progress: Progress) -> str:
+        found = self._check_documents(progress)
+        if not found.damaged:
+            return f"{found.documents:,} match their checksums"
+        names = ", ".join(f"{each.kind} {each.name}" for each in found.named)
+        left = found.damaged - len(found.named)
+        more = f" and {left:,} more" if left else ""
+        raise StateError(
+            f"{found.damaged:,} of {found.documents:,} do not match their checksums: {names}{more}",
+            hint="import them from a snapshot, or restore a backup of the state",
+        )
 
     def _disk(self) -> str:
         folder = self._state_dir()

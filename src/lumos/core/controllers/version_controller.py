@@ -18,8 +18,9 @@ from lumos.core.controllers.version_results import (
     VersionsResult,
 )
 from lumos.core.controllers.version_sources import BATCH, GoneDatasets, SnapshotStates, batches
-from lumos.core.errors import PlatformError
+from lumos.core.errors import DamagedDocumentError, PlatformError
 from lumos.core.models import Bump, Change, Urn, with_parts
+from lumos.core.platform.unreadable import Unreadable, outcomes
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.history import NewEntry
@@ -58,6 +59,7 @@ class _Tally:
     declared: list[Change] = field(default_factory=list)
     gone: int = 0
     outdated: int = 0
+    damaged: list[Unreadable] = field(default_factory=list)
 
     def add(self, found: ScannedVersion) -> None:
         planned = found.planned
@@ -79,6 +81,9 @@ class _Tally:
             )
         )
 
+    def add_damaged(self, error: DamagedDocumentError) -> None:
+        self.damaged.append(Unreadable(error.kind, error.name, error))
+
     def count(self, kind: str, number: int = 1) -> None:
         self.counts[kind] = self.counts.get(kind, 0) + number
 
@@ -94,6 +99,7 @@ class _Tally:
             versions=tuple(self.listed),
             omitted=counts.new - len(self.listed),
             declared=tuple(self.declared),
+            failed=outcomes(self.damaged),
         )
 
 
@@ -194,6 +200,7 @@ class VersionController:
             new = self._as_snapshot(states)
             for found in self._between(old, new, retire=retire, at=states.at, tally=tally):
                 tally.add(found)
+            tally.damaged += getattr(new, "unreadable", ())
             return tally.result(old.name, states.name, dry_run=True)
         history = self._parts.history()
         for versions, done in self._against_history(states, history, retire=retire, tally=tally):
@@ -237,6 +244,8 @@ class VersionController:
                 alerts = alert if alert is not None else not states.declares
                 written = self._parts.writer(alerts)
                 self._apply(states, written, retire=retires, tally=tally, run=(recorder, progress))
+            for each in tally.damaged:
+                recorder.failed(each.item, each.error)
             report = recorder.finish(at=self._parts.clock())
             self._parts.keep_report(report)
         found = tally.result(steps[0].name if source else HISTORY, steps[-1].name, dry_run=False)
@@ -301,30 +310,46 @@ class VersionController:
             tally.count("unchanged", found.unchanged)
             tally.outdated += len(found.outdated)
             tally.declared += found.declared
+            for error in found.failed:
+                tally.add_damaged(error)
             if ordered:
                 missing = gone.before(urns, end=urns[-1])
-                found.versions += self._retired(missing, scan, retire=retire, tally=tally)
+                retires = retire and states.may_retire()
+                found.versions += self._retired(missing, scan, retire=retires, tally=tally)
             yield found.versions, done
+        tally.damaged += states.unreadable()
         if ordered:
+            retires = retire and states.may_retire()
             for rest in batches(gone.before((), end=None), _PAGE):
-                yield self._retired(rest, scan, retire=retire, tally=tally), done
+                yield self._retired(rest, scan, retire=retires, tally=tally), done
 
     def _retired(
         self, missing: Iterable[KnownVersion], scan: VersionScan, *, retire: bool, tally: _Tally
     ) -> list[ScannedVersion]:
-        lost = [known for known in missing if not is_removal(known.version)]
+        lost = [known for known in missing if not self._is_retired(known, tally)]
         tally.gone += len(lost)
         if not retire or not lost:
             return []
-        states = scan.history.current_states([known.urn for known in lost])
+        states = scan.history.current_states(
+            [known.urn for known in lost], damaged=tally.add_damaged
+        )
         versions = []
         for known in lost:
+            if known.urn not in states:
+                continue  # damaged
             planned = scan.planner.removal(
                 known.version, states[known.urn], at=scan.at, author=scan.author
             )
             if planned:
                 versions.append(ScannedVersion(known.urn, known.sequence + 1, planned))
         return versions
+
+    def _is_retired(self, known: KnownVersion, tally: _Tally) -> bool:
+        try:
+            return is_removal(known.version)
+        except DamagedDocumentError as error:
+            tally.add_damaged(error)
+            return True  # nothing is said of it
 
     def _between(
         self,

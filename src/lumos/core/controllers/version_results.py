@@ -7,7 +7,7 @@ from pydantic import Field
 from lumos.core.controllers.result_base import Result
 from lumos.core.models import Change, DatasetVersion, Urn, VersionMapping
 from lumos.core.models.base import UtcDatetime
-from lumos.core.run_report import RunReport
+from lumos.core.run_report import ItemOutcome, RunReport
 from lumos.feature.versioning.blame import FieldBlame
 
 
@@ -92,6 +92,9 @@ class VersionScanResult(Result):
     omitted: int = Field(description="Versions that are not listed.")
     declared: tuple[Change, ...] = Field(
         description="Declared versions that are too low for what changed."
+    )
+    failed: tuple[ItemOutcome, ...] = Field(
+        default=(), description="What could not be read, and so got no version."
     )
 
 

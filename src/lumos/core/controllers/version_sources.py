@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from lumos.core.platform.unreadable import Unreadable
 from lumos.core.store.part_format import dataset_of, hash_of, urn_of
 from lumos.feature.versioning.scanning import StatePage
 
@@ -40,6 +42,12 @@ class VersionedStates(Protocol):
 
     def pages(self) -> Iterator[StatePage]: ...
 
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        """Return what the pages so far lack, because it cannot be read."""
+
+    def may_retire(self) -> bool:
+        """Tell whether a dataset that no page has is surely gone."""
+
 
 class CatalogSource:
     """What a catalog holds, in ascending order of URN; the embedded one is read by hashes."""
@@ -63,6 +71,11 @@ class CatalogSource:
     def count(self) -> int | None:
         return self._states.count() if self._states else None
 
+    @cached_property
+    def _names_are_whole(self) -> bool:
+        """Whether every row says whose it is; a dataset whose row does not only seems gone."""
+        return self._states is None or not self._states.damaged_names()
+
     def pages(self) -> Iterator[StatePage]:
         if self._states is None:
             for datasets in batches(self._platform.list(), self._batch):
@@ -70,6 +83,17 @@ class CatalogSource:
             return
         for hashes in self._states.pages(self._batch):
             yield StatePage(hashes, self._states.load)
+
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        if self._states is None:
+            return self._platform.unreadable()
+        damaged = self._states.damaged
+        return tuple(Unreadable(each.kind, each.name, each) for each in damaged)
+
+    def may_retire(self) -> bool:
+        if self._states is None:
+            return not self._platform.unreadable()
+        return self._names_are_whole
 
 
 class SnapshotStates:
@@ -90,6 +114,12 @@ class SnapshotStates:
         for bucket in range(self.source.bucket_count()):
             for lines in batches(self.source.bucket_lines(bucket), self._batch):
                 yield lines_page(lines)
+
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        return ()
+
+    def may_retire(self) -> bool:
+        return self.source.header.complete
 
 
 def lines_page(lines: Iterable[bytes]) -> StatePage:

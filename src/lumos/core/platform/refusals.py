@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from lumos.core.errors import (
+    DamagedDocumentError,
     InvalidModelError,
     LumosError,
     PlatformAuthError,
@@ -13,7 +14,7 @@ from lumos.core.errors import (
     PlatformFailureError,
 )
 
-REFUSALS: Final = (PlatformError, InvalidModelError)
+REFUSALS: Final = (PlatformError, InvalidModelError, DamagedDocumentError)
 """What a catalog or its adapter may say of one item."""
 
 

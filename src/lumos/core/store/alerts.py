@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from lumos.core.models import AlertState, ChangeLevel
 from lumos.core.models.alert import Alert, AlertFinding
+from lumos.core.store.checksums import ALERTS
 from lumos.core.store.documents import as_model, as_moment, as_text, checked_key
 from lumos.core.store.sql_text import storable
 
 if TYPE_CHECKING:
+    from lumos.core.errors import DamagedDocumentError
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.engine import Row, SqlValue
 
@@ -28,25 +30,26 @@ class AlertRepository:
 
     def add(self, alerts: Iterable[Alert]) -> None:
         """Keep alerts to be sent, as part of the caller's transaction; known ones stay as is."""
+        rows: list[dict[str, SqlValue]] = [
+            {
+                "id": alert.id,
+                "channel": checked_key(storable(alert.channel)),
+                "urn": alert.finding.dataset,
+                "version": alert.finding.version,
+                "position": position,
+                "level": alert.finding.level.value,
+                "state": AlertState.PENDING.value,
+                "created_at": as_moment(alert.created_at),
+                "document": as_text(alert.finding.to_json()),
+            }
+            for position, alert in enumerate(alerts)
+        ]
         self._database.execute_many(
             "INSERT INTO alerts (id, channel, urn, version, position, level, state, attempts, "
-            "created_at, next_attempt_at, document) VALUES (:id, :channel, :urn, :version, "
-            ":position, :level, :state, 0, :created_at, :created_at, :document) "
-            "ON CONFLICT (id) DO NOTHING",
-            (
-                {
-                    "id": alert.id,
-                    "channel": checked_key(storable(alert.channel)),
-                    "urn": alert.finding.dataset,
-                    "version": alert.finding.version,
-                    "position": position,
-                    "level": alert.finding.level.value,
-                    "state": AlertState.PENDING.value,
-                    "created_at": as_moment(alert.created_at),
-                    "document": as_text(alert.finding.to_json()),
-                }
-                for position, alert in enumerate(alerts)
-            ),
+            "created_at, next_attempt_at, document, checksum) VALUES (:id, :channel, :urn, "
+            ":version, :position, :level, :state, 0, :created_at, :created_at, :document, "
+            ":checksum) ON CONFLICT (id) DO NOTHING",
+            ({**row, "checksum": ALERTS.checksum(row)} for row in rows),
         )
 
     def channels(self, at: datetime, *, everything: bool = False) -> tuple[str, ...]:
@@ -65,6 +68,7 @@ class AlertRepository:
         """Take the next alerts of a channel for oneself, oldest first.
 
         Nobody else gets them before `until`: if whoever took them is killed, they are due again.
+        A damaged one is given up with that as its error.
         """
         taken = []
         with self._database.transaction():
@@ -75,6 +79,9 @@ class AlertRepository:
                 {**_due(at, everything), "channel": storable(channel), "limit": limit},
             )
             for row in rows:
+                if not ALERTS.is_whole(row):
+                    self._give_up(row.text("id"), ALERTS.error(row))
+                    continue
                 mine = self._database.execute(
                     "UPDATE alerts SET claimed_until = :until WHERE id = :id "
                     "AND state <> 'SENT' AND (claimed_until IS NULL OR claimed_until <= :at)",
@@ -111,6 +118,12 @@ class AlertRepository:
             ),
         )
 
+    def _give_up(self, alert: str, error: DamagedDocumentError) -> None:
+        self._database.execute(
+            "UPDATE alerts SET state = :state, error = :error, claimed_until = NULL WHERE id = :id",
+            {"id": alert, "state": AlertState.FAILED.value, "error": error.message},
+        )
+
     def list(
         self, *, state: AlertState | None = None, urn: str | None = None, limit: int = 100
     ) -> tuple[int, tuple[Alert, ...]]:
@@ -127,7 +140,8 @@ class AlertRepository:
             "ORDER BY created_at DESC, urn, version, position, channel LIMIT :limit",
             {**given, "limit": limit},
         )
-        return count.integer("n"), tuple(_alert(row) for row in rows)
+        whole = (row for row in rows if ALERTS.is_whole(row))
+        return count.integer("n"), tuple(_alert(row) for row in whole)
 
     def unsent(self) -> dict[AlertState, int]:
         """Count the alerts that wait, and those that were given up."""

@@ -7,59 +7,76 @@ edges when it is read. Its version likewise comes from the history, where there 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
 from lumos.core.models.base import canonical_json, sha256_of
 from lumos.core.models.origin import origin_of
+from lumos.core.store.checksums import (
+    DATASETS,
+    EDGES,
+    ENTITIES,
+    IDENTITIES,
+    refuse_damage,
+    whole_rows,
+)
 from lumos.core.store.documents import as_model, as_moment, as_object, as_text, checked_key
 from lumos.core.store.search import SearchIndex, SearchText, label, labels_of
 from lumos.core.store.search_words import name_key
 from lumos.core.store.sql_text import as_key, storable
 
 if TYPE_CHECKING:
+    from lumos.core.errors import DamagedDocumentError
+    from lumos.core.store.checksums import NoteDamage
     from lumos.core.store.database import StateDatabase
-    from lumos.core.store.engine import Row, SqlValue
+    from lumos.core.store.engine import Parameters, Row, SqlValue
 
 _SELECT_DATASETS = """
-SELECT d.urn, d.document, d.version,
+SELECT d.urn, d.document, d.version, d.contract_hash, d.checksum,
        (SELECT v.version FROM versions v WHERE v.urn = d.urn
         ORDER BY v.sequence DESC LIMIT 1) AS current_version
 FROM datasets d
 """
 _PUT_DATASET = """
 INSERT INTO datasets (urn, name, name_key, platform, format, contract_hash, version,
-                      quality_score, document, origin, updated_at)
+                      quality_score, document, origin, updated_at, checksum)
 VALUES (:urn, :name, :name_key, :platform, :format, :contract_hash, :version,
-        :quality_score, :document, :origin, :updated_at)
+        :quality_score, :document, :origin, :updated_at, :checksum)
 ON CONFLICT (urn) DO UPDATE SET
     name = excluded.name, name_key = excluded.name_key, platform = excluded.platform,
     format = excluded.format, contract_hash = excluded.contract_hash, version = excluded.version,
     quality_score = excluded.quality_score, document = excluded.document,
-    origin = excluded.origin, found_hash = NULL, updated_at = excluded.updated_at
+    origin = excluded.origin, found_hash = NULL, updated_at = excluded.updated_at,
+    checksum = excluded.checksum
 """
 _PUT_EDGE = """
-INSERT INTO lineage_edges (edge_key, upstream_urn, downstream_urn, document, updated_at)
-VALUES (:edge_key, :upstream, :downstream, :document, :updated_at)
+INSERT INTO lineage_edges
+    (edge_key, upstream_urn, downstream_urn, document, updated_at, checksum)
+VALUES (:edge_key, :upstream_urn, :downstream_urn, :document, :updated_at, :checksum)
 ON CONFLICT (edge_key) DO UPDATE SET
-    document = excluded.document, updated_at = excluded.updated_at
-WHERE lineage_edges.document <> excluded.document
+    upstream_urn = excluded.upstream_urn, downstream_urn = excluded.downstream_urn,
+    document = excluded.document, updated_at = excluded.updated_at, checksum = excluded.checksum
+WHERE lineage_edges.document <> excluded.document OR lineage_edges.checksum <> excluded.checksum
+    OR lineage_edges.upstream_urn <> excluded.upstream_urn
+    OR lineage_edges.downstream_urn <> excluded.downstream_urn
 """
 _PUT_ENTITY = """
-INSERT INTO entities (kind, name, document, updated_at)
-VALUES (:kind, :name, :document, :updated_at)
+INSERT INTO entities (kind, name, document, updated_at, checksum)
+VALUES (:kind, :name, :document, :updated_at, :checksum)
 ON CONFLICT (kind, name) DO UPDATE SET
-    document = excluded.document, updated_at = excluded.updated_at
-WHERE entities.document <> excluded.document
+    document = excluded.document, updated_at = excluded.updated_at, checksum = excluded.checksum
+WHERE entities.document <> excluded.document OR entities.checksum <> excluded.checksum
 """
 _PUT_IDENTITY = """
-INSERT INTO identity_map (urn, catalog, document) VALUES (:urn, :catalog, :document)
-ON CONFLICT (urn, catalog) DO UPDATE SET document = excluded.document
-WHERE identity_map.document <> excluded.document
+INSERT INTO identity_map (urn, catalog, document, checksum)
+VALUES (:urn, :catalog, :document, :checksum)
+ON CONFLICT (urn, catalog) DO UPDATE SET
+    document = excluded.document, checksum = excluded.checksum
+WHERE identity_map.document <> excluded.document OR identity_map.checksum <> excluded.checksum
 """
-_SELECT_IDENTITIES = "SELECT urn, document FROM identity_map"
+_SELECT_IDENTITIES = "SELECT urn, catalog, document, checksum FROM identity_map"
 _NAMES_AT_ONCE = 500
 """Fewer than the parameters that any version of SQLite takes."""
 
@@ -125,29 +142,43 @@ class CatalogTables:
         self._database.execute("UPDATE datasets SET urn = urn WHERE urn = :urn", {"urn": urn})
 
     def dataset(self, urn: str) -> LumosDataset | None:
-        """Return one dataset, or nothing."""
+        """Return one dataset, or nothing.
+
+        Raises:
+            DamagedDocumentError: it is not what was written.
+        """
         rows = self._database.query(_SELECT_DATASETS + "WHERE d.urn = :urn", {"urn": urn})
-        return self._datasets(rows)[0] if rows else None
+        return self._datasets(rows, damaged=refuse_damage)[0] if rows else None
 
     def datasets_after(
-        self, urn: str, *, limit: int, platform: str | None = None
-    ) -> list[LumosDataset]:
-        """Return the next datasets in ascending order of URN; from the first with `""`."""
+        self, urn: str, *, limit: int, platform: str | None = None, damaged: NoteDamage
+    ) -> tuple[list[LumosDataset], str | None]:
+        """Return the next datasets in ascending order of URN, and the last URN if there is any.
+
+        Args:
+            urn: where the last page ended; `""` for the first.
+            limit: how many rows to read.
+            platform: only datasets of it.
+            damaged: is told of each that is not what was written; the others are returned.
+        """
         text = "WHERE d.urn > :after"
         params: dict[str, SqlValue] = {"after": urn, "limit": limit}
         if platform is not None:
             text += " AND d.platform = :platform"
             params["platform"] = label(platform)
-        return self._datasets(
-            self._database.query(f"{_SELECT_DATASETS} {text} ORDER BY d.urn LIMIT :limit", params)
+        rows = self._database.query(
+            f"{_SELECT_DATASETS} {text} ORDER BY d.urn LIMIT :limit", params
         )
+        return self._datasets(rows, damaged=damaged), _last(rows, "urn")
 
-    def datasets_named(self, urns: Sequence[str]) -> list[LumosDataset]:
+    def datasets_named(self, urns: Sequence[str], *, damaged: NoteDamage) -> list[LumosDataset]:
         """Return the datasets of some URNs in ascending order."""
-        return self._datasets(self._named(urns))
+        return self._datasets(self._named(urns), damaged=damaged)
 
-    def documents_after(self, urn: str, *, limit: int, neighbours: bool) -> list[tuple[Urn, bytes]]:
-        """Return the next datasets in ascending order of URN as canonical JSON.
+    def documents_after(
+        self, urn: str, *, limit: int, neighbours: bool, damaged: NoteDamage
+    ) -> tuple[list[tuple[Urn, bytes]], str | None]:
+        """Return the next datasets as canonical JSON, and the last URN if there is any.
 
         It is what `to_json` writes of them, with their neighbours or without.
         """
@@ -155,11 +186,13 @@ class CatalogTables:
             f"{_SELECT_DATASETS} WHERE d.urn > :after ORDER BY d.urn LIMIT :limit",
             {"after": urn, "limit": limit},
         )
-        return self._documents(rows, neighbours=neighbours)
+        return self._documents(rows, neighbours=neighbours, damaged=damaged), _last(rows, "urn")
 
-    def documents_named(self, urns: Sequence[str], *, neighbours: bool) -> list[tuple[Urn, bytes]]:
-        """Return the datasets of some URNs likewise."""
-        return self._documents(self._named(urns), neighbours=neighbours)
+    def documents_named(
+        self, urns: Sequence[str], *, neighbours: bool, damaged: NoteDamage
+    ) -> list[tuple[Urn, bytes]]:
+        """Return the datasets of some URNs as canonical JSON."""
+        return self._documents(self._named(urns), neighbours=neighbours, damaged=damaged)
 
     def delete_dataset(self, urn: str) -> bool:
         """Remove a dataset with its edges and identities, and tell whether there was one.
@@ -199,13 +232,14 @@ class CatalogTables:
             for edge in edges:
                 for urn in edge.key:
                     checked_key(urn)
-                row = {
+                row: dict[str, SqlValue] = {
                     "edge_key": sha256_of(edge.key),
-                    "upstream": edge.upstream_urn,
-                    "downstream": edge.downstream_urn,
+                    "upstream_urn": edge.upstream_urn,
+                    "downstream_urn": edge.downstream_urn,
                     "document": as_text(edge.to_json()),
                     "updated_at": as_moment(at),
                 }
+                row["checksum"] = EDGES.checksum(row)
                 if self._database.execute(_PUT_EDGE, row):
                     led_to[edge.downstream_urn] = None
             for urn in led_to:
@@ -224,55 +258,66 @@ class CatalogTables:
         return bool(removed)
 
     def edges_after(
-        self, position: EdgePosition, *, limit: int
-    ) -> tuple[list[LineageEdge], EdgePosition]:
-        """Return the next edges in ascending order of upstream URN, and where they end."""
+        self, position: EdgePosition, *, limit: int, damaged: NoteDamage
+    ) -> tuple[list[LineageEdge], EdgePosition | None]:
+        """Return the next edges in ascending order of upstream URN, and where they end if any do.
+
+        `damaged` is told of each that is not what was written.
+        """
         rows = self._database.query(
-            "SELECT upstream_urn, edge_key, document FROM lineage_edges "
+            "SELECT upstream_urn, downstream_urn, edge_key, document, checksum FROM lineage_edges "
             "WHERE (upstream_urn, edge_key) > (:upstream, :key) "
             "ORDER BY upstream_urn, edge_key LIMIT :limit",
             {"upstream": position.upstream, "key": position.key, "limit": limit},
         )
-        edges = [as_model(LineageEdge, row.text("document")) for row in rows]
+        edges = [
+            as_model(LineageEdge, row.text("document")) for row in whole_rows(rows, EDGES, damaged)
+        ]
         if not rows:
-            return edges, position
+            return edges, None
         return edges, EdgePosition(rows[-1].text("upstream_urn"), rows[-1].text("edge_key"))
 
     def put_entity(self, kind: str, name: str, *, document: object, at: datetime) -> bool:
         """Store a user, group, tag, term, domain or job and tell whether anything changed."""
-        changed = self._database.execute(
-            _PUT_ENTITY,
-            {
-                "kind": kind,
-                "name": checked_key(as_key(name)),
-                "document": as_text(document),
-                "updated_at": as_moment(at),
-            },
-        )
-        return bool(changed)
+        row: dict[str, SqlValue] = {
+            "kind": kind,
+            "name": checked_key(as_key(name)),
+            "document": as_text(document),
+            "updated_at": as_moment(at),
+        }
+        row["checksum"] = ENTITIES.checksum(row)
+        return bool(self._database.execute(_PUT_ENTITY, row))
 
-    def entities_after(self, kind: str, key: str, *, limit: int) -> list[tuple[str, str]]:
-        """Return the next entities of a kind as key and document, in ascending order of key."""
+    def entities_after(
+        self, kind: str, key: str, *, limit: int, damaged: NoteDamage
+    ) -> tuple[list[str], str | None]:
+        """Return the documents of the next entities of a kind, and the last key if there is any.
+
+        `damaged` is told of each that is not what was written.
+        """
         rows = self._database.query(
-            "SELECT name, document FROM entities WHERE kind = :kind AND name > :after "
-            "ORDER BY name LIMIT :limit",
+            "SELECT kind, name, document, checksum FROM entities "
+            "WHERE kind = :kind AND name > :after ORDER BY name LIMIT :limit",
             {"kind": kind, "after": key, "limit": limit},
         )
-        return [(row.text("name"), row.text("document")) for row in rows]
+        found = [row.text("document") for row in whole_rows(rows, ENTITIES, damaged)]
+        return found, _last(rows, "name")
 
     def put_identity(self, urn: str, catalog: str, *, external_id: str) -> bool:
         """Store what another catalog calls a dataset and tell whether anything changed."""
-        params = {
+        row: dict[str, SqlValue] = {
             "urn": checked_key(urn),
             "catalog": checked_key(as_key(catalog)),
             "document": as_text({"catalog": catalog, "id": external_id}),
         }
-        return bool(self._database.execute(_PUT_IDENTITY, params))
+        row["checksum"] = IDENTITIES.checksum(row)
+        return bool(self._database.execute(_PUT_IDENTITY, row))
 
-    def identity_map(self) -> dict[Urn, dict[str, str]]:
+    def identity_map(self, *, damaged: NoteDamage) -> dict[Urn, dict[str, str]]:
         """Return what other catalogs call each dataset."""
         identities: defaultdict[Urn, dict[str, str]] = defaultdict(dict)
-        for row in self._database.query(f"{_SELECT_IDENTITIES} ORDER BY urn"):
+        rows = self._database.query(f"{_SELECT_IDENTITIES} ORDER BY urn")
+        for row in whole_rows(rows, IDENTITIES, damaged):
             identity = as_object(row.text("document"))
             identities[Urn(row.text("urn"))][str(identity["catalog"])] = str(identity["id"])
         return dict(identities)
@@ -292,7 +337,11 @@ class CatalogTables:
             rows = self._database.query(
                 f"{_SELECT_IDENTITIES} WHERE document IN ({marks}) ORDER BY urn", given
             )
-            found |= {documents[row.text("document")]: Urn(row.text("urn")) for row in rows}
+            found |= {
+                documents[row.text("document")]: Urn(row.text("urn"))
+                for row in rows
+                if IDENTITIES.is_whole(row)
+            }
         return found
 
     def _named(self, urns: Sequence[str]) -> list[Row]:
@@ -317,9 +366,9 @@ class CatalogTables:
 
     def _holds(self, row: Mapping[str, SqlValue]) -> bool:
         stored = self._database.query(
-            "SELECT document, contract_hash FROM datasets WHERE urn = :urn", {"urn": row["urn"]}
+            "SELECT document, checksum FROM datasets WHERE urn = :urn", {"urn": row["urn"]}
         )
-        names = ("document", "contract_hash")
+        names = ("document", "checksum")  # which covers the other columns
         return bool(stored) and all(stored[0][name] == row[name] for name in names)
 
     def _put_search(self, dataset: LumosDataset, dataset_id: int) -> None:
@@ -346,18 +395,28 @@ class CatalogTables:
         return self.put_edge(LineageEdge(upstream_urn=upstream, downstream_urn=downstream), at=at)
 
     def _renew_hash(self, urn: str) -> None:
-        """Bring a stored hash up to date with the edges, which are part of the contract."""
-        dataset = self.dataset(urn)
-        if dataset is not None:
+        """Bring a stored hash up to date with the edges, which are part of the contract.
+
+        A damaged dataset keeps its hash and its checksum, so that it stays known as damaged.
+        """
+        rows = self._database.query(_SELECT_DATASETS + "WHERE d.urn = :urn", {"urn": urn})
+        for dataset in self._datasets(rows, damaged=_pass_over):
+            row = {
+                "urn": urn,
+                "contract_hash": dataset.contract_hash,
+                "version": rows[0]["version"],
+                "document": rows[0]["document"],
+            }
             self._database.execute(
-                "UPDATE datasets SET contract_hash = :hash WHERE urn = :urn",
-                {"hash": dataset.contract_hash, "urn": urn},
+                "UPDATE datasets SET contract_hash = :hash, checksum = :checksum WHERE urn = :urn",
+                {"hash": dataset.contract_hash, "checksum": DATASETS.checksum(row), "urn": urn},
             )
 
-    def _datasets(self, rows: Sequence[Row]) -> list[LumosDataset]:
-        lineage = self._lineage([row.text("urn") for row in rows])
+    def _datasets(self, rows: Sequence[Row], *, damaged: NoteDamage) -> list[LumosDataset]:
+        whole = whole_rows(rows, DATASETS, damaged)
+        lineage = self._lineage([row.text("urn") for row in whole])
         datasets = []
-        for row in rows:
+        for row in whole:
             neighbours, version = lineage[row.text("urn")], row.optional_text("current_version")
             known = self._as_written(row.text("document"))
             if known and (known.lineage, known.version) == (neighbours, version or known.version):
@@ -370,8 +429,12 @@ class CatalogTables:
             datasets.append(LumosDataset.from_json(document))
         return datasets
 
-    def _documents(self, rows: Sequence[Row], *, neighbours: bool) -> list[tuple[Urn, bytes]]:
-        found = {Urn(row.text("urn")): _document(row) for row in rows}
+    def _documents(
+        self, rows: Sequence[Row], *, neighbours: bool, damaged: NoteDamage
+    ) -> list[tuple[Urn, bytes]]:
+        found = {
+            Urn(row.text("urn")): _document(row) for row in whole_rows(rows, DATASETS, damaged)
+        }
         for urn, lineage in self._lineage([*found]).items() if neighbours else ():
             if lineage != DatasetLineage():
                 whole = {**as_object(found[Urn(urn)].decode()), "lineage": lineage.to_json()}
@@ -390,17 +453,9 @@ class CatalogTables:
         ends = {"first": urns[0], "last": urns[-1]}
         upstream: defaultdict[str, list[str]] = defaultdict(list)
         downstream: defaultdict[str, list[str]] = defaultdict(list)
-        for row in self._database.query(
-            "SELECT upstream_urn, downstream_urn FROM lineage_edges "
-            "WHERE downstream_urn BETWEEN :first AND :last",
-            ends,
-        ):
+        for row in self._edges_where("downstream_urn BETWEEN :first AND :last", ends):
             upstream[row.text("downstream_urn")].append(row.text("upstream_urn"))
-        for row in self._database.query(
-            "SELECT upstream_urn, downstream_urn FROM lineage_edges "
-            "WHERE upstream_urn BETWEEN :first AND :last",
-            ends,
-        ):
+        for row in self._edges_where("upstream_urn BETWEEN :first AND :last", ends):
             downstream[row.text("upstream_urn")].append(row.text("downstream_urn"))
         return {
             urn: DatasetLineage.from_json(
@@ -408,6 +463,26 @@ class CatalogTables:
             )
             for urn in urns
         }
+
+    def _edges_where(self, condition: str, params: Parameters) -> Iterator[Row]:
+        """Yield edges by their ends; one whose ends are damaged leads nowhere.
+
+        It is told by whoever lists the edges.
+        """
+        rows = self._database.query(
+            "SELECT edge_key, upstream_urn, downstream_urn, checksum FROM lineage_edges "  # noqa: S608
+            f"WHERE {condition}",
+            params,
+        )
+        return filter(EDGES.has_whole_keys, rows)
+
+
+def _last(rows: Sequence[Row], key: str) -> str | None:
+    return rows[-1].text(key) if rows else None
+
+
+def _pass_over(_error: DamagedDocumentError) -> None:
+    pass
 
 
 def _document(row: Row) -> bytes:
@@ -424,7 +499,7 @@ def _dataset_row(dataset: LumosDataset) -> dict[str, SqlValue]:
     document = dataset.to_json()
     contract_hash = dataset.contract_hash_of(document)
     document.pop("lineage", None)
-    return {
+    row: dict[str, SqlValue] = {
         "urn": dataset.urn,
         "name": storable(dataset.name),
         "name_key": name_key(dataset.name),
@@ -436,3 +511,5 @@ def _dataset_row(dataset: LumosDataset) -> dict[str, SqlValue]:
         "document": as_text(document),
         "origin": as_key(origin.source) if (origin := origin_of(dataset)) else None,
     }
+    row["checksum"] = DATASETS.checksum(row)
+    return row

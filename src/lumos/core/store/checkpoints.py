@@ -5,19 +5,21 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from lumos.core.store.checksums import ENTITIES
 from lumos.core.store.documents import as_moment, as_object, as_text, checked_key
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.store.database import StateDatabase
+    from lumos.core.store.engine import SqlValue
 
 _KIND = "checkpoint"  # among the entities, but of no kind that a catalog lists
 _PUT = """
-INSERT INTO entities (kind, name, document, updated_at)
-VALUES (:kind, :name, :document, :updated_at)
+INSERT INTO entities (kind, name, document, updated_at, checksum)
+VALUES (:kind, :name, :document, :updated_at, :checksum)
 ON CONFLICT (kind, name) DO UPDATE SET
-    document = excluded.document, updated_at = excluded.updated_at
+    document = excluded.document, updated_at = excluded.updated_at, checksum = excluded.checksum
 """
 
 
@@ -28,13 +30,17 @@ class CheckpointRepository:
         self._database = database
 
     def load(self, name: str) -> dict[str, JsonValue] | None:
-        """Return what was kept last under a name, unless another run has ended since."""
+        """Return what was kept last under a name, unless another run has ended since.
+
+        One that is damaged counts as none: the operation begins anew.
+        """
         rows = self._database.query(
-            "SELECT document, updated_at, (SELECT MAX(finished_at) FROM runs) AS last_run "
-            "FROM entities WHERE kind = :kind AND name = :name",
+            "SELECT kind, name, document, checksum, updated_at, "
+            "(SELECT MAX(finished_at) FROM runs) AS last_run FROM entities "
+            "WHERE kind = :kind AND name = :name",
             {"kind": _KIND, "name": name},
         )
-        if not rows:
+        if not rows or not ENTITIES.is_whole(rows[0]):
             return None
         last_run = rows[0].optional_text("last_run")
         if last_run is not None and last_run >= rows[0].text("updated_at"):
@@ -43,15 +49,13 @@ class CheckpointRepository:
 
     def save(self, name: str, document: dict[str, JsonValue], *, at: datetime) -> None:
         """Keep how far an operation came, as part of the caller's transaction."""
-        self._database.execute(
-            _PUT,
-            {
-                "kind": _KIND,
-                "name": checked_key(name),
-                "document": as_text(document),
-                "updated_at": as_moment(at),
-            },
-        )
+        row: dict[str, SqlValue] = {
+            "kind": _KIND,
+            "name": checked_key(name),
+            "document": as_text(document),
+            "updated_at": as_moment(at),
+        }
+        self._database.execute(_PUT, {**row, "checksum": ENTITIES.checksum(row)})
 
     def forget_all(self) -> None:
         """Remove every checkpoint: whatever was interrupted begins anew."""

@@ -135,11 +135,16 @@ class StateDatabase:
     def query(self, sql: str, params: Parameters = _NO_PARAMETERS) -> list[Row]:
         """Return all rows of a query."""
         with self._lock:
-            cursor = self._run(sql, params)
+            connection, statement = self._live_connection(), self._engine.statement(sql)
             try:
+                cursor = connection.execute(statement, params)
                 rows = cursor.fetchall()
             except self._engine.driver_errors as error:
-                raise self._engine.translated(error) from None
+                # Damage of one row must not hide the others: who reads it finds the damage.
+                found = self._engine.with_damaged_text(connection, statement, params, error=error)
+                if found is None:
+                    raise self._engine.translated(error) from None
+                cursor, rows = found
         columns = {str(column[0]): index for index, column in enumerate(cursor.description or ())}
         return [Row(columns, values) for values in rows]
 

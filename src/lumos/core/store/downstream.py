@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from lumos.core.models import Group, Ownership, User
 from lumos.core.models.alert import AffectedDataset
+from lumos.core.store.checksums import DATASETS, ENTITIES
 from lumos.core.store.documents import as_model, as_object
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Downstream:
-    """Walks lineage edges and looks up owners."""
+    """Walks lineage edges and looks up owners; what is damaged is passed over."""
 
     def __init__(self, database: StateDatabase) -> None:
         self._database = database
@@ -51,9 +52,9 @@ class Downstream:
 
     def _entities(self, kind: str) -> Iterable[str]:
         rows = self._database.query(
-            "SELECT document FROM entities WHERE kind = :kind ORDER BY name", {"kind": kind}
+            f"{ENTITIES.select()} WHERE kind = :kind ORDER BY name", {"kind": kind}
         )
-        return (row.text("document") for row in rows)
+        return (row.text("document") for row in rows if ENTITIES.is_whole(row))
 
     def _next_to(self, urns: Iterable[str]) -> list[str]:
         following: dict[str, None] = {}
@@ -67,8 +68,8 @@ class Downstream:
         return list(following)
 
     def _affected(self, urn: str) -> AffectedDataset | None:
-        rows = self._database.query("SELECT document FROM datasets WHERE urn = :urn", {"urn": urn})
-        if not rows:
+        rows = self._database.query(f"{DATASETS.select()} WHERE urn = :urn", {"urn": urn})
+        if not rows or not DATASETS.is_whole(rows[0]):
             return None
         document = as_object(rows[0].text("document"))
         ownership = Ownership.from_json(document.get("ownership", {}))

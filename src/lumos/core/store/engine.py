@@ -75,6 +75,15 @@ class Engine(ABC):
     def translated(self, error: Exception) -> StateError:
         """Return what a driver's error means to the user, without secrets or data."""
 
+    def with_damaged_text(
+        self, connection: Connection, sql: str, params: Parameters, *, error: Exception
+    ) -> tuple[Cursor, list[tuple[SqlValue, ...]]] | None:
+        """Run a query again that failed because some bytes are no text; None if that was not it.
+
+        Those bytes come as lone surrogates, which no text that Lumos wrote has.
+        """
+        return None
+
     @abstractmethod
     def migration_engine(self) -> sqlalchemy.Engine:
         """Return a SQLAlchemy engine whose transactions exclude every other migration."""

@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.errors import StateError, VersionNotFoundError
 from lumos.core.models import Change, DatasetVersion, LumosDataset
+from lumos.core.store.checksums import (
+    CHANGES,
+    PACKED_STATES,
+    VERSIONS,
+    NoteDamage,
+    refuse_damage,
+    whole_rows,
+)
 from lumos.core.store.documents import as_model, as_moment, as_text, checked_key
 from lumos.core.store.sql_text import storable
 from lumos.core.store.version_states import packed_state, state_of
 
 if TYPE_CHECKING:
     from lumos.core.store.database import StateDatabase
-    from lumos.core.store.engine import Row
+    from lumos.core.store.engine import Row, SqlValue
 
 _MOST_NAMED = 20
 _ALL = 2**31
@@ -22,13 +30,17 @@ _STATES_AT_A_TIME = 100
 _URNS_AT_A_TIME = 500
 # The places of a dataset's versions have no gaps: the newest is the one that none follows.
 _NEWEST = """
-SELECT v.urn, v.sequence, v.contract_hash, v.document FROM versions v
+SELECT v.urn, v.sequence, v.version, v.contract_hash, v.document, v.checksum FROM versions v
 WHERE NOT EXISTS (SELECT 1 FROM versions n WHERE n.urn = v.urn AND n.sequence = v.sequence + 1)
 """
 _NEWEST_STATES = """
-SELECT v.urn, v.state, v.dataset FROM versions v
+SELECT v.urn, v.sequence, v.state, v.dataset, v.state_checksum FROM versions v
 WHERE NOT EXISTS (SELECT 1 FROM versions n WHERE n.urn = v.urn AND n.sequence = v.sequence + 1)
 """
+_SELECT_VERSIONS = VERSIONS.select()
+_SELECT_STATES = PACKED_STATES.select()
+_SELECT_BOTH = VERSIONS.select(*PACKED_STATES.columns)
+_SELECT_CHANGES = CHANGES.select()
 
 
 class NewEntry(NamedTuple):
@@ -48,11 +60,20 @@ class KnownVersion(NamedTuple):
     sequence: int
     contract_hash: str | None
     """What the state of the version hashes to; not known of versions of an older Lumos."""
-    document: str
+    row: Row
+
+    @property
+    def document(self) -> str:
+        return self.row.text("document")
 
     @property
     def version(self) -> DatasetVersion:
-        return as_model(DatasetVersion, self.document)
+        """The version.
+
+        Raises:
+            DamagedDocumentError: it is not what was written.
+        """
+        return _version_of(self.row)
 
 
 class HistoryRepository:
@@ -110,13 +131,19 @@ class HistoryRepository:
         )
         return [_known_version(row) for row in rows]
 
-    def current_states(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
-        """Return datasets as they are in their newest versions, with a few queries for all."""
+    def current_states(
+        self, urns: Sequence[str], *, damaged: NoteDamage = refuse_damage
+    ) -> dict[str, LumosDataset]:
+        """Return datasets as they are in their newest versions, with a few queries for all.
+
+        `damaged` is told of each that is not what was written; the others are returned.
+        """
         states: dict[str, LumosDataset] = {}
         for some in _chunks(urns):
             names, given = _listed(some)
             rows = self._database.query(f"{_NEWEST_STATES} AND v.urn IN ({names})", given)
-            states.update((row.text("urn"), state_of(row)) for row in rows)
+            whole = whole_rows(rows, PACKED_STATES, damaged)
+            states.update((row.text("urn"), state_of(row)) for row in whole)
         return states
 
     def count(self) -> int:
@@ -135,7 +162,7 @@ class HistoryRepository:
             limit: only so many, the newest.
         """
         rows = self._database.query(
-            "SELECT document FROM versions WHERE urn = :urn AND timestamp >= :since "
+            f"{_SELECT_VERSIONS} WHERE urn = :urn AND timestamp >= :since "
             "ORDER BY sequence DESC LIMIT :limit",
             {
                 "urn": urn,
@@ -143,15 +170,15 @@ class HistoryRepository:
                 "limit": _ALL if limit is None else limit,
             },
         )
-        return tuple(as_model(DatasetVersion, row.text("document")) for row in reversed(rows))
+        return tuple(map(_version_of, reversed(rows)))
 
     def current(self, urn: str) -> DatasetVersion | None:
         """Return the newest version of a dataset, if it has any."""
         rows = self._database.query(
-            "SELECT document FROM versions WHERE urn = :urn ORDER BY sequence DESC LIMIT 1",
+            f"{_SELECT_VERSIONS} WHERE urn = :urn ORDER BY sequence DESC LIMIT 1",
             {"urn": urn},
         )
-        return as_model(DatasetVersion, rows[0].text("document")) if rows else None
+        return _version_of(rows[0]) if rows else None
 
     def since(
         self, moment: datetime | None, *, limit: int
@@ -162,11 +189,11 @@ class HistoryRepository:
             "SELECT count(*) AS n FROM versions WHERE timestamp > :moment", given
         )
         rows = self._database.query(
-            "SELECT urn, document FROM versions WHERE timestamp > :moment "
+            f"{_SELECT_VERSIONS} WHERE timestamp > :moment "
             "ORDER BY timestamp DESC, urn, sequence DESC LIMIT :limit",
             {**given, "limit": limit},
         )
-        newest = ((row.text("urn"), as_model(DatasetVersion, row.text("document"))) for row in rows)
+        newest = ((row.text("urn"), _version_of(row)) for row in rows)
         return count[0].integer("n"), tuple(newest)
 
     def dataset_at(self, urn: str, version: str) -> LumosDataset:
@@ -174,13 +201,15 @@ class HistoryRepository:
 
         Raises:
             VersionNotFoundError: there is no such version; the known ones are named.
+            DamagedDocumentError: it is not what was written.
         """
         rows = self._database.query(
-            "SELECT state, dataset FROM versions WHERE urn = :urn AND version = :version",
+            f"{_SELECT_STATES} WHERE urn = :urn AND version = :version",
             {"urn": urn, "version": storable(version)},
         )
         if not rows:
             raise self._not_found(urn, version)
+        PACKED_STATES.require(rows[0])
         return state_of(rows[0])
 
     def states(self, urn: str) -> Iterator[tuple[DatasetVersion, LumosDataset]]:
@@ -188,13 +217,13 @@ class HistoryRepository:
         after = 0
         while True:
             rows = self._database.query(
-                "SELECT sequence, document, state, dataset FROM versions "
+                f"{_SELECT_BOTH} "
                 "WHERE urn = :urn AND sequence > :after ORDER BY sequence LIMIT :limit",
                 {"urn": urn, "after": after, "limit": _STATES_AT_A_TIME},
             )
             for row in rows:
-                version = as_model(DatasetVersion, row.text("document"))
-                yield version, state_of(row)
+                PACKED_STATES.require(row)
+                yield _version_of(row), state_of(row)
             if len(rows) < _STATES_AT_A_TIME:
                 return
             after = rows[-1].integer("sequence")
@@ -212,46 +241,52 @@ class HistoryRepository:
         if not sequences:
             raise self._not_found(urn, version)
         rows = self._database.query(
-            "SELECT document FROM changes WHERE urn = :urn AND sequence = :sequence "
-            "ORDER BY position",
+            f"{_SELECT_CHANGES} WHERE urn = :urn AND sequence = :sequence ORDER BY position",
             {"urn": urn, "sequence": sequences[0].integer("sequence")},
         )
+        for row in rows:
+            CHANGES.require(row)
         return tuple(as_model(Change, row.text("document")) for row in rows)
 
     def _insert(self, entry: NewEntry) -> None:
         version = entry.version
+        row: dict[str, SqlValue] = {
+            "urn": entry.urn,
+            "sequence": entry.sequence,
+            "version": version.version,
+            "cloud_version": storable(version.cloud_version or "") or None,
+            "timestamp": as_moment(version.timestamp),
+            "document": as_text(version.to_json()),
+            "state": packed_state(entry.dataset),
+            "contract_hash": entry.dataset.contract_hash,
+        }
+        row["checksum"] = VERSIONS.checksum(row)
+        row["state_checksum"] = PACKED_STATES.checksum(row)
         self._database.execute(
             "INSERT INTO versions (urn, sequence, version, cloud_version, timestamp, document, "
-            "dataset, state, contract_hash) VALUES (:urn, :sequence, :version, :cloud_version, "
-            ":timestamp, :document, '', :state, :contract_hash)",
-            {
-                "urn": entry.urn,
-                "sequence": entry.sequence,
-                "version": version.version,
-                "cloud_version": storable(version.cloud_version or "") or None,
-                "timestamp": as_moment(version.timestamp),
-                "document": as_text(version.to_json()),
-                "state": packed_state(entry.dataset),
-                "contract_hash": entry.dataset.contract_hash,
-            },
+            "dataset, state, contract_hash, checksum, state_checksum) VALUES (:urn, :sequence, "
+            ":version, :cloud_version, :timestamp, :document, '', :state, :contract_hash, "
+            ":checksum, :state_checksum)",
+            row,
         )
         self._append_changes(entry.urn, entry.sequence, changes=entry.changes)
 
     def _append_changes(self, urn: str, sequence: int, *, changes: Sequence[Change]) -> None:
+        rows: list[dict[str, SqlValue]] = [
+            {
+                "urn": urn,
+                "sequence": sequence,
+                "position": position,
+                "rule": storable(change.rule),
+                "level": change.level.value,
+                "document": as_text(change.to_json()),
+            }
+            for position, change in enumerate(changes)
+        ]
         self._database.execute_many(
-            "INSERT INTO changes (urn, sequence, position, rule, level, document) "
-            "VALUES (:urn, :sequence, :position, :rule, :level, :document)",
-            (
-                {
-                    "urn": urn,
-                    "sequence": sequence,
-                    "position": position,
-                    "rule": storable(change.rule),
-                    "level": change.level.value,
-                    "document": as_text(change.to_json()),
-                }
-                for position, change in enumerate(changes)
-            ),
+            "INSERT INTO changes (urn, sequence, position, rule, level, document, checksum) "
+            "VALUES (:urn, :sequence, :position, :rule, :level, :document, :checksum)",
+            ({**row, "checksum": CHANGES.checksum(row)} for row in rows),
         )
 
     def _known(self, urn: str) -> list[str]:
@@ -276,11 +311,13 @@ class HistoryRepository:
 
 def _known_version(row: Row) -> KnownVersion:
     return KnownVersion(
-        row.text("urn"),
-        row.integer("sequence"),
-        row.optional_text("contract_hash"),
-        row.text("document"),
+        row.text("urn"), row.integer("sequence"), row.optional_text("contract_hash"), row
     )
+
+
+def _version_of(row: Row) -> DatasetVersion:
+    VERSIONS.require(row)
+    return as_model(DatasetVersion, row.text("document"))
 
 
 def _chunks(urns: Sequence[str]) -> Iterator[Sequence[str]]:

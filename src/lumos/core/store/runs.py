@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import JsonValue
 
+from lumos.core.store.checksums import RUNS
 from lumos.core.store.documents import as_moment, as_object, as_text, checked_key
 from lumos.core.store.sql_text import storable
 
 if TYPE_CHECKING:
     from lumos.core.store.database import StateDatabase
-    from lumos.core.store.engine import Row
+    from lumos.core.store.engine import Row, SqlValue
 
 
 class StoredRun(NamedTuple):
@@ -42,19 +43,20 @@ class RunRepository:
         finished_at: datetime | None = None,
     ) -> None:
         """Keep the report of a run, in place of an earlier one of the same id."""
+        row: dict[str, SqlValue] = {
+            "id": checked_key(storable(run_id)),
+            "operation": storable(operation),
+            "started_at": as_moment(started_at),
+            "finished_at": as_moment(finished_at) if finished_at else None,
+            "document": as_text(dict(report)),
+        }
         self._database.execute(
-            "INSERT INTO runs (id, operation, started_at, finished_at, document) "
-            "VALUES (:id, :operation, :started_at, :finished_at, :document) "
+            "INSERT INTO runs (id, operation, started_at, finished_at, document, checksum) "
+            "VALUES (:id, :operation, :started_at, :finished_at, :document, :checksum) "
             "ON CONFLICT (id) DO UPDATE SET operation = excluded.operation, "
             "started_at = excluded.started_at, finished_at = excluded.finished_at, "
-            "document = excluded.document",
-            {
-                "id": checked_key(storable(run_id)),
-                "operation": storable(operation),
-                "started_at": as_moment(started_at),
-                "finished_at": as_moment(finished_at) if finished_at else None,
-                "document": as_text(dict(report)),
-            },
+            "document = excluded.document, checksum = excluded.checksum",
+            {**row, "checksum": RUNS.checksum(row)},
         )
 
     def get(self, run_id: str) -> StoredRun | None:
@@ -71,6 +73,7 @@ class RunRepository:
 
 
 def _stored(row: Row) -> StoredRun:
+    RUNS.require(row)
     finished = row.optional_text("finished_at")
     return StoredRun(
         id=row.text("id"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import time
 from contextlib import suppress
@@ -13,7 +14,7 @@ from typing_extensions import override
 
 from lumos.core.errors import StateError, StateLockedError, StateReadOnlyError, StorageFullError
 from lumos.core.private_files import make_private_folder, private_opener
-from lumos.core.store.engine import Connection, Engine
+from lumos.core.store.engine import Connection, Cursor, Engine, Parameters, SqlValue
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -140,6 +141,23 @@ class SqliteEngine(Engine):
         )
 
     @override
+    def with_damaged_text(
+        self, connection: Connection, sql: str, params: Parameters, *, error: Exception
+    ) -> tuple[Cursor, list[tuple[SqlValue, ...]]] | None:
+        is_key = isinstance(error, UnicodeEncodeError) and sql.lstrip().startswith("SELECT")
+        if not is_key and "Could not decode to UTF-8" not in str(error):
+            return None
+        driver = cast("sqlite3.Connection", connection)
+        driver.text_factory = lambda content: content.decode("utf-8", "surrogateescape")
+        try:
+            cursor = driver.execute(*_with_damaged_keys(sql, params))
+            return cast("Cursor", cursor), cursor.fetchall()
+        except self.driver_errors as again:
+            raise self.translated(again) from None
+        finally:
+            driver.text_factory = str
+
+    @override
     def migration_engine(self) -> sqlalchemy.Engine:
         import sqlalchemy
 
@@ -225,6 +243,24 @@ class SqliteEngine(Engine):
             f"{self.place} cannot be written: the folder or file is read-only",
             hint="give Lumos write permission there, or set LUMOS_DATABASE_URL to another place",
         )
+
+
+def _with_damaged_keys(sql: str, params: Parameters) -> tuple[str, Parameters]:
+    """Return a query in which keys that are no text are compared as the bytes they are."""
+    given = dict(params)
+    for name, value in params.items():
+        if isinstance(value, str) and not _is_text(value):
+            given[name] = value.encode("utf-8", "surrogateescape")
+            sql = re.sub(rf":{name}\b", f"CAST(:{name} AS TEXT)", sql)
+    return sql, given
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

@@ -6,21 +6,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from lumos.core.store.checksums import SYNC_STATES, NoteDamage, refuse_damage, whole_rows
 from lumos.core.store.documents import as_moment, as_object, as_text, checked_key
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.store.database import StateDatabase
-    from lumos.core.store.engine import Row
+    from lumos.core.store.engine import Row, SqlValue
 
 _PAGE = 1_000
 _AT_A_TIME = 200
+_CHECKED = ", ".join(name for name in SYNC_STATES.columns if name != "name")
 _PUT = """
-INSERT INTO sync_states (target, kind, name, hash, kept, updated_at)
-VALUES (:target, :kind, :name, :hash, :kept, :updated_at)
+INSERT INTO sync_states (target, kind, name, hash, kept, updated_at, checksum)
+VALUES (:target, :kind, :name, :hash, :kept, :updated_at, :checksum)
 ON CONFLICT (target, kind, name) DO UPDATE SET
-    hash = excluded.hash, kept = excluded.kept, updated_at = excluded.updated_at
+    hash = excluded.hash, kept = excluded.kept, updated_at = excluded.updated_at,
+    checksum = excluded.checksum
 """
 
 
@@ -45,25 +48,34 @@ class SyncStates:
         return {row.text("name"): row.text("hash") for row in self._rows("hash", kind, names)}
 
     def kept(self, kind: str, name: str) -> dict[str, JsonValue] | None:
-        """Return the parts of a thing that were sent last, if it was ever sent."""
-        rows = self._database.query(
-            "SELECT kept FROM sync_states WHERE target = :target AND kind = :kind AND name = :name",
-            {"target": self._target, "kind": kind, "name": name},
-        )
+        """Return the parts of a thing that were sent last, if it was ever sent.
+
+        Raises:
+            DamagedDocumentError: they are not what was written.
+        """
+        rows = [*self._rows(_CHECKED, kind, (name,))]
+        for row in rows:
+            SYNC_STATES.require(row)
         text = rows[0].optional_text("kept") if rows else None
         return None if text is None else as_object(text)
 
-    def kept_of(self, kind: str, names: Sequence[str]) -> dict[str, dict[str, JsonValue]]:
-        """Return the parts of some things that were sent last, by name."""
-        found = ((row, row.optional_text("kept")) for row in self._rows("kept", kind, names))
+    def kept_of(
+        self, kind: str, names: Sequence[str], *, damaged: NoteDamage = refuse_damage
+    ) -> dict[str, dict[str, JsonValue]]:
+        """Return the parts of some things that were sent last, by name.
+
+        `damaged` is told of each that is not what was written; the others are returned.
+        """
+        rows = whole_rows(self._rows(_CHECKED, kind, names), SYNC_STATES, damaged)
+        found = ((row, row.optional_text("kept")) for row in rows)
         return {row.text("name"): as_object(text) for row, text in found if text is not None}
 
-    def _rows(self, column: str, kind: str, names: Sequence[str]) -> Iterator[Row]:
+    def _rows(self, columns: str, kind: str, names: Sequence[str]) -> Iterator[Row]:
         for start in range(0, len(names), _AT_A_TIME):
             some = names[start : start + _AT_A_TIME]
             marks = {f"n{place}": name for place, name in enumerate(some)}
             yield from self._database.query(
-                f"SELECT name, {column} FROM sync_states "  # noqa: S608
+                f"SELECT name, {columns} FROM sync_states "  # noqa: S608
                 "WHERE target = :target AND kind = :kind "
                 f"AND name IN ({', '.join(f':{mark}' for mark in marks)})",
                 {"target": self._target, "kind": kind, **marks},
@@ -86,20 +98,19 @@ class SyncStates:
     def put(self, kind: str, states: Iterable[SentState], *, at: datetime) -> None:
         """Keep what was acknowledged, all of it or nothing."""
         moment = as_moment(at)
-        self._database.execute_many(
-            _PUT,
-            (
-                {
-                    "target": self._target,
-                    "kind": kind,
-                    "name": checked_key(state.name),
-                    "hash": state.hash,
-                    "kept": None if state.kept is None else as_text(state.kept),
-                    "updated_at": moment,
-                }
-                for state in states
-            ),
+        rows: Iterator[dict[str, SqlValue]] = (
+            {
+                "target": self._target,
+                "kind": kind,
+                "name": checked_key(state.name),
+                "hash": state.hash,
+                "kept": None if state.kept is None else as_text(state.kept),
+                "updated_at": moment,
+            }
+            for state in states
         )
+        checked = ({**row, "checksum": SYNC_STATES.checksum(row)} for row in rows)
+        self._database.execute_many(_PUT, checked)
 
     def forget(self, kind: str, names: Iterable[str]) -> None:
         """Forget what the target no longer has."""

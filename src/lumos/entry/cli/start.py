@@ -9,6 +9,7 @@ import typer
 from lumos.bootstrap import Application
 from lumos.core.errors import EXIT_GATE_FAILED
 from lumos.entry.cli.output import AsJson, print_badge, print_json, print_line
+from lumos.entry.cli.progress import progress
 
 
 def init(context: typer.Context, as_json: AsJson = False) -> None:
@@ -28,12 +29,13 @@ def init(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 def doctor(context: typer.Context, as_json: AsJson = False) -> None:
-    """Check Python, Java, Spark, settings, state database, disk and catalog.
+    """Check Python, Java, Spark, settings, state database and its documents, disk and catalog.
 
     Ends with exit code 1 when a check fails. Example: lumos doctor
     """
     application: Application = context.obj
-    report = application.system.doctor()
+    with progress("doctor") as told:
+        report = application.system.doctor(told)
     if as_json:
         print_json(report.as_json())
     else:

@@ -90,7 +90,11 @@ def compute(
     retire: Retire = False,
     limit: Listed = _LISTED,
     strict: Annotated[
-        bool, typer.Option("--strict", help="End with 1 when a declared version is too low.")
+        bool,
+        typer.Option(
+            "--strict",
+            help="End with 1 when a declared version is too low or an item cannot be read.",
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -107,7 +111,7 @@ def compute(
         print_json(found.as_json())
     else:
         _print_scan(found)
-    if strict and found.declared:
+    if strict and (found.declared or found.failed):
         raise typer.Exit(EXIT_GATE_FAILED)
 
 
@@ -187,6 +191,8 @@ def _print_scan(found: VersionScanResult) -> None:
     if found.outdated:
         why = f"the history is newer than {found.target}"
         print_line(f"{counted(found.outdated, 'dataset')} left alone: {why}")
+    for item in found.failed if found.dry_run else ():
+        print_badge("fail", f"{item.item}: {item.reason} ({item.hint})")
 
 
 def _computed_line(version: ComputedVersion) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from lumos.core.errors import LumosError, PlatformConflictError
+from lumos.core.errors import DamagedDocumentError, LumosError, PlatformConflictError
 from lumos.core.models import LumosDataset
 from lumos.core.platform.batches import batches, found_together, together
 from lumos.core.platform.entities import kind_of, name_of
@@ -146,7 +146,8 @@ class SyncRun:
         for page in batches(self._plan.items(kind), self._settings.batch_size):
             if known is None:
                 known = self._known_entities(kind)
-            kept = self._states.kept_of(kind, [item.name for item in page])
+            names = [item.name for item in page]
+            kept = self._states.kept_of(kind, names, damaged=self._warn_of_damage)
             self._keep(kind, (self._sent_entity(item, known, kept) for item in page))
 
     def _known_entities(self, kind: EntityKind) -> Mapping[str, Entity] | LumosError:
@@ -261,8 +262,14 @@ class SyncRun:
         )
         with closing(groups):
             for group in groups:
-                kept = self._states.kept_of(DATASET, [item.name for item in group if item.remote])
+                names = [item.name for item in group if item.remote]
+                kept = self._states.kept_of(DATASET, names, damaged=self._warn_of_damage)
                 yield from (item._replace(kept=kept.get(item.name)) for item in group)
+
+    def _warn_of_damage(self, error: DamagedDocumentError) -> None:
+        self._tally.recorder.warning(
+            f"{error.message}: it is compared with the catalog as if it had never been sent"
+        )
 
     def _found_there(self, group: Sequence[_Outgoing]) -> list[_Outgoing]:
         found = found_together(self._target, [item.name for item in group])

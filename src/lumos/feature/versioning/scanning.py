@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
+from lumos.core.errors import DamagedDocumentError
 from lumos.core.models import Change, LumosDataset, with_parts
 from lumos.feature.versioning.planning import (
     KnownState,
@@ -25,8 +26,10 @@ class ScannedHistory(Protocol):
     def currents(self, urns: Sequence[str]) -> Mapping[str, KnownState]:
         """Return the newest versions of datasets that have any."""
 
-    def current_states(self, urns: Sequence[str]) -> Mapping[str, LumosDataset]:
-        """Return datasets as they are in their newest versions."""
+    def current_states(
+        self, urns: Sequence[str], *, damaged: Callable[[DamagedDocumentError], None]
+    ) -> Mapping[str, LumosDataset]:
+        """Return datasets as they are in their newest versions, and tell of damaged ones."""
 
     def states(self, urn: str) -> Iterator[VersionedState]:
         """Yield every version of one dataset with its state, oldest first."""
@@ -34,7 +37,10 @@ class ScannedHistory(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StatePage:
-    """Some datasets by hash of their contract; a dataset is loaded only where that differs."""
+    """Some datasets by hash of their contract; a dataset is loaded only where that differs.
+
+    What is loaded lacks datasets that are damaged: their source tells of them.
+    """
 
     hashes: Mapping[str, str]
     load: Callable[[Sequence[str]], Mapping[str, LumosDataset]]
@@ -66,6 +72,8 @@ class ScannedPage:
     declared: list[Change] = field(default_factory=list)
     unchanged: int = 0
     outdated: list[str] = field(default_factory=list)
+    failed: list[DamagedDocumentError] = field(default_factory=list)
+    """What the history holds and is damaged."""
 
 
 class DeclaredCheck(Protocol):
@@ -94,17 +102,34 @@ class VersionScan:
         """Return the versions of a page of states, with a fixed number of questions."""
         found = ScannedPage()
         known = self.history.currents([*page.hashes])
-        differing = [
-            urn for urn, digest in page.hashes.items() if not holds(known.get(urn), digest)
-        ]
-        found.unchanged = len(page.hashes) - len(differing)
+        differing = self._differing(page, known, found=found)
         if not differing:
             return found
         loaded = page.load(differing)
-        states = self.history.current_states([urn for urn in differing if urn in known])
-        for urn in differing:
-            self._judge(urn, loaded[urn], known=known.get(urn), state=states.get(urn), found=found)
+        versioned = [urn for urn in loaded if urn in known]
+        states = self.history.current_states(versioned, damaged=found.failed.append)
+        for urn, dataset in loaded.items():
+            if urn in known and urn not in states:
+                continue  # damaged
+            try:
+                self._judge(urn, dataset, known=known.get(urn), state=states.get(urn), found=found)
+            except DamagedDocumentError as error:
+                found.failed.append(error)
         return found
+
+    def _differing(
+        self, page: StatePage, known: Mapping[str, KnownState], *, found: ScannedPage
+    ) -> list[str]:
+        differing = []
+        for urn, digest in page.hashes.items():
+            try:
+                if holds(known.get(urn), digest):
+                    found.unchanged += 1
+                else:
+                    differing.append(urn)
+            except DamagedDocumentError as error:
+                found.failed.append(error)
+        return differing
 
     def _judge(
         self,

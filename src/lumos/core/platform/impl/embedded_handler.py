@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, cast
 from pydantic import Field, SecretStr
 from typing_extensions import override
 
-from lumos.core.errors import DatasetNotFoundError, UsageError
+from lumos.core.errors import DamagedDocumentError, DatasetNotFoundError, UsageError
 from lumos.core.models import LineageEdge, LumosDataset, Snapshot, Urn
 from lumos.core.models.base import CanonicalModel
 from lumos.core.platform.catalog_handler import CatalogHandler
@@ -19,6 +19,7 @@ from lumos.core.platform.interface import DEFAULT_PAGE, Capability, Entity, Enti
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
 from lumos.core.store.catalog_fingerprint import catalog_fingerprint
 from lumos.core.store.catalog_tables import CatalogTables, EdgePosition
+from lumos.core.store.checksums import DATASETS, EDGES, IDENTITIES
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.documents import as_model, as_object
 from lumos.core.store.search import SearchIndex, Wanted
@@ -79,24 +80,31 @@ class EmbeddedHandler(CatalogHandler):
 
     @override
     def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
-        names = sorted(map(Urn, urns))
-        found = (each for page in _pages(names) for each in self._tables.datasets_named(page))
-        return {dataset.urn: dataset for dataset in found}
+        # A damaged dataset is taken for one that is not there: an import then replaces it.
+        found: dict[str, LumosDataset] = {}
+        for page in _pages(sorted(map(Urn, urns))):
+            datasets = self._tables.datasets_named(page, damaged=self._note_damage)
+            found.update((dataset.urn, dataset) for dataset in datasets)
+        return found
 
     @override
     def documents(
         self, urns: Sequence[str] | None = None, *, neighbours: bool = True
     ) -> Iterator[tuple[Urn, bytes]]:
+        damaged = self._note_damage
         if urns is not None:
             for page in _pages(urns):
-                yield from self._tables.documents_named(page, neighbours=neighbours)
+                yield from self._tables.documents_named(
+                    page, neighbours=neighbours, damaged=damaged
+                )
             return
-        after = ""
-        while found := self._tables.documents_after(
-            after, limit=DEFAULT_PAGE, neighbours=neighbours
-        ):
+        self._unread.begin("dataset")
+        after: str | None = ""
+        while after is not None:
+            found, after = self._tables.documents_after(
+                after, limit=DEFAULT_PAGE, neighbours=neighbours, damaged=damaged
+            )
             yield from found
-            after = found[-1][0]
 
     @override
     def found_states(self, sources: Sequence[str]) -> Iterable[tuple[str, str]]:
@@ -116,11 +124,12 @@ class EmbeddedHandler(CatalogHandler):
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
-        position = EdgePosition()
-        while True:
-            edges, position = self._tables.edges_after(position, limit=DEFAULT_PAGE)
-            if not edges:
-                return
+        self._unread.begin(EDGES.kind)
+        position: EdgePosition | None = EdgePosition()
+        while position is not None:
+            edges, position = self._tables.edges_after(
+                position, limit=DEFAULT_PAGE, damaged=self._note_damage
+            )
             yield from edges
 
     @override
@@ -139,7 +148,8 @@ class EmbeddedHandler(CatalogHandler):
 
     @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
-        return self._tables.identity_map()
+        self._unread.begin(IDENTITIES.kind)
+        return self._tables.identity_map(damaged=self._note_damage)
 
     @override
     def find_identities(self, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], Urn]:
@@ -152,7 +162,8 @@ class EmbeddedHandler(CatalogHandler):
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
-        documents = (as_object(document) for _, document in self._rows(_EXTENSION))
+        self._unread.begin(_EXTENSION)
+        documents = map(as_object, self._rows(_EXTENSION))
         return {str(document["name"]): document["value"] for document in documents}
 
     @override
@@ -217,23 +228,31 @@ class EmbeddedHandler(CatalogHandler):
 
     @override
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
-        after = ""
-        while page := self._tables.datasets_after(after, limit=page_size, platform=platform):
+        after: str | None = ""
+        while after is not None:
+            page, after = self._tables.datasets_after(
+                after, limit=page_size, platform=platform, damaged=self._note_damage
+            )
             yield from page
-            after = page[-1].urn
 
     @override
     def _entities(self, kind: EntityKind) -> Iterable[Entity]:
-        return (as_model(ENTITY_MODELS[kind], document) for _, document in self._rows(kind))
+        return (as_model(ENTITY_MODELS[kind], document) for document in self._rows(kind))
 
-    def _rows(self, kind: str) -> Iterator[tuple[str, str]]:
-        after = ""
-        while page := self._tables.entities_after(kind, after, limit=DEFAULT_PAGE):
+    def _rows(self, kind: str) -> Iterator[str]:
+        after: str | None = ""
+        while after is not None:
+            page, after = self._tables.entities_after(
+                kind, after, limit=DEFAULT_PAGE, damaged=self._note_damage
+            )
             yield from page
-            after = page[-1][0]
+
+    def _note_damage(self, error: DamagedDocumentError) -> None:
+        self._unread.add(error.kind, error.name, error=error)
 
 
 def _hit(row: Row) -> SearchHit:
+    DATASETS.require(row)
     document = as_object(row.text("document"))
     ownership = cast("dict[str, list[dict[str, str]]]", document.get("ownership") or {})
     quality = cast("dict[str, JsonValue]", document.get("quality") or {})
@@ -252,7 +271,7 @@ def _hit(row: Row) -> SearchHit:
             "quality_score": row["quality_score"],
             "freshness": quality.get("freshness"),
             "last_modified": statistics.get("last_modified"),
-            "version": row["version"],
+            "version": row["current_version"],
             "description": documentation.get("description"),
             "updated_at": row["updated_at"],
         }

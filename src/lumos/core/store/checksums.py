@@ -1,0 +1,199 @@
+"""Checksums of stored documents: a row that was changed by anything but Lumos is noticed when read.
+
+They find damage and edits by hand, not intent: whoever may write to the database can write a
+checksum too.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from lumos.core.errors import DamagedDocumentError
+
+if TYPE_CHECKING:
+    from lumos.core.store.engine import Row, SqlValue
+
+NoteDamage = Callable[[DamagedDocumentError], None]
+"""Is told of a row that is passed over."""
+
+_HALF: Final = 32
+_OFFSET: Final = 1 << 63
+"""Brings a number of 64 bits into the range that databases have."""
+_ESCAPED: Final = "surrogateescape"  # how bytes that are no text come out of SQLite
+
+
+class CheckedTable(NamedTuple):
+    """What the checksum of a table's rows is made of.
+
+    Attributes:
+        table: the table.
+        kind: what one row is, for people.
+        document: the column of the document.
+        keys: the columns that say which document it is, those of the primary key first.
+        key_length: of how many columns the primary key is.
+        named: the columns that name the row to people.
+        column: the column of the checksum.
+        earlier: the column with the document of an earlier Lumos, where the other one is null.
+    """
+
+    table: str
+    kind: str
+    document: str
+    keys: tuple[str, ...]
+    key_length: int
+    named: tuple[str, ...]
+    column: str = "checksum"
+    earlier: str | None = None
+
+    @property
+    def primary(self) -> tuple[str, ...]:
+        """The columns of the primary key, or of one that is as good."""
+        return self.keys[: self.key_length]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that a query has to select for a check."""
+        earlier = (self.earlier,) if self.earlier else ()
+        return tuple(dict.fromkeys((*self.keys, self.document, *earlier, self.column)))
+
+    def select(self, *more: str) -> str:
+        """Return the beginning of a query for these columns, and for others."""
+        names = ", ".join(dict.fromkeys((*self.columns, *more)))
+        return f"SELECT {names} FROM {self.table}"  # noqa: S608 - names of this module
+
+    def checksum(self, values: Mapping[str, SqlValue]) -> int:
+        """Return the checksum of a row that is to be written."""
+        return checksum_of(values[self.document], *[values[key] for key in self.keys])
+
+    def is_whole(self, row: Row) -> bool:
+        """Tell whether a row is what was written."""
+        document = row[self.document]
+        if document is None and self.earlier:
+            document = row[self.earlier]
+        return checksum_of(document, *[row[key] for key in self.keys]) == row[self.column]
+
+    def has_whole_keys(self, row: Row) -> bool:
+        """Tell whether the keys of a row are what was written; its document need not be there."""
+        found = row[self.column]
+        keys = [row[key] for key in self.keys]
+        return isinstance(found, int) and (found + _OFFSET) >> _HALF == _checksum_of_keys(keys)
+
+    def error(self, row: Row) -> DamagedDocumentError:
+        """Return what is told of a row that is not whole."""
+        if self is ENTITIES:  # a kind of entity is what people know, not that it is one
+            return DamagedDocumentError(printable(row["kind"]), printable(row["name"]))
+        return DamagedDocumentError(
+            self.kind, " ".join(printable(row[name]) for name in self.named)
+        )
+
+    def require(self, row: Row) -> None:
+        """Check a row.
+
+        Raises:
+            DamagedDocumentError: it is not what was written.
+        """
+        if not self.is_whole(row):
+            raise self.error(row)
+
+
+def whole_rows(rows: Iterable[Row], table: CheckedTable, damaged: NoteDamage) -> list[Row]:
+    """Return the rows that are what was written, and tell `damaged` of the others."""
+    found = []
+    for row in rows:
+        if table.is_whole(row):
+            found.append(row)
+        else:
+            damaged(table.error(row))
+    return found
+
+
+def refuse_damage(error: DamagedDocumentError) -> None:
+    """Raise what is told of a damaged row, where it is the one that was asked for."""
+    raise error
+
+
+def checksum_of(document: SqlValue, *keys: SqlValue) -> int:
+    """Return the CRC-32 of the keys and that of the document as one number."""
+    return (_checksum_of_keys(keys) << _HALF | zlib.crc32(_bytes(document))) - _OFFSET
+
+
+def printable(value: SqlValue) -> str:
+    """Return a key for people, also where it is no text any more."""
+    return str(value).encode("utf-8", "backslashreplace").decode()
+
+
+def _checksum_of_keys(keys: Sequence[SqlValue]) -> int:
+    text = "\n".join(["" if key is None else str(key) for key in keys])
+    return zlib.crc32(text.encode("utf-8", _ESCAPED))
+
+
+def _bytes(document: SqlValue) -> bytes:
+    if isinstance(document, bytes):
+        return document
+    return b"" if document is None else str(document).encode("utf-8", _ESCAPED)
+
+
+DATASETS: Final = CheckedTable(
+    "datasets", "dataset", "document", ("urn", "contract_hash", "version"), 1, ("urn",)
+)
+EDGES: Final = CheckedTable(
+    "lineage_edges",
+    "lineage_edge",
+    "document",
+    ("edge_key", "upstream_urn", "downstream_urn"),
+    1,
+    ("upstream_urn", "downstream_urn"),
+)
+ENTITIES: Final = CheckedTable(
+    "entities", "entity", "document", ("kind", "name"), 2, ("kind", "name")
+)
+IDENTITIES: Final = CheckedTable(
+    "identity_map", "identity", "document", ("urn", "catalog"), 2, ("urn", "catalog")
+)
+VERSIONS: Final = CheckedTable(
+    "versions",
+    "version",
+    "document",
+    ("urn", "sequence", "version", "contract_hash"),
+    2,
+    ("urn", "sequence"),
+)
+PACKED_STATES: Final = CheckedTable(
+    "versions",
+    "state of version",
+    "state",
+    ("urn", "sequence"),
+    2,
+    ("urn", "sequence"),
+    column="state_checksum",
+    earlier="dataset",
+)
+CHANGES: Final = CheckedTable(
+    "changes", "change", "document", ("urn", "sequence", "position"), 3, ("urn", "sequence")
+)
+RUNS: Final = CheckedTable("runs", "run", "document", ("id", "operation"), 1, ("id",))
+ALERTS: Final = CheckedTable(
+    "alerts",
+    "alert",
+    "document",
+    ("id", "channel", "urn", "version"),
+    1,
+    ("urn", "version", "channel"),
+)
+SYNC_STATES: Final = CheckedTable(
+    "sync_states", "sync state", "kept", ("target", "kind", "name", "hash"), 3, ("name",)
+)
+TABLES: Final = (
+    DATASETS,
+    EDGES,
+    ENTITIES,
+    IDENTITIES,
+    VERSIONS,
+    PACKED_STATES,
+    CHANGES,
+    RUNS,
+    ALERTS,
+    SYNC_STATES,
+)
