@@ -5,13 +5,15 @@ from __future__ import annotations
 import shlex
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from lumos.core.private_files import private_opener
 from lumos.spark.java import JavaRuntime, spark_environment
+from lumos.spark.run_folder import run_folder
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
@@ -22,6 +24,11 @@ if TYPE_CHECKING:
 SHORT_LIFE = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 # The JVM's own remarks (an archive that does not fit, a directory in the class path) go nowhere.
 _SILENCE = ("-Xlog:disable", "-Xlog:all=off", "-XX:-PrintWarnings")
+# Otherwise each JVM puts a file with its command line into /tmp/hsperfdata_USER.
+_NO_PERFORMANCE_FILE = "-XX:-UsePerfData"
+_PROPERTIES = "spark.properties"
+_LOCAL_DIRS = "spark.local.dir"
+_LOCAL_DIRS_VARIABLE = "SPARK_LOCAL_DIRS"
 
 _LOG4J = """\
 status = off
@@ -36,11 +43,14 @@ appender.stderr.layout.pattern = %p %c{1}: %m%n%ex
 
 
 def quiet_options(folder: Path) -> tuple[str, ...]:
-    """Return the JVM flags that keep Spark's log to errors and all reports in the folder."""
+    """Return the JVM flags that keep Spark's log to errors and all files in the folder."""
     path = folder / "log4j2.properties"
     path.write_text(_LOG4J, encoding="utf-8")
     return (
         *_SILENCE,
+        _NO_PERFORMANCE_FILE,
+        # Blocks, shuffle files, artifacts and unpacked native libraries go there.
+        shlex.quote(f"-Djava.io.tmpdir={_temporary(folder)}"),
         shlex.quote(f"-Dlog4j2.configurationFile={path.as_uri()}"),
         shlex.quote(f"-XX:ErrorFile={folder / 'crash.log'}"),
         "-XX:-CreateCoredumpOnCrash",
@@ -56,9 +66,10 @@ def driver_environment(
 ) -> dict[str, str]:
     """Return the variables under which the JVM starts, with all options in a file.
 
-    A command line would show the options, keys to a storage among them, to every user.
+    A command line would show the options, keys to a storage among them, to every user. The file is
+    to be removed with `forget_options` once the JVM has read it.
     """
-    path = folder / "spark.properties"
+    path = folder / _PROPERTIES
     path.touch(mode=0o600)
     path.write_text(
         "".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in options.items()),
@@ -66,18 +77,75 @@ def driver_environment(
     )
     submitted = environment.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
     variables = spark_environment(runtime)
+    variables["TMPDIR"] = str(_temporary(folder))  # of Python workers, which inherit it
     variables["PYSPARK_SUBMIT_ARGS"] = (
         f"--properties-file {shlex.quote(str(path))} --load-spark-defaults {submitted}"
     )
     # Spark's scripts start a first, tiny JVM that puts the command together.
     variables["SPARK_LAUNCHER_OPTS"] = " ".join(
-        [*SHORT_LIFE, environment.get("SPARK_LAUNCHER_OPTS", "")]
+        [*SHORT_LIFE, _NO_PERFORMANCE_FILE, environment.get("SPARK_LAUNCHER_OPTS", "")]
     ).strip()
     if python := options.get("spark.pyspark.python"):
         variables["PYSPARK_PYTHON"] = python
     if options.get("spark.driver.host") == "127.0.0.1":
         variables["SPARK_LOCAL_IP"] = environment.get("SPARK_LOCAL_IP", "127.0.0.1")
     return variables
+
+
+def forget_options(folder: Path) -> None:
+    """Remove the file of the options, which may hold secrets."""
+    (folder / _PROPERTIES).unlink(missing_ok=True)
+
+
+class LocalDirs(NamedTuple):
+    """Where Spark spills to, each place a folder of this run.
+
+    Attributes:
+        options: the options, with these folders.
+        variables: the variables that name folders.
+        locks: the locks of the folders, for the JVM to inherit.
+    """
+
+    options: dict[str, str]
+    variables: dict[str, str]
+    locks: tuple[int, ...]
+
+
+@contextmanager
+def private_local_dirs(
+    options: Mapping[str, str], environment: Mapping[str, str]
+) -> Iterator[LocalDirs]:
+    """Make a folder of this run below each local dir that the user chose.
+
+    Without any of the user's, Spark spills below `java.io.tmpdir`.
+    """
+    locks: list[int] = []
+    with ExitStack() as stack:
+
+        def below(folder: str) -> str:
+            try:
+                Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+                made = stack.enter_context(run_folder(Path(folder)))
+            except OSError:  # Spark says what is wrong with it
+                return folder
+            locks.append(made.lock)
+            return str(made.path)
+
+        def all_below(folders: str) -> str:
+            return ",".join(below(each.strip()) for each in folders.split(","))
+
+        changed, variables = dict(options), {}
+        if folders := options.get(_LOCAL_DIRS):
+            changed[_LOCAL_DIRS] = all_below(folders)
+        if folders := environment.get(_LOCAL_DIRS_VARIABLE):
+            variables[_LOCAL_DIRS_VARIABLE] = all_below(folders)
+        yield LocalDirs(changed, variables, tuple(locks))
+
+
+def _temporary(folder: Path) -> Path:
+    path = folder / "tmp"
+    path.mkdir(mode=0o700, exist_ok=True)
+    return path
 
 
 class StartLimit:
@@ -129,8 +197,13 @@ class StartLimit:
             self._process.kill()
 
 
-def start_driver(log: Path, limit: StartLimit) -> JavaGateway:
+def start_driver(log: Path, limit: StartLimit, *, inherited: Sequence[int]) -> JavaGateway:
     """Start the JVM with all that it and its Python workers print going to `log`.
+
+    Args:
+        log: gets what they print.
+        limit: ends a start that takes too long.
+        inherited: descriptors that the JVM keeps open for as long as it lives.
 
     Raises:
         PySparkRuntimeError: it ended at once; the log has the reason.
@@ -138,9 +211,9 @@ def start_driver(log: Path, limit: StartLimit) -> JavaGateway:
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
 
-    with log.open("wb") as output, limit.noting_process():
-        streams = {"stdout": output, "stderr": subprocess.STDOUT}
-        gateway = launch_gateway(popen_kwargs=streams)  # type: ignore[no-untyped-call]
+    with open(log, "wb", opener=private_opener) as output, limit.noting_process():
+        how = {"stdout": output, "stderr": subprocess.STDOUT, "pass_fds": inherited}
+        gateway = launch_gateway(popen_kwargs=how)  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)
     return gateway
 

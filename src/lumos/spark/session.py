@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -26,6 +25,8 @@ from lumos.spark.driver import (
     driver_environment,
     end_accumulators_meanwhile,
     end_driver,
+    forget_options,
+    private_local_dirs,
     quiet_options,
     start_driver,
     stop_session,
@@ -41,6 +42,7 @@ from lumos.spark.options import (
     user_options,
 )
 from lumos.spark.process_variables import process_variables
+from lumos.spark.run_folder import run_folder
 from lumos.spark.start_failures import SparkUnavailableError, clear_failures, require_answer
 
 if TYPE_CHECKING:
@@ -149,8 +151,8 @@ def embedded_session(
     Raises:
         SparkUnavailableError: it did not start.
     """
-    with tempfile.TemporaryDirectory(prefix="lumos-spark-") as name, ExitStack() as stack:
-        folder = Path(name)
+    with ExitStack() as stack:
+        folder, lock = stack.enter_context(run_folder())
         printed = log or folder / "driver.log"
         options = driver_options(
             settings,
@@ -158,7 +160,13 @@ def embedded_session(
             java_options=(*quiet_options(folder), "-Duser.timezone=UTC", *java_options),
             environment=environment,
         )
-        variables = driver_environment(
+        variables: dict[str, str] = {}
+        locks = [lock]
+        if is_local(settings.master):  # on a cluster these folders are those of the workers too
+            dirs = stack.enter_context(private_local_dirs(options, environment))
+            options, variables = dirs.options, dirs.variables
+            locks += dirs.locks
+        variables |= driver_environment(
             runtime, options=options, environment=environment, folder=folder
         )
         stack.enter_context(process_variables({}))
@@ -168,7 +176,8 @@ def embedded_session(
             process_variables(variables, only=True),
             StartLimit(start_seconds) as limit,
         ):
-            gateway = start_driver(printed, limit)
+            gateway = start_driver(printed, limit, inherited=locks)
+            forget_options(folder)
             stack.callback(end_driver, gateway, patience=patience)
             session = _built(options)
             stack.callback(stop_session, session)
