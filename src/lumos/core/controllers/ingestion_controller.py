@@ -271,7 +271,7 @@ class IngestionController:
     def _scanned(
         self, session: Session, run: _Run, *, work: Path, known: IndexTables | None
     ) -> tuple[FoundDatasets, _Scanned]:
-        functions = StorageFunctions(run.sources.by_name)
+        functions = StorageFunctions.of(run.sources.by_name, folder=work)
         pipeline = Pipeline(session, functions, work=work, progress=run.progress)
         files = pipeline.run(run.sources.units, known, full=run.full, scope=run.under)
         found = FoundDatasets(Scope(run.sources.by_name), None, self._judge)

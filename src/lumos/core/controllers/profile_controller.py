@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -16,6 +16,7 @@ from lumos.core.models import LumosDataset, Urn, with_parts
 from lumos.core.models.origin import Origin, origin_of
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
+from lumos.core.store.snapshot_files import storing
 from lumos.core.store.state_folder import FILE_INDEX
 from lumos.feature.profiling.profiler import (
     ALL_ROWS,
@@ -27,6 +28,7 @@ from lumos.feature.profiling.profiler import (
 from lumos.spark.failures import spark_failures
 from lumos.spark.file_index import FileIndex
 from lumos.spark.file_index import Origin as IndexOrigin
+from lumos.spark.run_folder import run_folder
 from lumos.spark.stages.profiling import DatasetFiles
 
 if TYPE_CHECKING:
@@ -154,11 +156,17 @@ class ProfileController:
         self, tasks: Sequence[_Task], runs: _Runs, *, options: ProfileOptions, progress: Progress
     ) -> list[ProfiledDataset]:
         profiles = []
-        with self._open_session(progress.note) as spark, spark_failures():
+        with (
+            self._private_folder() as private,
+            self._open_session(progress.note) as spark,
+            spark_failures(),
+        ):
             index = FileIndex(self._state_dir() / FILE_INDEX).read(
                 lambda: spark, IndexOrigin(READERS, {})
             )
-            profiler = Profiler(spark, options=options, progress=progress, clock=self._clock)
+            profiler = Profiler(
+                spark, options=options, progress=progress, clock=self._clock, folder=private
+            )
             for task in tasks:
                 work = partial(_with_files, profiler, task, index=index)
                 done = runs.tried(task.dataset.urn, work)
@@ -167,6 +175,16 @@ class ProfileController:
                     profile = ProfiledDataset(dataset=task.dataset.urn, profile=done.profile)
                     profiles.append(profile)
         return profiles
+
+    @contextmanager
+    def _private_folder(self) -> Iterator[Path]:
+        """Yield a folder for credentials; all workers of Spark see the state folder."""
+        state = self._state_dir()
+        with ExitStack() as stack:
+            with storing(state):
+                place = state if state.is_dir() else None
+                private = stack.enter_context(run_folder(place))
+            yield private.path
 
     def _keep(self, profiles: Sequence[ProfiledDataset]) -> None:
         """Store profiles with datasets as they are by now; nothing else of them changes."""

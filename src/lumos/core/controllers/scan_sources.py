@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from lumos.core.errors import ConfigurationError, SourceError
 from lumos.core.models import Urn
 from lumos.core.storage.local import LocalSource
+from lumos.core.storage.sealed import SealedSource, sealed
 from lumos.feature.discovery.datasets import SourceRoot
 from lumos.feature.discovery.path_specs import PathSpecs
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
 from lumos.feature.ingestion.handlers.storage_handler import FileSettings, StorageHandler
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lumos.core.run_report import RunRecorder
     from lumos.core.settings import SourceEntry
     from lumos.core.storage.port import StorageSource
@@ -28,9 +31,9 @@ Folders = Mapping[str, Sequence[bytes]]
 
 @dataclass(frozen=True)
 class ScanSource:
-    """One source of files, as it travels to the executors."""
+    """One source of files; what travels to the executors is `sealed`."""
 
-    storage: StorageSource
+    storage: StorageSource | SealedSource
     root: SourceRoot
     shown: str
     """Where it begins, as reports show it."""
@@ -74,6 +77,12 @@ class ScanSource:
             is_whole_folder=not is_file,
             prefixes=tuple(map(_parts, getattr(storage, "prefixes", ()))) or ((),),
         )
+
+    def sealed(self, folder: Path) -> ScanSource:
+        """Return what travels to the executors: its credentials stay in a file in the folder."""
+        if isinstance(self.storage, SealedSource):
+            return self
+        return replace(self, storage=sealed(self.storage, folder))
 
     def folders(self) -> list[tuple[str, ...]]:
         """Return where it looks, as platform and parts."""

@@ -20,6 +20,7 @@ from lumos.core.models.base import canonical_json, sha256_of
 from lumos.core.models.origin import ORIGIN
 from lumos.core.storage.port import UnlistedPrefix
 from lumos.core.storage.reading import ReadItem, read_rows
+from lumos.core.storage.sealed import SealedSource
 from lumos.feature.discovery.assembling import dataset_names
 from lumos.feature.discovery.building import FoundDataset, datasets_of
 from lumos.feature.discovery.fold import DatasetFold
@@ -36,6 +37,8 @@ from lumos.spark.stages.rows import (
 )
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lumos.core.controllers.scan_sources import ScanSource
     from lumos.core.storage.port import Storage, StorageSource
     from lumos.feature.discovery.path_specs import PathSpecs
@@ -56,6 +59,11 @@ class StorageFunctions:
 
     sources: Mapping[str, ScanSource]
     table_formats: Sequence[str] = TABLE_FORMATS
+
+    @classmethod
+    def of(cls, sources: Mapping[str, ScanSource], *, folder: Path) -> StorageFunctions:
+        """Return functions without credentials, which a private folder of the run keeps."""
+        return cls({name: source.sealed(folder) for name, source in sources.items()})
 
     def list_unit(self, source: str, unit: str) -> Iterator[ListedFile]:
         """List a unit where the executor runs; the files of a table's log go by the table."""
@@ -192,8 +200,10 @@ class TaskSchemas:
 
 
 @lru_cache(maxsize=64)
-def _opened(source: StorageSource) -> Storage:
-    """Open a storage once in each process of an executor."""
+def _opened(source: StorageSource | SealedSource) -> Storage:
+    """Open a storage once in each process of an executor, also for one run after the other."""
+    if isinstance(source, SealedSource):
+        return _opened(source.unsealed())
     return source.open()
 
 

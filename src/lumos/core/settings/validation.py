@@ -130,6 +130,12 @@ def register_fields(model: BaseModel, secrets: SecretRegistry) -> None:
     secrets.add(*_secret_fields(model))
 
 
+def holds_secrets(model: BaseModel) -> bool:
+    """Tell whether a field of a model, or a text in one such as an address, is a secret."""
+    found = (_secret_fields(model), _secrets_below(model.model_dump(), inherited=False))
+    return any(value for values in found for value in values)
+
+
 def _secret_fields(value: object) -> Iterator[str]:
     if isinstance(value, SecretStr):
         yield value.get_secret_value()

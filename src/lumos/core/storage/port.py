@@ -1,18 +1,21 @@
 """What every storage can do: be checked, divided, listed and read in parts.
 
-A source is a small description that travels to executors; opening it gives the storage. Paths are
-bytes relative to the storage's root, with `/` between the parts.
+A source is a small description of a storage; opening it gives the storage. One with credentials
+travels to executors as a reference, see `lumos.core.storage.sealed`. Paths are bytes relative to
+the storage's root, with `/` between the parts.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
+from typing_extensions import override
 
 from lumos.core.settings import SettingsModel
+from lumos.core.settings.validation import holds_secrets
 
 if TYPE_CHECKING:
     from lumos.core.errors import UnreadableItemError
@@ -97,7 +100,11 @@ class Storage(ABC):
 
 
 class StorageSource(SettingsModel, ABC):
-    """Where files lie and which of them are wanted; small, frozen, and safe to pickle."""
+    """Where files lie and which of them are wanted; small and frozen.
+
+    One that holds credentials refuses to be pickled: pickles end up in the memory and files of
+    Spark, where others may read them.
+    """
 
     name: str = Field(min_length=1, description="How errors and reports call the source.")
     patterns: tuple[str, ...] = Field(
@@ -111,6 +118,17 @@ class StorageSource(SettingsModel, ABC):
     @abstractmethod
     def platform(self) -> str:
         """The first part of every URN of this source."""
+
+    @property
+    def has_credentials(self) -> bool:
+        """Whether any of its values is a secret."""
+        return holds_secrets(self)
+
+    @override
+    def __getstate__(self) -> dict[Any, Any]:
+        if self.has_credentials:
+            raise TypeError(f"source '{self.name}' holds credentials and must not be pickled")
+        return super().__getstate__()
 
     @abstractmethod
     def open(self) -> Storage:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from lumos.core.formats.facts import FileFacts
     from lumos.core.storage.port import Storage, StorageSource
+    from lumos.core.storage.sealed import SealedSource
     from lumos.feature.profiling.columns import ProfiledColumn
 
 READABLE: Final = ARROW_FORMATS | {"csv", "json", "avro"}
@@ -43,7 +44,7 @@ Batches = Iterator["pa.RecordBatch"]
 class DataFiles:
     """Reads files of one dataset; it travels to the executors."""
 
-    storage: StorageSource
+    storage: StorageSource | SealedSource
     format: str
     columns: tuple[ProfiledColumn, ...]
     share: float | None = None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.errors import EXIT_UNREADABLE, LumosError
 from lumos.core.models.profile import DatasetProfile
+from lumos.core.storage.sealed import sealed
 from lumos.feature.profiling.columns import ProfiledColumn, profiled_columns
 from lumos.feature.profiling.data_files import READABLE, DataFiles
 from lumos.feature.profiling.native import (
@@ -32,9 +33,12 @@ from lumos.spark.stages.profiling import (
 from lumos.spark.task_progress import task_progress
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lumos.core.models import LumosDataset
     from lumos.core.progress import Progress
     from lumos.core.storage.port import StorageSource
+    from lumos.core.storage.sealed import SealedSource
     from lumos.spark.handles import SparkSession
 
 _MOST_PASSES = 3
@@ -87,7 +91,10 @@ class Profiler:
         options: ProfileOptions,
         progress: Progress,
         clock: Callable[[], datetime],
+        folder: Path,
     ) -> None:
+        """Profile on a session; `folder` is a private one of the run, for credentials."""
+        self._folder = folder
         self._spark = spark
         self._options = options
         self._progress = progress
@@ -117,7 +124,14 @@ class Profiler:
         )
         share = self._options.share_of(files.rows)
         self._progress.stage(f"profiling {dataset.name}", total=files.count)
-        reading = _Reading(self._spark, dataset, files=files, columns=columns, storage=storage)
+        reading = _Reading(
+            self._spark,
+            dataset,
+            files=files,
+            columns=columns,
+            storage=storage,
+            handed_over=sealed(storage, self._folder),
+        )
         with task_progress(self._spark, self._progress, items=files.count):
             figures, failed = reading.figures(share, seed=self._options.seed)
         failed = (*unreadable, *failed)
@@ -150,7 +164,9 @@ class _Reading:
         files: DatasetFiles,
         columns: tuple[ProfiledColumn, ...],
         storage: StorageSource,
+        handed_over: StorageSource | SealedSource,
     ) -> None:
+        self._handed_over = handed_over
         self._spark = spark
         self._dataset = dataset
         self._files = files
@@ -197,7 +213,7 @@ class _Reading:
     ) -> tuple[Figures, tuple[FileProblem, ...]]:
         """Read file by file; a file that fails half-way is taken out with all its rows."""
         reader = DataFiles(
-            self._storage, self._dataset.format or "", self._columns, share=share, seed=seed
+            self._handed_over, self._dataset.format or "", self._columns, share=share, seed=seed
         )
         tasks = tasks_for(self._spark, self._files.count)
         failed: list[FileProblem] = []
