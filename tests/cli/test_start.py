@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from command_line import Lumos
 
 
@@ -59,3 +61,29 @@ def test_a_sqlite_url_takes_no_parameters(lumos: Lumos, project: Path) -> None:
         assert "takes no parameters" in result.error_line
         assert "hunter2" not in result.stderr
     assert [path.name for path in project.iterdir()] == ["lumos.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("written", "status", "told"),
+    [
+        ("{master: 'local[2]'}", "ok", ""),
+        ("{master: 'spark://spark.example:7077'}", "warn", "does not turn on spark.authenticate"),
+        (
+            "{master: 'spark://spark.example:7077', conf: {spark.authenticate: true}}",
+            "ok",
+            "",
+        ),
+        ("{conf: {spark.ui.enabled: true}}", "warn", "Spark's pages ask nobody for a password"),
+        ("{remote: 'sc://spark.example:15002'}", "ok", ""),
+    ],
+)
+def test_doctor_tells_whether_others_can_read_what_spark_handles(
+    lumos: Lumos, project: Path, written: str, status: str, told: str
+) -> None:
+    (project / "lumos.yaml").write_text(f"spark: {written}\n")
+
+    checks = {each["name"]: each for each in lumos("doctor", "--json").json()["checks"]}
+
+    assert checks["spark"]["status"] == status
+    assert checks["spark"]["detail"].startswith("PySpark ")
+    assert told in checks["spark"]["detail"]

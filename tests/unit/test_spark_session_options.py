@@ -22,6 +22,7 @@ from lumos.spark.class_archive import (
 from lumos.spark.java import JavaRuntime, JavaUnavailableError
 from lumos.spark.options import (
     driver_options,
+    is_authenticated,
     is_local,
     is_on_this_machine,
     standalone_addresses,
@@ -158,6 +159,42 @@ def test_masters_are_told_apart_by_where_they_run() -> None:
     assert is_on_this_machine("spark://127.0.0.1:7077,localhost:7078")
     assert not is_on_this_machine("spark://127.0.0.1:7077,other:7077")
     assert not is_on_this_machine("k8s://https://127.0.0.1:6443")
+
+
+@pytest.mark.parametrize("master", ["local", "local[*]", "local-cluster[2,1,512]"])
+def test_a_spark_that_lumos_starts_asks_for_a_secret(tmp_path: Path, master: str) -> None:
+    options = options_of(tmp_path, master=master)
+
+    assert options["spark.authenticate"] == "true"
+    assert is_authenticated(SparkSettings(master=master))
+    with pytest.raises(ConfigurationError, match=r"spark\.authenticate must stay true"):
+        options_of(tmp_path, master=master, conf={"spark.authenticate": False})
+
+
+def test_each_local_cluster_gets_a_secret_of_its_own_and_local_masters_none(tmp_path: Path) -> None:
+    name = "spark.authenticate.secret"
+    made = {options_of(tmp_path, master="local-cluster[2,1,512]")[name] for _ in range(3)}
+
+    assert len(made) == 3
+    assert min(map(len, made)) >= 32
+    assert name not in options_of(tmp_path, master="local[2]"), "Spark makes one in its memory"
+
+
+def test_a_cluster_keeps_its_own_way_to_authenticate(tmp_path: Path) -> None:
+    master = "spark://spark.example:7077"
+
+    assert "spark.authenticate" not in options_of(tmp_path, master=master)
+    assert not is_authenticated(SparkSettings(master=master))
+    for value in (True, False):
+        conf = RawSettings({"spark.authenticate": value})
+        settings = SparkSettings(master=master, conf=conf)
+        assert is_authenticated(settings) is value
+        assert (
+            options_of(tmp_path, master=master, conf={"spark.authenticate": value})[
+                "spark.authenticate"
+            ]
+            == str(value).lower()
+        )
 
 
 def test_a_standalone_master_may_have_stand_bys() -> None:

@@ -33,6 +33,7 @@ class Application(IngestionCommands):
         return SystemController(
             environment=self._environment,
             load_settings=self._describe_settings,
+            spark_settings=lambda: self.settings.spark,
             state_dir=lambda: self.state_dir,
             make_state=lambda: self._writer.place,
             look_at_state=self._checked_state,

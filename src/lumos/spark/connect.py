@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 
+from typing_extensions import override
+
 from lumos.core.errors import ConfigurationError, MissingExtraError
 from lumos.spark.driver import stop_session
 from lumos.spark.options import runtime_options, user_options
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 _CONNECT_PORT = 15002
 _CONNECT_PACKAGES = ("grpc", "grpc_status", "google.rpc")
 LOOPBACK = "127.0.0.1"
-# PySpark sends a token without encryption to this name alone.
+# PySpark sends a token without encryption to this name alone. What is connected to is the address:
+# the name may stand for ::1 too, where another user could listen on the same port for the token.
 _LOOPBACK_NAME = "localhost"
 
 
@@ -70,9 +73,15 @@ def loopback_session(settings: SparkSettings, *, port: int, token: str) -> Itera
     from pyspark.sql.connect.client import DefaultChannelBuilder
     from pyspark.sql.connect.session import SparkSession as ConnectSession
 
+    class LoopbackChannel(DefaultChannelBuilder):
+        @property
+        @override
+        def endpoint(self) -> str:
+            return f"ipv4:{LOOPBACK}:{port}"
+
     address = f"sc://{_LOOPBACK_NAME}:{port}/;token={token}"
     # A proxy is for other machines.
-    channel = DefaultChannelBuilder(address, [("grpc.enable_http_proxy", 0)])
+    channel = LoopbackChannel(address, [("grpc.enable_http_proxy", 0)])
     # What it warns of, it raises too.
     warnings.filterwarnings("ignore", message=re.escape("[RETRIES_EXCEEDED]"))
     with process_variables({"SPARK_CONNECT_MODE_ENABLED": "1"}), ExitStack() as stack:

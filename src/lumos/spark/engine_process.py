@@ -105,6 +105,7 @@ def _settings(request: EngineRequest, *, token: str) -> SparkSettings:
         "spark.connect.authenticate.token": token,
         "spark.connect.grpc.binding.address": LOOPBACK,
         "spark.connect.grpc.binding.port": "0",
+        "spark.connect.grpc.debug.enabled": "false",  # it would describe the service to anybody
         "spark.connect.progress.reportInterval": "500ms",
         # Whoever waits for news, such as `lumos watch`, asks for nothing for hours.
         "spark.connect.session.manager.defaultSessionTimeout": "7d",

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import lumos
-from lumos.core.errors import StateReadOnlyError
+from lumos.core.errors import NotPrivateError, StateReadOnlyError
+from lumos.core.private_files import make_trusted_folder, open_trusted_file
 from lumos.spark.java import cache_folder
 from lumos.spark.options import user_options
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from lumos.core.settings import SparkSettings
 
 FOLDER_VARIABLE = "LUMOS_ENGINE_DIR"
-_PRIVATE = 0o600
+_OTHER_FOLDER = f"set {FOLDER_VARIABLE} to a folder of your own"
 _TRIES = 5
 _SECONDS_BETWEEN_TRIES = 0.05
 
@@ -86,23 +87,29 @@ class EngineFolder:
 
         Raises:
             StateReadOnlyError: it cannot be made.
+            NotPrivateError: it is a symlink, or another user's.
         """
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.folder.chmod(0o700)
+            make_trusted_folder(self.folder, hint=_OTHER_FOLDER)
             for path in (self._life, self._use, self.log):
-                path.touch(mode=_PRIVATE)
+                os.close(open_trusted_file(path, os.O_RDWR | os.O_CREAT, hint=_OTHER_FOLDER))
         except OSError as error:
             raise StateReadOnlyError(
                 f"cannot write to the folder of the engine {self.folder}: {error.strerror}",
-                hint=f"set {FOLDER_VARIABLE} to a folder of your own",
+                hint=_OTHER_FOLDER,
             ) from None
 
     def read(self) -> EngineRecord | None:
-        """Return the engine that was last started on this machine and has not taken its leave."""
+        """Return the engine that was last started on this machine and has not taken its leave.
+
+        A record that another user wrote, or could have written, is not trusted: a command would
+        send its work to their Spark.
+        """
         try:
-            record = EngineRecord.model_validate_json(self.record.read_bytes())
-        except (OSError, ValidationError):
+            handle = open_trusted_file(self.record, os.O_RDONLY, hint=_OTHER_FOLDER)
+            with os.fdopen(handle, "rb") as file:
+                record = EngineRecord.model_validate_json(file.read())
+        except (OSError, NotPrivateError, ValidationError):
             return None
         return record if record.host == socket.gethostname() else None
 

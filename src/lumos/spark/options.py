@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +40,16 @@ _FIXED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.submit.deployMode": "client",
 }
+_PAGES = "spark.ui.enabled"
+_AUTHENTICATE = "spark.authenticate"
+_SECRET_OPTION = "spark.authenticate.secret"  # noqa: S105 - a name
+# Whoever connects to the driver must know a secret. With AES in place of DIGEST-MD5 it costs
+# nothing more: on a local master nobody ever connects.
+_AUTHENTICATED = {
+    _AUTHENTICATE: "true",
+    "spark.network.crypto.enabled": "true",
+    "spark.network.crypto.saslFallback": "false",
+}
 _RUNTIME = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
@@ -48,6 +59,38 @@ _RUNTIME = {
 def is_local(master: str) -> bool:
     """Tell whether a master runs everything inside the driver's own JVM."""
     return _LOCAL.match(master) is not None
+
+
+def _is_started_here(master: str) -> bool:
+    """Tell whether Lumos starts all of Spark: `local[4]`, or `local-cluster[2,1,1024]`."""
+    return master.startswith("local")
+
+
+def is_authenticated(settings: SparkSettings) -> bool:
+    """Tell whether these settings let Spark's ports answer only those who know a secret."""
+    return _is_started_here(settings.master) or user_options(settings).get(_AUTHENTICATE) == "true"
+
+
+def exposures(settings: SparkSettings) -> list[str]:
+    """Say, a line each, which settings let others read what Spark handles.
+
+    What is set elsewhere, such as in a `spark-defaults.conf`, is not known here. Of a Spark Connect
+    server nothing is known.
+
+    Raises:
+        ConfigurationError: see `user_options`.
+    """
+    if settings.remote is not None:
+        return []
+    found = []
+    if not is_authenticated(settings):
+        found.append(
+            f"spark.conf does not turn on {_AUTHENTICATE} for {settings.master}:"
+            " whoever reaches Spark's ports can read what it handles"
+        )
+    if user_options(settings).get(_PAGES) == "true":
+        found.append(f"{_PAGES} is on: Spark's pages ask nobody for a password")
+    return found
 
 
 def is_on_this_machine(master: str) -> bool:
@@ -98,6 +141,8 @@ def user_options(settings: SparkSettings) -> dict[str, str]:
                 f"spark.conf: {name} has a setting of its own", hint=f"set spark.{own} instead"
             )
         fixed = _FIXED.get(name)
+        if name == _AUTHENTICATE and _is_started_here(settings.master) and not settings.remote:
+            fixed = "true"
         if fixed is not None and value != fixed:
             raise ConfigurationError(
                 f"spark.conf: {name} must stay {fixed}", hint=f"remove {name} from spark.conf"
@@ -143,11 +188,15 @@ def driver_options(
         "spark.master": settings.master,
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
-        "spark.ui.enabled": "false",
+        _PAGES: "false",
         "spark.ui.showConsoleProgress": "false",
     }
     if settings.driver_memory:
         options["spark.driver.memory"] = settings.driver_memory
+    if _is_started_here(settings.master):
+        options |= _AUTHENTICATED
+        if not is_local(settings.master):  # on `local` Spark makes a secret, which is nowhere else
+            options[_SECRET_OPTION] = secrets.token_urlsafe(32)
     if is_on_this_machine(settings.master):
         options["spark.driver.bindAddress"] = "127.0.0.1"
         options["spark.driver.host"] = "127.0.0.1"

@@ -20,6 +20,7 @@ from lumos.core.redaction import redact
 from lumos.core.settings import SETTINGS_FILE, InvalidSettingsError
 
 if TYPE_CHECKING:
+    from lumos.core.settings import SparkSettings
     from lumos.core.store.integrity import DocumentCheck
 
 _LOW_DISK_BYTES = 1 << 30
@@ -37,6 +38,7 @@ class SystemController:
         *,
         environment: Mapping[str, str],
         load_settings: Callable[[], str],
+        spark_settings: Callable[[], SparkSettings],
         state_dir: Callable[[], Path],
         make_state: Callable[[], str],
         look_at_state: Callable[[], str],
@@ -47,6 +49,7 @@ class SystemController:
         """Take the parts as functions: each may fail, and doctor must then still check the rest."""
         self._environment = environment
         self._load_settings = load_settings
+        self._spark_settings = spark_settings
         self._state_dir = state_dir
         self._make_state = make_state
         self._look_at_state = look_at_state
@@ -116,10 +119,19 @@ class SystemController:
         return f"Java {runtime.version} from {runtime.origin}"
 
     def _spark(self) -> str:
+        from lumos.spark.options import exposures
+
         try:
-            return f"PySpark {metadata.version('pyspark')}"
+            version = f"PySpark {metadata.version('pyspark')}"
         except metadata.PackageNotFoundError:
             raise LumosError("PySpark is not installed", hint="pip install pyspark") from None
+        try:
+            settings = self._spark_settings()
+        except LumosError:  # the check of the settings tells it
+            return version
+        if found := exposures(settings):
+            raise _Warning("; ".join([version, *found]))
+        return version
 
     def _documents(self, progress: Progress) -> str:
         found = self._check_documents(progress)
