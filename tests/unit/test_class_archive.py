@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -80,5 +81,25 @@ def test_a_system_that_does_not_tell_when_it_started_will_do(
     archive: ClassArchive, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(class_archive, "_BOOT_ID", tmp_path / "none")
+
+    assert archive.is_whole()
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o757])
+def test_an_archive_that_others_could_have_written_is_removed(
+    archive: ClassArchive, mode: int
+) -> None:
+    archive.path.parent.chmod(mode)
+
+    assert not archive.is_whole()
+    assert not archive.is_there, "the next one is made in a private folder"
+
+    archive.prepare_folder()
+    assert stat.S_IMODE(archive.path.parent.stat().st_mode) == 0o700
+
+
+def test_an_archive_that_others_may_only_read_is_used(archive: ClassArchive) -> None:
+    archive.path.parent.chmod(0o755)
+    archive.path.chmod(0o444)
 
     assert archive.is_whole()

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,10 @@ import pytest
 
 from command_line import Result, run_here
 from lumos.core.controllers.engine_controller import EngineController
-from lumos.core.errors import StateReadOnlyError, UsageError
+from lumos.core.errors import NotPrivateError, StateReadOnlyError, UsageError
 from lumos.core.settings import RawSettings, SparkSettings
 from lumos.spark import engine, engine_process
+from lumos.spark.connect import loopback_session
 from lumos.spark.engine import engine_session, find_engine, start_engine, stop_engine
 from lumos.spark.engine_record import (
     FOLDER_VARIABLE,
@@ -30,6 +31,7 @@ from lumos.spark.engine_record import (
     settings_mark,
     software_mark,
 )
+from lumos.spark.start_failures import SparkUnavailableError
 
 SETTINGS = SparkSettings()
 
@@ -284,3 +286,63 @@ def test_the_commands_answer_where_none_runs(
         {"running": False, "changed": False, "engine": None},
     )
     assert not (tmp_path / "engine").exists()
+
+
+def test_a_folder_that_another_account_could_swap_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "engine").symlink_to(tmp_path / "theirs")
+
+    with pytest.raises(NotPrivateError, match="symlink") as raised:
+        EngineFolder(tmp_path / "engine").prepare()
+
+    assert raised.value.hint == f"set {FOLDER_VARIABLE} to a folder of your own"
+
+
+def test_a_record_that_is_a_symlink_or_of_another_account_is_not_trusted(
+    folder: EngineFolder,
+) -> None:
+    folder.write(record_of())
+    assert folder.read() == record_of()
+    theirs = folder.folder / "theirs.json"
+    folder.record.rename(theirs)
+    folder.record.symlink_to(theirs)
+
+    assert folder.read() is None
+
+    if os.geteuid() == 0:  # only root can give a file away
+        folder.record.unlink()
+        theirs.rename(folder.record)
+        os.chown(folder.record, 65534, 65534)
+        assert folder.read() is None
+
+
+def test_a_session_of_the_engine_connects_to_an_address_and_not_to_a_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import grpc  # type: ignore[import-untyped]
+
+    targets: list[str] = []
+    real = grpc.secure_channel
+
+    def noting(target: str, *arguments: Any, **options: Any) -> Any:
+        targets.append(target)
+        return real(target, *arguments, **options)
+
+    monkeypatch.setattr(grpc, "secure_channel", noting)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        threading.Thread(target=_hang_up, args=(server,), daemon=True).start()
+        with (
+            pytest.raises(SparkUnavailableError),
+            loopback_session(SETTINGS, port=port, token="planted-token"),
+        ):
+            raise AssertionError("nobody is there")
+
+    assert targets
+    assert set(targets) == {f"ipv4:127.0.0.1:{port}"}
+
+
+def _hang_up(server: socket.socket) -> None:
+    with suppress(OSError):  # the test is over
+        while True:
+            server.accept()[0].close()

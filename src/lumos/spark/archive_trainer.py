@@ -31,7 +31,7 @@ def make_archive(archive: ClassArchive, *, runtime: JavaRuntime) -> bool:
     """Make the archive unless another process does, and leave a note where it cannot be made."""
     from filelock import FileLock, Timeout
 
-    archive.path.parent.mkdir(parents=True, exist_ok=True)
+    archive.prepare_folder()
     with suppress(Timeout), FileLock(archive.lock, timeout=0):
         if not archive.is_there:
             _sweep(archive.path.parent)

@@ -8,7 +8,8 @@ note beside it says so, and Lumos goes on without.
 
 A JVM trusts what it maps: an archive with damage in its middle can keep it busy for ever. So a
 checksum lies beside the archive. It is held against the file once after every start of the machine,
-and whenever size or time of the file are not those that were checked.
+and whenever size or time of the file are not those that were checked. An archive that another user
+could have written is removed.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lumos.core.errors import NotPrivateError
+from lumos.core.private_files import make_trusted_folder
+
 if TYPE_CHECKING:
     from lumos.spark.java import JavaRuntime
 
@@ -41,6 +45,7 @@ _FIRST_JAVA_WITH_CACHE = 25
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _BLOCK_BYTES = 1 << 20
+_WRITABLE = 0o022  # by the group or by others
 
 # Python warns about a child that runs on when its handle is dropped.
 _BACKGROUND: list[subprocess.Popen[bytes]] = []
@@ -88,6 +93,9 @@ class ClassArchive:
         """Tell whether it is there and what it was when it was made; remove it if it is not."""
         if not self.is_there:
             return False
+        if not self._is_trusted():
+            self.discard()
+            return False
         try:
             sealed = json.loads(self.seal.read_bytes())
             now = _look_of(self.path)
@@ -100,6 +108,24 @@ class ClassArchive:
             pass
         self.discard()
         return False
+
+    def _is_trusted(self) -> bool:
+        """Tell whether only this user and root could have written it: a JVM runs what is in it."""
+        try:
+            found = [path.stat() for path in (self.path, self.path.parent)]
+        except OSError:
+            return False
+        trusted = {0, os.geteuid()}
+        return all(each.st_uid in trusted and not each.st_mode & _WRITABLE for each in found)
+
+    def prepare_folder(self) -> None:
+        """Make its folder, for this user alone.
+
+        Raises:
+            NotPrivateError: it is a symlink, or another user's.
+            OSError: it cannot be made.
+        """
+        make_trusted_folder(self.path.parent, hint="set XDG_CACHE_HOME to a folder of your own")
 
     def put(self, made: Path) -> None:
         """Take a file as the archive, once all of it is on the disk."""
@@ -162,7 +188,7 @@ def make_in_background(archive: ClassArchive, *, runtime: JavaRuntime, cache_dir
         return False
     command = trainer_command(runtime, cache_dir=cache_dir)
     try:
-        archive.path.parent.mkdir(parents=True, exist_ok=True)
+        archive.prepare_folder()
         if not os.access(archive.path.parent, os.W_OK):
             return False
         process = subprocess.Popen(
@@ -173,7 +199,7 @@ def make_in_background(archive: ClassArchive, *, runtime: JavaRuntime, cache_dir
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-    except OSError:  # the archive only saves time
+    except (OSError, NotPrivateError):  # the archive only saves time
         return False
     _BACKGROUND.append(process)
     return True

@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from lumos.core.errors import ConfigurationError
+from lumos.core.private_files import make_trusted_folder
 
 MINIMUM_JAVA = 17
 
@@ -188,7 +189,7 @@ def _is_shim(path: Path, script: str) -> bool:
 
 def _write_program(path: Path, script: str) -> None:
     """Write an executable file so that it is there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_trusted_folder(path.parent, hint="set XDG_CACHE_HOME to a folder of your own")
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".java-")
     temporary = Path(name)
     try:
