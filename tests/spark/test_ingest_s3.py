@@ -80,6 +80,21 @@ def test_each_object_takes_one_request_and_none_the_second_time(
     assert {request.prefix for request in bucket.server.listings()} == {"raw/", "other/"}
 
 
+def test_keys_of_the_greatest_length_are_stored_under_shortened_urns(
+    bucket: Bucket, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        key = f"raw/{'表' * 250}/{'表' * 80}/{name}.csv"
+        assert len(key.encode()) <= 1024
+        bucket.put(key, b"id\n1\n")
+
+    first = ingested(capfd)
+    second = ingested(capfd)
+
+    assert first["datasets"]["created"] == 4, first["items"]
+    assert second["datasets"]["unchanged"] == 4
+
+
 FAULTS: dict[str, Callable[[Request], Answer | None]] = {
     "a forbidden prefix": lambda it: Answer(403, "AccessDenied") if it.prefix == "raw/" else None,
     "throttling": lambda it: Answer(503, "SlowDown") if it.prefix == "raw/" else None,

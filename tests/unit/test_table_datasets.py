@@ -36,6 +36,19 @@ FACTS = TableFacts(
 )
 
 
+def test_a_table_under_a_long_path_keeps_it_whole_in_its_location() -> None:
+    path = "/".join(["表" * 80] * 5)
+    one, two = (
+        table_dataset(ROOT, table_parts(f"{path}/{name}"), facts=FACTS) for name in ("one", "two")
+    )
+
+    assert one.urn != two.urn
+    assert one.urn.is_shortened
+    assert one.name == "one"
+    assert one.location is not None
+    assert one.location.prefix == f"/raw/{path}/one/"
+
+
 def test_a_table_becomes_a_dataset_with_all_that_its_log_tells() -> None:
     dataset = table_dataset(ROOT, table_parts("sales/orders"), facts=FACTS, environment="prod")
 

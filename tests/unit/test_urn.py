@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 
@@ -10,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from lumos.core.errors import InvalidUrnError
 from lumos.core.models import Urn
+from lumos.core.models.urn import LONGEST_URN
 from strategies import path_parts
 
 ANY_PARTS = st.lists(path_parts, min_size=1, max_size=4)
@@ -114,3 +116,63 @@ def test_a_urn_is_a_string_that_sorts_pickles_and_shows_itself() -> None:
     assert sorted([Urn.of("s3", "b"), urn]) == [urn, "lumos://s3/b"]
     assert repr(urn) == "Urn('lumos://s3/a')"
     assert TypeAdapter(Urn).dump_json(urn) == b'"lumos://s3/a"'
+
+
+LONG_PARTS = st.lists(
+    st.one_of(
+        path_parts,
+        st.builds(lambda part, times: (part * times)[:800], path_parts, st.integers(1, 400)),
+        st.sampled_from([".", "..", "~" + "0" * 32]),
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+@given(LONG_PARTS)
+def test_a_path_of_any_length_has_a_valid_urn_within_the_limit(parts: list[str]) -> None:
+    urn = Urn.of_path("s3", *parts)
+    assert len(urn.encode()) <= LONGEST_URN
+    assert Urn(str(urn)) == urn
+    assert Urn.of("s3", *urn.parts) == urn
+    assert Urn.of_path("s3", *parts) == urn
+    assert urn.is_shortened or urn == Urn.of("s3", *parts)
+    assert all(urn.is_within("s3", *parts[:end]) for end in range(len(parts)))
+    assert not urn.is_within("s4", *parts[:1])
+
+
+@given(LONG_PARTS, LONG_PARTS)
+def test_two_paths_have_two_urns(one: list[str], other: list[str]) -> None:
+    assert (Urn.of_path("s3", *one) == Urn.of_path("s3", *other)) == (one == other)
+
+
+@given(LONG_PARTS, st.integers(0, 3_000))
+def test_paths_that_differ_at_their_end_only_have_two_urns(parts: list[str], length: int) -> None:
+    padded = [*parts, "é" * length + "x"]
+    assert Urn.of_path("s3", *padded, "a") != Urn.of_path("s3", *padded, "b")
+
+
+def test_a_long_urn_keeps_its_path_up_to_a_character_and_ends_in_a_digest() -> None:
+    whole = Urn.of("local", "数据" * 30, "表" * 300)
+    urn = Urn.of_path("local", "数据" * 30, "表" * 300)
+    path, _, digest = urn.rpartition("~")
+    assert digest == hashlib.sha256(whole.encode()).hexdigest()[:32]
+    assert whole.startswith(path)
+    assert LONGEST_URN - 20 < len(urn) <= LONGEST_URN
+    assert set(urn.parts[1].partition("~")[0]) == {"表"}
+
+
+@pytest.mark.parametrize("length", range(LONGEST_URN - 60, LONGEST_URN + 60))
+def test_a_name_that_looks_like_a_shortened_one_never_takes_its_urn(length: int) -> None:
+    parts = ("a" * (length - len("lumos://s3/")),)
+    urn = Urn.of_path("s3", *parts)
+    lookalike = Urn.of_path("s3", *urn.parts)
+    assert (lookalike == urn) == (urn.parts == parts)
+
+
+def test_urns_that_fit_stay_as_they_are() -> None:
+    natural = Urn.of("s3", "a" * (LONGEST_URN - len("lumos://s3/")))
+    assert len(natural) == LONGEST_URN
+    assert Urn.of_path("s3", *natural.parts) == natural
+    assert not natural.is_shortened
+    assert Urn.of_path("s3", "x~" + "0" * 32) == "lumos://s3/x~" + "0" * 32

@@ -196,6 +196,12 @@ class DamagedDocumentError(StateError):
         self.name = name
 
 
+class UnstorableValueError(StateError):
+    """The state database cannot hold one value; all others can be written."""
+
+    code = "LUM-307"
+
+
 class SnapshotNotFoundError(StateError):
     """No snapshot of that name exists in the store."""
 

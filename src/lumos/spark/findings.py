@@ -40,6 +40,14 @@ class FileRemark(NamedTuple):
     skipped: str | None
 
 
+class FailedDataset(NamedTuple):
+    """A dataset that could not be built from its files."""
+
+    source: str
+    dataset: str
+    reason: str
+
+
 class FormatCount(NamedTuple):
     """The datasets of one format, and what is odd about some of them."""
 
@@ -84,7 +92,7 @@ class Findings:
             states: URN and hash of what the catalog was last told.
         """
         known = dict(states)
-        now = {str(urn): digest for urn, digest in self._rows("datasets", ("urn", "hash"))}
+        now = {str(urn): digest for urn, digest in self._built_rows(("urn", "hash"))}
         differing = [urn for urn, digest in now.items() if known.get(urn) != digest]
         gone = known.keys() - now.keys()
         if len(differing) > _FEW_DATASETS:
@@ -102,7 +110,7 @@ class Findings:
         """Count the datasets of each format, most first."""
         counts: Counter[str] = Counter()
         odd: dict[str, list[tuple[str, str]]] = {}
-        for name, urn, warnings in self._rows("datasets", ("format", "urn", "warnings")):
+        for name, urn, warnings in self._built_rows(("format", "urn", "warnings")):
             counts[str(name)] += 1
             if warnings is not None:
                 odd.setdefault(str(name), []).append((str(urn), str(warnings)))
@@ -111,6 +119,13 @@ class Findings:
             for name, count in counts.items()
         ]
         return sorted(found, key=lambda each: (-each.datasets, each.format))
+
+    def failed(self) -> Iterator[FailedDataset]:
+        """Yield the datasets that could not be built."""
+        import pyarrow.dataset as pads
+
+        rows = self._rows("datasets", FailedDataset._fields, pads.field("reason").is_valid())
+        yield from sorted(FailedDataset(*row) for row in rows)  # type: ignore[arg-type]
 
     def sources_with_files(self) -> set[str]:
         """Return the sources in which at least one file was found."""
@@ -150,7 +165,12 @@ class Findings:
 
     def _datasets(self) -> DataFrame:
         datasets = self.tables.datasets
-        return datasets.where(datasets.source.isin(self._sources))
+        return datasets.where(datasets.source.isin(self._sources) & datasets.reason.isNull())
+
+    def _built_rows(self, columns: Sequence[str]) -> Iterator[tuple[object, ...]]:
+        import pyarrow.dataset as pads
+
+        return self._rows("datasets", columns, pads.field("reason").is_null())
 
     def _rows(
         self, table: str, columns: Sequence[str], where: pads.Expression | None = None

@@ -73,7 +73,7 @@ def partition_files(
         F.count_distinct("fingerprint").alias("schemas"),
         F.max("partition_name").alias("newest"),
     )
-    known = tables.datasets.select(*key, "urn")
+    known = tables.datasets.where("reason IS NULL").select(*key, "urn")
     rows = folded.join(known, key).orderBy("urn").collect()
     return [
         PartitionFiles(
@@ -98,7 +98,7 @@ def schemas_of(tables: IndexTables, fingerprints: Iterable[str]) -> dict[str, st
 
 def documents_of(tables: IndexTables, keys: Sequence[DatasetKey]) -> dict[DatasetKey, str]:
     """Return some datasets as JSON."""
-    rows = _of(tables.datasets, keys).collect()
+    rows = _of(tables.datasets.where("reason IS NULL"), keys).collect()
     return {
         DatasetKey(row["source"], row["dataset"], row["format"]): row["document"] for row in rows
     }

@@ -12,9 +12,10 @@ import orjson
 
 from lumos.core.controllers.results import DatasetCounts
 from lumos.core.controllers.storage_functions import OWN_EXTENSIONS
-from lumos.core.errors import DamagedDocumentError
+from lumos.core.errors import DamagedDocumentError, InvalidModelError, LumosError
 from lumos.core.models import Change, LumosDataset, Urn, with_parts
 from lumos.core.models.origin import origin_of
+from lumos.core.platform.refusals import REFUSALS, ends_run
 from lumos.feature.discovery.unseen import is_in_doubt, unseen_columns, with_unseen_parts
 from lumos.feature.snapshot.import_plan import ImportMode, plan_dataset
 
@@ -43,6 +44,8 @@ class Scope:
     """How many files nobody could read, by dataset, as source and key."""
     forgotten: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How many of them may have been read by runs of which nothing is known any more."""
+    unbuilt: set[tuple[str, str]] = field(default_factory=set)
+    """The datasets that could not be built from their files, as source and key."""
 
     def shown(self, source: str, path: bytes) -> str:
         """Return where a file lies, as reports show it."""
@@ -59,6 +62,14 @@ class Scope:
     def has_unreadable(self, origin: Origin) -> bool:
         """Tell whether files of a dataset, or a workbook that it is a sheet of, cannot be read."""
         return any(self.unreadable[each] for each in _holders(origin))
+
+    def shown_dataset(self, source: str, dataset: str) -> str:
+        """Return where the files of a dataset lie, as reports show it."""
+        return self.shown(source, "/".join(orjson.loads(dataset)).encode("utf-8", "replace"))
+
+    def is_unbuilt(self, origin: Origin) -> bool:
+        """Tell whether the files of a dataset are there, but it could not be built from them."""
+        return origin in self.unbuilt
 
     def files_in_doubt(self, origin: Origin, *, as_before: bool) -> int:
         """Return how many unreadable files of a dataset may hold what no other file shows.
@@ -93,6 +104,9 @@ class _Step(NamedTuple):
     is_news: bool
     is_sure: bool = True
     """Whether the next run may pass over it, if it finds the same."""
+    is_known: bool = True
+    """Whether the catalog has it."""
+    changes: tuple[Change, ...] = ()
 
 
 @dataclass
@@ -112,35 +126,29 @@ class FoundDatasets:
     removed: int = 0
     changes: list[Change] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    damaged: dict[str, DamagedDocumentError] = field(default_factory=dict)
-    """Datasets that are left as they are, because what is stored of them is damaged."""
+    failures: list[tuple[str, LumosError]] = field(default_factory=list)
+    """The datasets that are left as they are, by URN, and why.
+
+    The catalog cannot hold what was found, or what is stored of them is damaged.
+    """
     touched: set[Urn] = field(default_factory=set)
 
     def plan(self, pipeline: Pipeline) -> None:
         """Find out what a run would do, and do nothing."""
-        for _ in self._planned(pipeline):
-            pass
+        for step in self._planned(pipeline):
+            self._count(step)
 
     def publish(self, pipeline: Pipeline, publisher: Publisher) -> None:
         """Write what differs and retire what is gone; the caller holds the transaction."""
         seen: list[tuple[str, str]] = []
         for step in self._planned(pipeline):
-            if step.found is None:
-                publisher.retire(step.dataset)
+            if not self._written(step, publisher):
                 continue
-            if step.is_news and not self._published(step.dataset, publisher):
-                continue
-            seen.append((step.found.urn, step.found.hash if step.is_sure else ""))
+            self._count(step)
+            if step.found is not None:
+                seen.append((step.found.urn, step.found.hash if step.is_sure else ""))
         if self.platform is not None:
             self.platform.keep_found_states(seen)
-
-    def _published(self, dataset: LumosDataset, publisher: Publisher) -> bool:
-        try:
-            publisher.publish(dataset)
-        except DamagedDocumentError as error:  # of its history
-            self.damaged[dataset.urn] = error
-            return False
-        return True
 
     def counts(self, found: int) -> DatasetCounts:
         """Return what happened to the datasets, of which so many were found."""
@@ -148,33 +156,54 @@ class FoundDatasets:
             found=found,
             created=self.created,
             updated=self.updated,
-            unchanged=found - self.created - self.updated,
+            unchanged=found - self.created - self.updated - len(self.failures),
             removed=self.removed,
         )
+
+    def _written(self, step: _Step, publisher: Publisher) -> bool:
+        """Carry out a step; where the catalog cannot hold the dataset, keep the reason."""
+        try:
+            if step.found is None:
+                publisher.retire(step.dataset)
+            elif step.is_news:
+                publisher.publish(step.dataset)
+        except REFUSALS as error:
+            if ends_run(error):
+                raise
+            self.failures.append((step.dataset.urn, error))
+            return False
+        return True
 
     def _planned(self, pipeline: Pipeline) -> Iterator[_Step]:
         for built in pipeline.differing(self._states()):
             if isinstance(built, str):
                 yield from self._gone(built)
                 continue
-            found = LumosDataset.from_json(orjson.loads(built.document))
-            present = self._present(found.urn)
-            if found.urn in self.damaged:
-                continue  # what people added to it would be lost
-            if present is not None and self.scope.hides_part_of(found, built.source):
-                continue  # half a look is no reason to change anything
-            as_seen, found = found, self._with_unseen_parts(present, found)
-            wanted = _wanted(present, found)
-            if wanted != present:
-                self._count(present, wanted)
-            yield _Step(built, wanted, is_news=wanted != present, is_sure=found is as_seen)
+            try:
+                step = self._step(built)
+            except (InvalidModelError, DamagedDocumentError) as error:
+                self.failures.append((built.urn, error))
+                continue
+            if step is not None:
+                yield step
 
-    def _present(self, urn: str) -> LumosDataset | None:
-        try:
-            return self.platform.find_dataset(urn) if self.platform else None
-        except DamagedDocumentError as error:
-            self.damaged[urn] = error
-            return None
+    def _step(self, built: BuiltDataset) -> _Step | None:
+        """Return what is to be done with a dataset that was found, if anything."""
+        found = LumosDataset.from_json(orjson.loads(built.document))
+        present = self.platform.find_dataset(found.urn) if self.platform else None
+        if present is not None and self.scope.hides_part_of(found, built.source):
+            return None  # half a look is no reason to change anything
+        as_seen, found = found, self._with_unseen_parts(present, found)
+        wanted = _wanted(present, found)
+        is_news = wanted != present
+        return _Step(
+            built,
+            wanted,
+            is_news=is_news,
+            is_sure=found is as_seen,
+            is_known=present is not None,
+            changes=self.judge(present, wanted) if is_news else (),
+        )
 
     def _with_unseen_parts(self, present: LumosDataset | None, found: LumosDataset) -> LumosDataset:
         """Return a dataset with what files that cannot be read may hold of it."""
@@ -197,31 +226,35 @@ class FoundDatasets:
             return []
         return list(self.platform.found_states(sorted(self.scope.sources)))
 
-    def _count(self, present: LumosDataset | None, wanted: LumosDataset | None) -> None:
-        known = wanted or present
-        if known is None:
+    def _count(self, step: _Step) -> None:
+        if not step.is_news:
             return
-        self.touched.add(known.urn)
-        self.changes.extend(self.judge(present, wanted))
-        if wanted is None:
+        self.touched.add(step.dataset.urn)
+        self.changes.extend(step.changes)
+        if step.found is None:
             self.removed += 1
-        elif present is None:
-            self.created += 1
-        else:
+        elif step.is_known:
             self.updated += 1
+        else:
+            self.created += 1
 
     def _gone(self, urn: str) -> Iterator[_Step]:
         """Yield the removal of a dataset, where nothing is doubtful about it."""
-        dataset = self._present(urn)
+        try:
+            dataset = self.platform.find_dataset(urn) if self.platform else None
+        except DamagedDocumentError as error:
+            self.failures.append((urn, error))
+            return
         origin = origin_of(dataset) if dataset is not None else None
-        if dataset is None or origin is None or self.scope.has_unreadable(origin):
+        if dataset is None or origin is None:
+            return
+        if self.scope.has_unreadable(origin) or self.scope.is_unbuilt(origin):
             return
         source = self.scope.sources.get(origin.source)
         is_here = source is not None and source.is_whole_folder and source.holds(dataset.urn)
         is_doubtful = origin.source in self.scope.doubted
         if is_here and not is_doubtful and not self.scope.hides_part_of(dataset, origin.source):
-            self._count(dataset, None)
-            yield _Step(None, dataset, is_news=True)
+            yield _Step(None, dataset, is_news=True, changes=self.judge(dataset, None))
 
 
 def _wanted(present: LumosDataset | None, found: LumosDataset) -> LumosDataset:

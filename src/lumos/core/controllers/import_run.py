@@ -16,12 +16,14 @@ from lumos.core.controllers.import_batches import (
 from lumos.core.controllers.import_checkpoint import Done, ImportCheckpoint
 from lumos.core.controllers.import_comparison import bulk_look_ups, compared_buckets
 from lumos.core.controllers.publishing import Outcome
+from lumos.core.errors import InvalidModelError
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
 from lumos.core.models.base import sha256_of
 from lumos.core.platform.batches import batches
 from lumos.core.platform.interface import Capability
 from lumos.core.platform.refusals import REFUSALS, ends_run
 from lumos.core.progress import SILENT, Progress
+from lumos.core.store.documents import checked_key
 from lumos.core.store.part_format import item_of, urn_of
 from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction
 from lumos.feature.snapshot.source import section_lines
@@ -160,7 +162,11 @@ class ImportRun:
                 done += len(lines)
                 self._came_to(self._done.after_lines(place, done, new=len(lines)))
         for urns in batches(sorted(bucket.changes), batch_size):
-            left = {urn: changes for urn in urns if (changes := written_only(bucket.changes[urn]))}
+            left = {
+                urn: changes
+                for urn in urns
+                if (changes := self._nameable(written_only(bucket.changes[urn])))
+            }
             leading = [Step(f"lineage of {urn}", Urn(urn), left[urn]) for urn in left]
             with self._writing(leading) as steps:
                 self._carry_out(steps)
@@ -187,8 +193,9 @@ class ImportRun:
     def _steps(self, bucket: ImportBucket, lines: Sequence[bytes]) -> Iterator[Step]:
         for line in lines:
             urn = urn_of(line).decode()
-            changes = bucket.changes.pop(urn, [])
+            changes = self._nameable(bucket.changes.pop(urn, []))
             try:
+                checked_key(urn)
                 action, dataset = bucket.plan(line)
             except REFUSALS as error:
                 self._refuse(urn, error)
@@ -198,6 +205,20 @@ class ImportRun:
             if dataset is not None and action in _WRITING:
                 written = self._without_listed_lineage(dataset)
             yield Step(urn, Urn(urn), changes, written, action, bucket.upstream.get(urn, ()))
+
+    def _nameable(self, changes: Iterable[EdgeChange]) -> list[EdgeChange]:
+        """Return the edges whose names can be stored; the others are refused one by one."""
+        kept: list[EdgeChange] = []
+        for change in changes:
+            edge = change.edge
+            try:
+                for urn in edge.key:
+                    checked_key(urn)
+            except InvalidModelError as error:
+                self._refuse(f"lineage from {edge.upstream_urn} to {edge.downstream_urn}", error)
+            else:
+                kept.append(change)
+        return kept
 
     def _advance(self) -> None:
         self._seen += 1

@@ -217,9 +217,7 @@ class IngestionController:
                 run.inspect(scanned.pipeline.tables, run.recorder)
             found.platform = catalog
             found.plan(scanned.pipeline)
-            run.recorder.warnings(found.warnings)
-            for urn, error in found.damaged.items():
-                run.recorder.failed(f"dataset {urn}", error)
+            _record_outcomes(found, scanned, recorder=run.recorder)
             datasets = tuple(
                 LumosDataset.from_json(orjson.loads(built.document))
                 for built in scanned.pipeline.found()
@@ -256,9 +254,7 @@ class IngestionController:
             found.platform = target.platform
             with target.database.transaction():
                 found.publish(pipeline, target.publisher)
-            run.recorder.warnings(found.warnings)
-            for urn, error in found.damaged.items():
-                run.recorder.failed(f"dataset {urn}", error)
+            _record_outcomes(found, scanned, recorder=run.recorder)
             _keep(pipeline, index, origin=run.origin, run=f"{started:%Y%m%dT%H%M%S%f}")
         snapshot = None
         if run.snapshot_always or found.changes:
@@ -283,7 +279,6 @@ class IngestionController:
             for text in orjson.loads(texts):
                 run.recorder.warning(f"{urn}: {text}")
         counts = {each.format: each.datasets for each in formats}
-        run.recorder.done_many(sum(counts.values()))
         totals = FileTotals(**files._asdict(), unreadable=unreadable)
         return found, _Scanned(pipeline, totals, counts)
 
@@ -378,6 +373,10 @@ def _record_problems(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder)
             scope.unreadable[file.source, file.dataset] += 1
         path = scope.shown(file.source, file.path)
         recorder.failed(path, UnreadableItemError(file.reason), scope_seen=True)
+    for failed in pipeline.failed():
+        scope.unbuilt.add((failed.source, failed.dataset))
+        shown = scope.shown_dataset(failed.source, failed.dataset)
+        recorder.failed(shown, UnreadableItemError(failed.reason), scope_seen=True)
     for remark in pipeline.remarks():
         path = _named(remark, scope)
         for text in orjson.loads(remark.warnings or "[]"):
@@ -385,6 +384,14 @@ def _record_problems(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder)
         if remark.skipped:
             recorder.skipped(path, reason=f"no table: {remark.skipped}")
     return unreadable
+
+
+def _record_outcomes(found: FoundDatasets, scanned: _Scanned, *, recorder: RunRecorder) -> None:
+    """Put into the report what became of the datasets."""
+    recorder.warnings(found.warnings)
+    for urn, error in found.failures:
+        recorder.failed(urn, error, scope_seen=True)
+    recorder.done_many(sum(scanned.formats.values()) - len(found.failures))
 
 
 def _named(remark: FileRemark, scope: Scope) -> str:

@@ -92,12 +92,11 @@ class ScanSource:
     def urn_of_file(self) -> Urn | None:
         """Return the dataset that its one file belongs to; None where that is no data."""
         place = self.path_specs.place(os.path.basename(self.shown))
-        return Urn.of(self.root.platform, *self.root.parts, *place.dataset) if place else None
+        return Urn.of_path(self.root.platform, *self.root.parts, *place.dataset) if place else None
 
     def holds(self, urn: Urn) -> bool:
         """Tell whether a dataset of this URN would be found here."""
-        place = (urn.platform, *urn.parts)
-        return any(_is_within(place, folder) for folder in self.folders())
+        return any(urn.is_within(*folder) for folder in self.folders())
 
 
 @dataclass

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import orjson
+from pydantic import ValidationError
 
 import lumos
-from lumos.core.errors import NotTabularError, UnreadableItemError
+from lumos.core.errors import LumosError, NotTabularError, UnreadableItemError
 from lumos.core.formats.fact_rows import FactsRow
 from lumos.core.formats.sandbox import close_shared_sandboxes
 from lumos.core.formats.tables import TableFacts
 from lumos.core.formats.tables.marks import TABLE_FORMATS, inside_table, table_of_path
 from lumos.core.models import LumosDataset, with_parts
-from lumos.core.models.base import canonical_json, sha256_of
+from lumos.core.models.base import canonical_json, describe_validation_error, sha256_of
 from lumos.core.models.origin import ORIGIN
 from lumos.core.storage.port import UnlistedPrefix
 from lumos.core.storage.reading import ReadItem, read_rows
 from lumos.core.storage.sealed import SealedSource
 from lumos.feature.discovery.assembling import dataset_names
-from lumos.feature.discovery.building import FoundDataset, datasets_of
+from lumos.feature.discovery.building import FoundDataset, dataset_of_format
 from lumos.feature.discovery.fold import DatasetFold
 from lumos.feature.discovery.tables import table_dataset, table_parts
 from lumos.feature.discovery.unseen import UNSEEN
@@ -41,10 +42,11 @@ if TYPE_CHECKING:
 
     from lumos.core.controllers.scan_sources import ScanSource
     from lumos.core.storage.port import Storage, StorageSource
+    from lumos.feature.discovery.datasets import SourceRoot
     from lumos.feature.discovery.path_specs import PathSpecs
     from lumos.spark.stages.datasets import DatasetPieces
 
-READERS = f"{lumos.__version__}/5"
+READERS = f"{lumos.__version__}/6"
 """Changes with everything that places and reads files; the number is for changes in between."""
 OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", "table", UNSEEN})
 """The extensions that every ingestion says anew."""
@@ -95,7 +97,11 @@ class StorageFunctions:
         """Read files and tables in a child process: none of them can end the executor."""
         by_source: dict[str, list[tuple[ItemToRead, Place]]] = {}
         for item in items:
-            place = _place(item, self.sources[item.source].path_specs)
+            try:
+                place = _place(item, self.sources[item.source].path_specs)
+            except Exception as error:  # noqa: BLE001 - one path must not end the run
+                yield item, ReadOutcome(reason=_reason(error))
+                continue
             if place is None:
                 yield item, ReadOutcome(skipped="")
             else:
@@ -106,7 +112,7 @@ class StorageFunctions:
             wanted = (ReadItem(item.path, item.size, item.kind) for item, _ in placed)
             answers = read_rows(wanted, _opened(scanned.storage), value_ranges=scanned.value_ranges)
             for (item, place), answer in zip(placed, answers, strict=True):
-                for outcome in _outcomes(answer, place, is_table=item.kind is not None):
+                for outcome in _outcomes_or_reason(answer, place, item=item):
                     yield item, schemas.told_once(outcome)
 
     def new_fold(self) -> ItemFold:
@@ -114,23 +120,47 @@ class StorageFunctions:
         return ItemFold()
 
     def build_datasets(self, pieces: DatasetPieces) -> Iterator[BuiltDataset]:
-        """Build the canonical datasets of the files of one name, one for each format."""
+        """Build the canonical datasets of the files of one name, one for each format.
+
+        One that cannot be built is a row with the reason.
+        """
+        try:
+            builders = self._builders(pieces)
+        except Exception as error:  # noqa: BLE001 - one dataset must not end the run
+            yield _failed(pieces, "unknown", error)
+            return
+        for format_, build in builders:
+            try:
+                dataset, warnings = build()
+                yield _built(dataset, pieces, warnings=warnings)
+            except Exception as error:  # noqa: BLE001 - one dataset must not end the run
+                yield _failed(pieces, format_, error)
+
+    def _builders(self, pieces: DatasetPieces) -> list[tuple[str, Callable[[], FoundDataset]]]:
+        """Return what builds the dataset of each format."""
         fold = ItemFold()
         for state in pieces.states:
             fold.merge(ItemFold.from_bytes(state))
         root = self.sources[pieces.source].root
         parts: tuple[str, ...] = tuple(orjson.loads(pieces.dataset))
         names = dataset_names(parts, [*fold.files.formats, *fold.tables])
-        files = datasets_of(
-            root, parts, fold=fold.files, schemas=pieces.schemas, tables=fold.tables
-        )
-        found = list(files)
+        builders: list[tuple[str, Callable[[], FoundDataset]]] = [
+            (
+                kind,
+                partial(
+                    dataset_of_format,
+                    root,
+                    names[kind],
+                    files=files,
+                    schemas=pieces.schemas,
+                    format=kind,
+                ),
+            )
+            for kind, files in sorted(fold.files.formats.items())
+        ]
         for kind, table in sorted(fold.tables.items()):
-            schema = orjson.loads(pieces.schemas[table["fingerprint"]])
-            facts = TableFacts.from_json({**table["facts"], "schema": schema})
-            found.append(FoundDataset(table_dataset(root, names[kind], facts=facts), ()))
-        for dataset, warnings in found:
-            yield _built(dataset, pieces, warnings=warnings)
+            builders.append((kind, partial(_table, root, names[kind], table=table, pieces=pieces)))
+        return builders
 
 
 class ItemFold:
@@ -215,6 +245,16 @@ def _place(item: ItemToRead, path_specs: PathSpecs) -> Place | None:
     return Place(_text(found.dataset), found.layout, found.partition) if found else None
 
 
+def _outcomes_or_reason(
+    answer: bytes | UnreadableItemError, place: Place, *, item: ItemToRead
+) -> list[ReadOutcome]:
+    """Return what was read from a file; where that cannot be used, the reason."""
+    try:
+        return list(_outcomes(answer, place, is_table=item.kind is not None))
+    except Exception as error:  # noqa: BLE001 - one file must not end the run
+        return [ReadOutcome(place=place, reason=_reason(error))]
+
+
 def _outcomes(
     answer: bytes | UnreadableItemError, place: Place, *, is_table: bool
 ) -> Iterator[ReadOutcome]:
@@ -269,6 +309,35 @@ def _outcome(
         warnings=_text(warnings) if warnings else None,
         schema=schema.decode(),
     )
+
+
+def _table(
+    root: SourceRoot, name: tuple[str, ...], *, table: _Document, pieces: DatasetPieces
+) -> FoundDataset:
+    schema = orjson.loads(pieces.schemas[table["fingerprint"]])
+    facts = TableFacts.from_json({**table["facts"], "schema": schema})
+    return FoundDataset(table_dataset(root, name, facts=facts), ())
+
+
+def _failed(pieces: DatasetPieces, format_: str, error: Exception) -> BuiltDataset:
+    return BuiltDataset(
+        pieces.source, pieces.dataset, "", "", format_, "", None, reason=_reason(error)
+    )
+
+
+def _reason(error: Exception) -> str:
+    """Say why something failed, without any value of the data.
+
+    Raises:
+        MemoryError: there is not enough memory now; another run may have it.
+    """
+    if isinstance(error, MemoryError):
+        raise error
+    if isinstance(error, LumosError):
+        return error.message
+    if isinstance(error, ValidationError):
+        return describe_validation_error(error)
+    return f"Lumos cannot describe it ({type(error).__name__})"
 
 
 def _built(

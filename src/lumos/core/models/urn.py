@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Self
@@ -22,6 +23,12 @@ _PLATFORM = re.compile(r"[a-z][a-z0-9_.-]*\Z")
 _CANONICAL = re.compile(
     r"lumos://[a-z][a-z0-9_.-]*(/(?!\.{1,2}(/|\Z))([A-Za-z0-9\-._~=@+:,$]|%[0-9A-F]{2})+)+\Z"
 )
+LONGEST_URN = 2_500
+"""The bytes of the longest URN that is stored: the B-tree of PostgreSQL takes keys up to 2,700."""
+_DIGEST_DIGITS = 32
+_DIGEST = re.compile(rf"~[0-9a-f]{{{_DIGEST_DIGITS}}}\Z")
+_SHORTEST_CUT = LONGEST_URN - 20
+"""A shortened URN is longer than this: it ends where not one more encoded character fits."""
 _DOT_SEGMENTS = {".": "%2E", "..": "%2E%2E"}
 _EXAMPLE = "lumos://s3/bucket/raw/events"
 
@@ -52,6 +59,40 @@ class Urn(str):
     def of(cls, platform: str, *parts: str) -> Self:
         """Name something by platform and plain, unencoded path parts."""
         return super().__new__(cls, _join(platform, parts))
+
+    @classmethod
+    def of_path(cls, platform: str, *parts: str) -> Self:
+        """Name something by a path of any length.
+
+        A name that would exceed `LONGEST_URN` is cut after the last character that fits, and ends
+        in `~` and the digest of the whole name. So does a name that only looks like that, so that
+        no two paths get the same URN.
+        """
+        whole = _join(platform, parts)
+        if len(whole) <= _SHORTEST_CUT:
+            return super().__new__(cls, whole)
+        if len(whole) <= LONGEST_URN and not _DIGEST.search(whole):
+            return super().__new__(cls, whole)
+        digest = hashlib.sha256(whole.encode()).hexdigest()[:_DIGEST_DIGITS]
+        *above, last = _cut(platform, parts, most=LONGEST_URN - 1 - _DIGEST_DIGITS)
+        return super().__new__(cls, _join(platform, (*above, f"{last}~{digest}")))
+
+    @property
+    def is_shortened(self) -> bool:
+        """Whether the path was cut and the URN ends in a digest, as `of_path` does it."""
+        return len(self) > _SHORTEST_CUT and _DIGEST.search(self) is not None
+
+    def is_within(self, platform: str, *folder: str) -> bool:
+        """Tell whether the path begins with a folder, as far as a shortened path shows it."""
+        if platform != self.platform:
+            return False
+        parts = self.parts
+        if not self.is_shortened:
+            return parts[: len(folder)] == folder
+        *above, last = (*parts[:-1], _DIGEST.sub("", parts[-1]))
+        if len(above) >= len(folder):
+            return tuple(above[: len(folder)]) == folder
+        return tuple(above) == folder[: len(above)] and folder[len(above)].startswith(last)
 
     @property
     def platform(self) -> str:
@@ -119,6 +160,31 @@ def _join(platform: str, parts: Iterable[str]) -> str:
             "a URN has a path of one or more non-empty parts", hint=f"for example {_EXAMPLE}"
         )
     return "/".join((_SCHEME + platform, *encoded))
+
+
+def _cut(platform: str, parts: Iterable[str], *, most: int) -> list[str]:
+    """Return the longest beginning of a path whose URN has at most so many bytes."""
+    left = most - len(_SCHEME) - len(platform)
+    kept: list[str] = []
+    for part in parts:
+        left -= 1
+        size = len(_encode(part))
+        if size <= left:
+            kept.append(part)
+            left -= size
+            continue
+        beginning = _beginning(part, left)
+        return [*kept, beginning] if beginning else kept
+    return kept
+
+
+def _beginning(part: str, most: int) -> str:
+    """Return as many characters of a part as fit into so many bytes once they are encoded."""
+    for end, character in enumerate(part):
+        most -= len(quote_from_bytes(character.encode("utf-8", "surrogateescape"), safe=_SAFE))
+        if most < 0:
+            return part[:end]
+    return part
 
 
 def _encode(part: str) -> str:

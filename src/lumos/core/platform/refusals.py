@@ -12,9 +12,10 @@ from lumos.core.errors import (
     PlatformConflictError,
     PlatformError,
     PlatformFailureError,
+    UnstorableValueError,
 )
 
-REFUSALS: Final = (PlatformError, InvalidModelError, DamagedDocumentError)
+REFUSALS: Final = (PlatformError, InvalidModelError, DamagedDocumentError, UnstorableValueError)
 """What a catalog or its adapter may say of one item."""
 
 

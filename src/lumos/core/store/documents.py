@@ -9,12 +9,13 @@ import orjson
 
 from lumos.core.errors import InvalidModelError, StateError
 from lumos.core.models.base import CanonicalModel, canonical_json
+from lumos.core.models.urn import LONGEST_URN
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
 M = TypeVar("M", bound=CanonicalModel)
-LONGEST_KEY = 2_500
+LONGEST_KEY = LONGEST_URN
 
 
 def as_text(document: object) -> str:

@@ -15,6 +15,7 @@ from lumos.core.errors import (
     StateLockedError,
     StateReadOnlyError,
     StorageFullError,
+    UnstorableValueError,
 )
 from lumos.core.store.engine import Connection, Engine
 from lumos.core.store.sql_text import for_psycopg
@@ -35,6 +36,8 @@ _SCHEME = re.compile(r"postgres(?:ql)?(?:\+psycopg)?://")
 _LOCKED = frozenset({"55P03", "40P01", "40001"})
 _FULL = frozenset({"53100"})
 _READ_ONLY = frozenset({"25006", "42501"})
+_TOO_LARGE = "54000"
+"""A value is larger than an index or a full-text entry can hold."""
 _MISSING_TABLE = "42P01"
 _REFUSALS = (
     ("password authentication failed", "the server refused the user or password"),
@@ -117,8 +120,8 @@ class PostgresEngine(Engine):
                 hint="another process may have been faster; try again",
                 retryable=True,
             )
-        if isinstance(error, UnicodeError | self._psycopg.DataError):
-            return StateError(f"{self.place} cannot hold a value that was to be written")
+        if isinstance(error, UnicodeError | self._psycopg.DataError) or state == _TOO_LARGE:
+            return UnstorableValueError(f"{self.place} cannot hold a value that was to be written")
         if isinstance(error, self._psycopg.OperationalError | self._psycopg.InterfaceError):
             return StateError(
                 f"the connection to {self.place} was lost",

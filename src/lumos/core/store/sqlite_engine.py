@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from typing_extensions import override
 
-from lumos.core.errors import StateError, StateLockedError, StateReadOnlyError, StorageFullError
+from lumos.core.errors import (
+    StateError,
+    StateLockedError,
+    StateReadOnlyError,
+    StorageFullError,
+    UnstorableValueError,
+)
 from lumos.core.private_files import make_private_folder, private_opener
 from lumos.core.store.engine import Connection, Cursor, Engine, Parameters, SqlValue
 
@@ -52,6 +58,12 @@ _DAMAGED = _Meaning(
 _MEANINGS = {
     sqlite3.SQLITE_BUSY: _IN_USE,
     sqlite3.SQLITE_LOCKED: _IN_USE,
+    sqlite3.SQLITE_TOOBIG: _Meaning(
+        UnstorableValueError,
+        "{place} cannot hold a value that was to be written",
+        hint="a text of more than a gigabyte does not fit",
+        retryable=False,
+    ),
     sqlite3.SQLITE_NOTADB: _DAMAGED,
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_FULL: _Meaning(
@@ -121,7 +133,7 @@ class SqliteEngine(Engine):
     @override
     def translated(self, error: Exception) -> StateError:
         if isinstance(error, UnicodeError | OverflowError):
-            return StateError(f"{self.place} cannot hold a value that was to be written")
+            return UnstorableValueError(f"{self.place} cannot hold a value that was to be written")
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY_CODE
         if code == sqlite3.SQLITE_READONLY:
             return self._read_only_error()

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from lumos.core.models.base import sha256_of
 from lumos.core.store.checksums import SYNC_STATES, NoteDamage, refuse_damage, whole_rows
-from lumos.core.store.documents import as_moment, as_object, as_text, checked_key
+from lumos.core.store.documents import LONGEST_KEY, as_moment, as_object, as_text, checked_key
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from lumos.core.store.engine import Row, SqlValue
 
 _PAGE = 1_000
+_KEPT_CHARACTERS = 400
+"""So many of a name that is too long: with four bytes each, they fit into an index."""
+_WHOLE_NAME = "whole_name"
 _AT_A_TIME = 200
 _CHECKED = ", ".join(name for name in SYNC_STATES.columns if name != "name")
 _PUT = """
@@ -45,7 +49,8 @@ class SyncStates:
 
     def hashes(self, kind: str, names: Sequence[str]) -> dict[str, str]:
         """Return what was sent last of some things; those that never were are left out."""
-        return {row.text("name"): row.text("hash") for row in self._rows("hash", kind, names)}
+        found = {row.text("name"): row.text("hash") for row in self._rows("hash", kind, names)}
+        return {name: found[key] for name in names if (key := _key(name)) in found}
 
     def kept(self, kind: str, name: str) -> dict[str, JsonValue] | None:
         """Return the parts of a thing that were sent last, if it was ever sent.
@@ -56,8 +61,7 @@ class SyncStates:
         rows = [*self._rows(_CHECKED, kind, (name,))]
         for row in rows:
             SYNC_STATES.require(row)
-        text = rows[0].optional_text("kept") if rows else None
-        return None if text is None else as_object(text)
+        return _parts(rows[0]) if rows else None
 
     def kept_of(
         self, kind: str, names: Sequence[str], *, damaged: NoteDamage = refuse_damage
@@ -67,13 +71,13 @@ class SyncStates:
         `damaged` is told of each that is not what was written; the others are returned.
         """
         rows = whole_rows(self._rows(_CHECKED, kind, names), SYNC_STATES, damaged)
-        found = ((row, row.optional_text("kept")) for row in rows)
-        return {row.text("name"): as_object(text) for row, text in found if text is not None}
+        found = ((row.text("name"), _parts(row)) for row in rows)
+        return {name: parts for name, parts in found if parts is not None}
 
     def _rows(self, columns: str, kind: str, names: Sequence[str]) -> Iterator[Row]:
         for start in range(0, len(names), _AT_A_TIME):
             some = names[start : start + _AT_A_TIME]
-            marks = {f"n{place}": name for place, name in enumerate(some)}
+            marks = {f"n{place}": _key(name) for place, name in enumerate(some)}
             yield from self._database.query(
                 f"SELECT name, {columns} FROM sync_states "  # noqa: S608
                 "WHERE target = :target AND kind = :kind "
@@ -82,17 +86,24 @@ class SyncStates:
             )
 
     def names(self, kind: str) -> Iterator[str]:
-        """Yield the names of all that was ever sent and not removed, in ascending order."""
+        """Yield the names of all that was ever sent and not removed, in a fixed order."""
         after = ""
         while True:
             rows = self._database.query(
-                "SELECT name FROM sync_states WHERE target = :target AND kind = :kind "
+                "SELECT name, CASE WHEN length(name) > :longest THEN kept END AS kept "
+                "FROM sync_states WHERE target = :target AND kind = :kind "
                 "AND name > :after ORDER BY name LIMIT :limit",
-                {"target": self._target, "kind": kind, "after": after, "limit": _PAGE},
+                {
+                    "target": self._target,
+                    "kind": kind,
+                    "after": after,
+                    "limit": _PAGE,
+                    "longest": _KEPT_CHARACTERS,
+                },
             )
             if not rows:
                 return
-            yield from (row.text("name") for row in rows)
+            yield from map(_whole_name, rows)
             after = rows[-1].text("name")
 
     def put(self, kind: str, states: Iterable[SentState], *, at: datetime) -> None:
@@ -102,9 +113,9 @@ class SyncStates:
             {
                 "target": self._target,
                 "kind": kind,
-                "name": checked_key(state.name),
+                "name": checked_key(state.name if state.kept else _key(state.name)),
                 "hash": state.hash,
-                "kept": None if state.kept is None else as_text(state.kept),
+                "kept": None if (kept := _kept(state)) is None else as_text(kept),
                 "updated_at": moment,
             }
             for state in states
@@ -116,5 +127,33 @@ class SyncStates:
         """Forget what the target no longer has."""
         self._database.execute_many(
             "DELETE FROM sync_states WHERE target = :target AND kind = :kind AND name = :name",
-            ({"target": self._target, "kind": kind, "name": name} for name in names),
+            ({"target": self._target, "kind": kind, "name": _key(name)} for name in names),
         )
+
+
+def _key(name: str) -> str:
+    """Return what a name is stored under; the name of a lineage edge may be too long for an index.
+
+    Such a name is cut and ends in its digest, and is kept whole beside it.
+    """
+    if len(name.encode("utf-8", "replace")) <= LONGEST_KEY:
+        return name
+    return f"{name[:_KEPT_CHARACTERS]}~{sha256_of(name)}"
+
+
+def _kept(state: SentState) -> dict[str, JsonValue] | None:
+    if state.kept is None and _key(state.name) != state.name:
+        return {_WHOLE_NAME: state.name}
+    return state.kept
+
+
+def _parts(row: Row) -> dict[str, JsonValue] | None:
+    text = row.optional_text("kept")
+    kept = None if text is None else as_object(text)
+    return None if kept is None or _WHOLE_NAME in kept else kept
+
+
+def _whole_name(row: Row) -> str:
+    text = row.optional_text("kept")
+    whole = as_object(text).get(_WHOLE_NAME) if text is not None else None
+    return whole if isinstance(whole, str) else row.text("name")

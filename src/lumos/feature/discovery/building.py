@@ -53,21 +53,45 @@ def datasets_of(
     """
     names = dataset_names(dataset, [*fold.formats, *tables])
     for name, files in sorted(fold.formats.items()):
-        merged = merge_schemas(
-            _variant(fingerprint, totals, schemas[fingerprint])
-            for fingerprint, totals in sorted(files.schemas.items())
+        yield dataset_of_format(
+            root, names[name], files=files, schemas=schemas, format=name, environment=environment
         )
-        layouts = [_layout(totals) for totals in files.layouts.values()]
-        found = dataset_of(
-            root,
-            names[name],
-            merged=merged,
-            layouts=layouts,
-            totals=_totals(files, layouts),
-            format=name,
-            environment=environment,
-        )
-        yield FoundDataset(found, tuple(drift.message for drift in merged.drift))
+
+
+def dataset_of_format(
+    root: SourceRoot,
+    dataset: Parts,
+    *,
+    files: FormatFold,
+    schemas: Mapping[str, str | bytes],
+    format: str,
+    environment: str | None = None,
+) -> FoundDataset:
+    """Build the dataset of the files of one name and one format.
+
+    Args:
+        root: where the source begins.
+        dataset: the parts that name it, as `dataset_names` gives them.
+        files: what was added up over its files.
+        schemas: the schema of each fingerprint in the fold, as JSON.
+        format: the format of its files.
+        environment: such as `prod`.
+    """
+    merged = merge_schemas(
+        _variant(fingerprint, totals, schemas[fingerprint])
+        for fingerprint, totals in sorted(files.schemas.items())
+    )
+    layouts = [_layout(totals) for totals in files.layouts.values()]
+    found = dataset_of(
+        root,
+        dataset,
+        merged=merged,
+        layouts=layouts,
+        totals=_totals(files, layouts),
+        format=format,
+        environment=environment,
+    )
+    return FoundDataset(found, tuple(drift.message for drift in merged.drift))
 
 
 def _variant(fingerprint: str, totals: SchemaTotals, schema: str | bytes) -> SchemaVariant:

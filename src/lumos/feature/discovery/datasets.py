@@ -124,7 +124,7 @@ def dataset_of(
     layout = merge_layouts(layouts)
     parts = (*root.parts, *dataset)
     return LumosDataset(
-        urn=Urn.of(root.platform, *parts),
+        urn=Urn.of_path(root.platform, *parts),
         name=_printable(parts[-1]),
         platform=root.platform,
         kind=DatasetKind.FILES,

@@ -47,7 +47,7 @@ def table_dataset(
     """
     parts = (*root.parts, *table)
     return LumosDataset(
-        urn=Urn.of(root.platform, *parts),
+        urn=Urn.of_path(root.platform, *parts),
         name=_printable(parts[-1]),
         platform=root.platform,
         kind=DatasetKind.VIEW if facts.observations.get("view") else DatasetKind.TABLE,

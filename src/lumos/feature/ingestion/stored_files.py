@@ -83,7 +83,7 @@ class StoredFiles:
     ) -> Iterator[ScanRecord]:
         shown = self._storage.shown(file.path)
         parts = [part for part in os.fsdecode(file.path).split("/") if part]
-        urn = Urn.of(self._platform, *self._storage.urn_parts(), *parts)
+        urn = Urn.of_path(self._platform, *self._storage.urn_parts(), *parts)
         if isinstance(outcome, NotTabularError):
             yield SkippedItem(shown, outcome.message)
         elif isinstance(outcome, UnreadableItemError):
@@ -96,7 +96,7 @@ class StoredFiles:
     def _dataset(self, file: ListedObject, urn: Urn, facts: FileFacts) -> LumosDataset:
         return LumosDataset(
             urn=urn,
-            name=printable(_dataset_name(PurePosixPath(urn.name))),
+            name=printable(_dataset_name(PurePosixPath(os.fsdecode(file.path)))),
             platform=self._platform,
             kind=DatasetKind.FILES,
             format=facts.format,

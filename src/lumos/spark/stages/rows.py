@@ -28,8 +28,9 @@ PIECES = "source string, dataset string, state binary, schemas string"
 """What one task knows of one dataset: the fold of its files, and their schemas by fingerprint."""
 DATASETS = (
     "source string, dataset string, urn string, hash string, format string, document string, "
-    "warnings string"
+    "warnings string, reason string"
 )
+"""Datasets, and those that could not be built: these have a reason, and no URN or document."""
 
 FILE_PART = 0
 """The row that stands for a whole file; members of it, such as further sheets, count up."""
@@ -121,7 +122,7 @@ class FileRow(NamedTuple):
 
 
 class BuiltDataset(NamedTuple):
-    """A dataset as canonical JSON."""
+    """A dataset as canonical JSON, or the reason why there is none."""
 
     source: str
     dataset: str
@@ -130,3 +131,5 @@ class BuiltDataset(NamedTuple):
     format: str
     document: str
     warnings: str | None
+    reason: str | None = None
+    """Why the dataset could not be built; all but source, dataset and format is then empty."""
