@@ -43,7 +43,9 @@ class PlainOverwrite(DurableFiles):
 
     @override
     def open_new(self, path: Path) -> int:
-        return super().open_new(_final(path))
+        final = _final(path)
+        final.unlink(missing_ok=True)
+        return super().open_new(final)
 
     @override
     def write(self, descriptor: int, content: memoryview) -> int:

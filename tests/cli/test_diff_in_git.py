@@ -80,7 +80,7 @@ def test_a_path_is_seen_from_the_current_folder(
 def test_a_snapshot_folder_is_compared_too(lumos: Lumos, git: Git, project: Path) -> None:
     lumos("import", "git:main:metadata/state.json")
     lumos("snapshot", "create")
-    (stored,) = (project / ".lumos" / "snapshots").iterdir()
+    (stored,) = (project / ".lumos" / "snapshots").glob("*Z-*")
     shutil.copytree(stored, project / "parts")
     (project / "parts" / "notes.txt").write_text("not of the snapshot")
     git("add", "parts")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -167,3 +167,38 @@ def test_old_snapshots_are_pruned_by_options_or_settings(lumos: Lumos) -> None:
 
     assert [info.id for info in store.list()] == ids[-1:]
     assert lumos("snapshot", "prune", "--keep-last", "0").exit_code == 2
+
+
+def store_at(project: Path, moment: datetime, note: str) -> str:
+    store = SnapshotStore(project / ".lumos" / "snapshots")
+    return store.write(sample_snapshot(2, note=note), at=moment).id
+
+
+def test_a_snapshot_dated_in_the_future_is_warned_of_and_is_not_the_latest(
+    lumos: Lumos, project: Path
+) -> None:
+    lumos("init")
+    now = datetime.now(UTC)
+    ahead = store_at(project, now + timedelta(days=365), "ahead")
+    last = store_at(project, now, "last")
+
+    told = checked(lumos("snapshot", "list", "--json"), "snapshot-list")
+    assert [(each["id"], each["sequence"]) for each in told["snapshots"]] == [(ahead, 1), (last, 2)]
+    (warning,) = told["warnings"]
+    assert warning.startswith(f"snapshot {ahead} is dated in the future")
+    assert warning in lumos("snapshot", "list").stdout
+    assert warning in lumos("snapshot", "prune", "--keep-last", "9").stdout
+    (check,) = [
+        each for each in lumos("doctor", "--json").json()["checks"] if each["name"] == "clock"
+    ]
+    assert (check["status"], check["detail"]) == ("warn", warning)
+    assert last in lumos("snapshot", "verify", "latest").stdout
+
+    assert lumos("snapshot", "prune", "--keep-last", "1").exit_code == 0
+
+    (kept,) = lumos("snapshot", "list", "--json").json()["snapshots"]
+    assert kept["id"] == last
+    (check,) = [
+        each for each in lumos("doctor", "--json").json()["checks"] if each["name"] == "clock"
+    ]
+    assert check["status"] == "ok"

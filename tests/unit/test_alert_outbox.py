@@ -152,3 +152,27 @@ def test_alerts_are_listed_by_dataset(outbox: AlertRepository) -> None:
     outbox.add([alert()])
     assert outbox.list(urn=URN)[0] == 1
     assert outbox.list(urn="lumos://s3/other") == (0, ())
+
+
+AHEAD = timedelta(days=365)
+
+
+def test_an_alert_made_by_a_clock_ahead_is_due_at_once(outbox: AlertRepository) -> None:
+    outbox.add([alert().model_copy(update={"created_at": NOW + AHEAD})])
+
+    assert outbox.channels(NOW) == ("hook",)
+    assert claim(outbox) == ["a-hook-2.0.0"]
+
+
+def test_a_claim_or_a_retry_set_by_a_clock_ahead_holds_nothing_for_good(
+    outbox: AlertRepository,
+) -> None:
+    outbox.add([alert()])
+    assert claim(outbox, NOW + AHEAD) == ["a-hook-2.0.0"]
+    assert outbox.channels(NOW) == ("hook",)
+    assert claim(outbox) == ["a-hook-2.0.0"]
+    assert claim(outbox) == [], "the claim of the right clock holds"
+    outbox.record_failure(["a-hook-2.0.0"], error="x", next_attempt_at=NOW + AHEAD, given_up=False)
+    assert claim(outbox) == ["a-hook-2.0.0"]
+    outbox.record_failure(["a-hook-2.0.0"], error="x", next_attempt_at=LATER, given_up=False)
+    assert claim(outbox) == [], "a wait of the right clock holds"

@@ -266,6 +266,17 @@ def test_history_outlives_its_dataset(database: StateDatabase, history: HistoryR
     assert [each.version for each in history.versions(CUSTOMERS.urn)] == ["1.0.0"]
 
 
+def test_runs_dated_in_the_future_come_last(database: StateDatabase) -> None:
+    runs = RunRepository(database)
+    for name, days in (("before", 0), ("ahead", 365), ("after", 1)):
+        runs.save(name, {}, operation="ingest", started_at=AT + timedelta(days=days))
+
+    found = runs.recent(now=AT + timedelta(days=2))
+
+    assert [run.id for run in found] == ["after", "before", "ahead"]
+    assert runs.recent(now=AT + timedelta(days=400))[0].id == "ahead"
+
+
 def test_runs_come_back_newest_first(database: StateDatabase) -> None:
     runs = RunRepository(database)
     for number in range(5):

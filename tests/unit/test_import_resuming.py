@@ -15,6 +15,7 @@ from lumos.core.controllers.publishing import Publisher
 from lumos.core.controllers.results import ImportResult
 from lumos.core.errors import PlatformError
 from lumos.core.models import LumosDataset
+from lumos.core.run_report import RunRecorder
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.import_plan import ImportMode
 from lumos.feature.snapshot.source import LoadedSource
@@ -185,3 +186,55 @@ def test_a_state_that_is_gone_takes_its_checkpoint_along(
     result = run(document)
 
     assert (result.resumed, len(result.created)) == (0, SIZE)
+
+
+def at_clock(folder: Path, start: datetime) -> Run:
+    seconds = count()
+
+    def imported(document: Path) -> ImportResult:
+        with Application(
+            state_dir=folder / "state",
+            environment={},
+            clock=lambda: start + timedelta(seconds=next(seconds)),
+        ) as application:
+            return application.importer().run(str(document), mode=ImportMode.UPDATE, batch_size=10)
+
+    return imported
+
+
+NOW, AHEAD = datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
+
+
+def test_a_run_with_a_clock_ahead_does_not_keep_later_ones_from_being_resumed(
+    tmp_path: Path, document: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other.json"
+    export_document(LoadedSource(sample_snapshot(3), "memory"), other)
+    at_clock(tmp_path, AHEAD)(other)
+    with monkeypatch.context() as patch:
+        interrupt_after(35, patch)
+        with pytest.raises(InterruptionError):
+            at_clock(tmp_path, NOW)(document)
+
+    assert at_clock(tmp_path, NOW)(document).resumed > 0
+
+
+def test_a_clock_set_back_does_not_hide_that_somebody_else_wrote_meanwhile(
+    tmp_path: Path, document: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        interrupt_after(35, patch)
+        with pytest.raises(InterruptionError):
+            at_clock(tmp_path, AHEAD)(document)
+    with Application(
+        state_dir=tmp_path / "state", environment={}, clock=lambda: NOW
+    ) as application:
+        dataset = sample_snapshot(SIZE).datasets[0]
+        application._writer.execute("DELETE FROM datasets WHERE urn = :urn", {"urn": dataset.urn})
+        application._keep_report(RunRecorder("ingest", started_at=NOW).finish(at=NOW))
+
+    result = at_clock(tmp_path, NOW)(document)
+
+    assert result.resumed == 0
+    with Application(state_dir=tmp_path / "state", environment={}) as application:
+        assert len(list(application._platform(None).list())) == SIZE

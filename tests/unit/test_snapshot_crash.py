@@ -20,6 +20,7 @@ import pytest
 from kill_moments import Moments
 from lumos.core.store.folder_claim import CLAIM_NAME
 from lumos.core.store.snapshot_files import TEMP_PREFIX
+from lumos.core.store.snapshot_order import STORE_FILES
 from lumos.core.store.snapshot_store import SnapshotStore
 
 FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
@@ -156,7 +157,10 @@ def kill_and_check(root: Path, kills: int) -> Findings:
     assert [info.id for info in store.list() if not store.verify(info.id).ok] == []
     left = [path for path in root.rglob("*") if path.name.startswith((TEMP_PREFIX, CLAIM_NAME))]
     assert left == []
-    assert all((folder / "manifest.json").is_file() for folder in root.iterdir())
+    folders = [path for path in root.iterdir() if path.name not in STORE_FILES]
+    assert all((folder / "manifest.json").is_file() for folder in folders)
+    numbers = [info.sequence for info in store.list()]
+    assert len(set(numbers)) == len(numbers) == len(folders)
     return findings
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from lumos.core.settings.retention import RetentionSettings
 from lumos.core.store.manifest import SnapshotInfo
-from lumos.core.store.retention import prunable
+from lumos.core.store.retention import from_the_future, prunable
+from lumos.core.store.snapshot_order import STORE_FILES
 from lumos.core.store.snapshot_store import SnapshotStore
 from snapshot_samples import AT, sample_snapshot
 
@@ -50,6 +51,52 @@ def test_the_last_of_each_day_week_and_month_stays() -> None:
     assert kept(DAYS, keep_monthly=3) == [NOW.replace(month=1), NOW.replace(month=2, day=28), NOW]
 
 
+AHEAD = timedelta(days=365)
+
+
+def test_a_snapshot_stored_with_a_clock_ahead_does_not_count_as_the_newest() -> None:
+    moments = [NOW - timedelta(days=2), NOW - timedelta(days=1) + AHEAD, NOW]
+
+    assert kept(moments, keep_last=1) == [NOW]
+    assert kept(moments, keep_days=1) == moments[1:]
+    assert kept(moments, keep_daily=1) == [NOW]
+
+
+def test_a_clock_that_is_ahead_now_leaves_the_last_days_before_the_newest() -> None:
+    listed = infos(*DAYS)
+
+    removed = prunable(listed, RetentionSettings(keep_days=7), now=NOW + AHEAD)
+
+    assert [info.stored_at for info in listed if info not in removed] == DAYS[-8:]
+
+
+def test_a_clock_that_jumped_ahead_before_the_newest_leaves_the_days_before_the_jump() -> None:
+    listed = infos(*DAYS, NOW + AHEAD)
+
+    removed = prunable(listed, RetentionSettings(keep_days=7), now=NOW + AHEAD)
+
+    assert [info.stored_at for info in listed if info not in removed] == [*DAYS[-8:], NOW + AHEAD]
+
+
+@pytest.mark.parametrize("rule", [*RetentionSettings.model_fields])
+@pytest.mark.parametrize("now", [NOW - AHEAD, NOW, NOW + AHEAD])
+@pytest.mark.parametrize("last", [NOW - AHEAD, NOW, NOW + AHEAD])
+def test_the_one_stored_last_stays_whatever_the_clock_says(
+    rule: str, now: datetime, last: datetime
+) -> None:
+    listed = infos(*DAYS, last)
+
+    assert listed[-1] not in prunable(listed, RetentionSettings(**{rule: 1}), now=now)
+
+
+def test_only_a_snapshot_beyond_the_slack_is_from_the_future() -> None:
+    near, far = infos(NOW + timedelta(minutes=4), NOW + timedelta(minutes=6))
+
+    assert from_the_future(near, now=NOW) is None
+    assert near.id not in (told := from_the_future(far, now=NOW) or "")
+    assert far.id in told
+
+
 def test_rules_add_up() -> None:
     assert kept(DAYS, keep_last=2, keep_monthly=2) == [NOW.replace(month=2, day=28), *DAYS[-2:]]
 
@@ -85,9 +132,7 @@ def test_the_newest_always_stays_and_pruning_again_changes_nothing(
 
     assert prunable(rest, settings, now=NOW) == ()
     if listed:
-        assert max(info.stored_at for info in listed if info.stored_at) in {
-            info.stored_at for info in rest
-        }
+        assert listed[-1] in rest
 
 
 def test_a_removed_snapshot_is_gone_with_its_folder(tmp_path: Path) -> None:
@@ -98,7 +143,7 @@ def test_a_removed_snapshot_is_gone_with_its_folder(tmp_path: Path) -> None:
     assert store.remove(first.id)
 
     assert [info.id for info in store.list()] == [second.id]
-    assert [path.name for path in tmp_path.iterdir()] == [second.id]
+    assert {path.name for path in tmp_path.iterdir()} - STORE_FILES == {second.id}
     assert not store.remove(first.id)
 
 

@@ -155,17 +155,20 @@ def test_an_id_taken_by_other_content_is_made_longer(store: SnapshotStore) -> No
     assert (folder / "manifest.json").read_bytes() == b"{}"
 
 
-def test_snapshots_are_listed_oldest_first_also_within_a_second(store: SnapshotStore) -> None:
+def test_snapshots_are_listed_in_the_order_of_storing_whatever_the_clock_said(
+    store: SnapshotStore,
+) -> None:
     times = [AT + timedelta(milliseconds=100 * step) for step in range(8)] + [AT - timedelta(9)]
     infos = {
         at: store.write(sample_snapshot(2, note=str(number)), at=at)
         for number, at in enumerate(times)
     }
 
-    assert [info.id for info in store.list()] == [infos[at].id for at in sorted(times)]
+    assert [info.id for info in store.list()] == [infos[at].id for at in times]
+    assert [info.sequence for info in store.list()] == [*range(1, len(times) + 1)]
     newest = store.latest()
     assert newest is not None
-    assert newest.id == infos[max(times)].id
+    assert newest.id == infos[times[-1]].id
 
 
 def test_an_empty_store_has_no_latest_snapshot(store: SnapshotStore) -> None:
@@ -287,7 +290,8 @@ def test_the_manifest_says_what_the_snapshot_holds(store: SnapshotStore) -> None
 
     document = orjson.loads((store.root / info.id / "manifest.json").read_bytes())
 
-    assert document["manifest_version"] == 1
+    assert document["manifest_version"] == 2
+    assert document["sequence"] == 1
     assert document["snapshot_schema_version"] == 1
     assert document["statistics"]["datasets"] == 40
     assert document["buckets"]["datasets"] == len(
@@ -347,7 +351,7 @@ def test_a_dead_writers_folder_is_taken_over(store: SnapshotStore) -> None:
     (store.root / info.id / "manifest.json").unlink()
     (store.root / info.id / ".tmp-left").write_bytes(b"half")
 
-    assert store.write(sample_snapshot(), at=AT) == info
+    assert store.write(sample_snapshot(), at=AT).id == info.id
     assert store.verify(info.id).ok
     assert not (store.root / info.id / ".tmp-left").exists()
 
@@ -391,7 +395,8 @@ def test_writers_at_the_same_time_do_not_disturb_each_other(store: SnapshotStore
         infos = list(pool.map(lambda snapshot: store.write(snapshot, at=AT), snapshots))
 
     assert {info.id for info in infos} == {info.id for info in store.list()}
-    assert len(store.list()) == 3
+    assert len({info.content_hash for info in store.list()}) == 3
+    assert [info.sequence for info in store.list()] == [*range(1, len(store.list()) + 1)]
     for info, snapshot in zip(infos, snapshots, strict=True):
         assert store.read(info.id) == snapshot
     assert store.collect_orphans() == ()

@@ -40,6 +40,7 @@ class Application(IngestionCommands):
             check_documents=self._checked_documents,
             reach_platform=self._describe_platform,
             other_platforms=self._other_platforms,
+            clock_warnings=lambda: self.snapshots.list().warnings,
         )
 
     @cached_property

@@ -187,10 +187,12 @@ class Parts:
     def _mention_unused_state(self) -> None:
         """Say that the state in the current folder is not used by settings that lie elsewhere."""
         from lumos.core.settings.models import STATE_FOLDER
+        from lumos.core.store.state_folder import DATABASE_FILE
 
-        file, address = self.settings.file, self._state_address
-        if file is None or address != file.parent / STATE_FOLDER / DATABASE_FILE:
+        file = self.settings.file
+        if file is None or self._state_address != file.parent / STATE_FOLDER / DATABASE_FILE:
             return
+        address = file.parent / STATE_FOLDER / DATABASE_FILE
         here = Path(STATE_FOLDER) / DATABASE_FILE
         if here.exists() and not address.exists():
             self._notice(

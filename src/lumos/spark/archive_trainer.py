@@ -64,7 +64,8 @@ def _sweep(folder: Path) -> None:
     """Remove what processes that were killed left behind."""
     for left in folder.glob(f"{_MAKING}*"):
         with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
+            # A time far ahead is that of a clock that was wrong, and would never pass.
+            if abs(time.time() - left.stat().st_mtime) > _ABANDONED_SECONDS:
                 shutil.rmtree(left)
 
 

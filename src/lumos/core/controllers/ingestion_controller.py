@@ -250,6 +250,8 @@ class IngestionController:
                 session.end_meanwhile()
             run.progress.stage("publishing", unit="datasets")
             earlier = self._snapshots().newest()
+            if earlier is not None and (warning := self._snapshots().clock_warning()):
+                run.recorder.warning(warning)
             target = self._target()
             found.platform = target.platform
             with target.database.transaction():

@@ -69,7 +69,7 @@ class ReportController:
         """Return the state of the catalog now, and what changed between the newest snapshots."""
         snapshots = self._list_snapshots()
         changes = self._changes([info for info in snapshots if info.problem is None])
-        since = changes.previous.stored_at if changes else None
+        since = self._time_of_previous(snapshots) if changes else None
         runs = self._newest_of_each_operation()
         damaged = [f"snapshot {each.id}: {each.problem}" for each in snapshots if each.problem]
         warnings = [*damaged, *(text for report in runs for text in report.warnings)]
@@ -133,8 +133,18 @@ class ReportController:
             changes=listed(sorted(found.changes, key=_worst_first), self._limits.changes),
         )
 
+    def _time_of_previous(self, snapshots: Sequence[SnapshotInfo]) -> datetime | None:
+        """Return when the snapshot before the newest was stored.
+
+        Where its clock was ahead, the time of an earlier one counts: rather show too many versions.
+        """
+        readable = [info for info in snapshots if info.problem is None]
+        newest = readable[-1].stored_at
+        times = [info.stored_at for info in readable[:-1] if info.stored_at is not None]
+        return max((at for at in times if newest is None or at <= newest), default=None)
+
     def _versions(self, since: datetime | None) -> Listed[NewVersion]:
-        total, newest = self._history.since(since, limit=self._limits.findings)
+        total, newest = self._history.since(since, limit=self._limits.findings, now=self._clock())
         return Listed(
             total=total,
             items=tuple(
@@ -153,7 +163,7 @@ class ReportController:
 
     def _newest_of_each_operation(self) -> list[RunReport]:
         newest: dict[str, StoredRun] = {}
-        for run in self._runs.recent(_RUNS_LOOKED_AT):
+        for run in self._runs.recent(_RUNS_LOOKED_AT, now=self._clock()):
             newest.setdefault(run.operation, run)
         return [_report_of(run) for run in newest.values()]
 

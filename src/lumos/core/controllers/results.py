@@ -117,6 +117,9 @@ class SnapshotListing(_Result):
     """The snapshots in the store, oldest first."""
 
     snapshots: tuple[SnapshotInfo, ...]
+    warnings: tuple[str, ...] = Field(
+        default=(), description="Snapshots that are dated in the future."
+    )
 
 
 class Verification(_Result):

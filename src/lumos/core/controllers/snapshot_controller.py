@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from lumos.core.models import SNAPSHOT_SCHEMA_VERSION
 from lumos.core.platform.unreadable import reading_report
 from lumos.core.progress import SILENT, Progress
 from lumos.core.settings.retention import RetentionSettings
-from lumos.core.store.retention import prunable
+from lumos.core.store.retention import from_the_future, prunable
 from lumos.feature.snapshot.contents import catalog_content, source_content
 from lumos.feature.snapshot.engine_choice import SPARK_FROM_BYTES, Engine
 from lumos.feature.snapshot.export import document_chunks, export_document
@@ -125,7 +125,13 @@ class SnapshotController:
 
     def list(self) -> SnapshotListing:
         """Return the stored snapshots, oldest first."""
-        return SnapshotListing(snapshots=tuple(self._store.list()))
+        snapshots = tuple(self._store.list())
+        return SnapshotListing(snapshots=snapshots, warnings=self._clock_warnings(snapshots))
+
+    def clock_warning(self) -> str | None:
+        """Return a warning where the newest snapshot is dated in the future."""
+        newest = self._store.latest()
+        return from_the_future(newest, now=self._clock()) if newest else None
 
     def verify(self, reference: str | None = None, *, key: Path | None = None) -> Verification:
         """Check every byte of one snapshot in any form, or of all stored ones."""
@@ -159,8 +165,13 @@ class SnapshotController:
             removed=tuple(info.id for info in removed),
             bytes=sum(info.bytes for info in removed),
             kept=len(listed) - len(removed),
+            warnings=self._clock_warnings(listed),
             unreadable=tuple(info.id for info in listed if info.problem),
         )
+
+    def _clock_warnings(self, snapshots: Sequence[SnapshotInfo]) -> tuple[str, ...]:
+        now = self._clock()
+        return tuple(filter(None, (from_the_future(info, now=now) for info in snapshots)))
 
     def export(
         self,

@@ -14,6 +14,9 @@ class PruneResult(Result):
     removed: tuple[str, ...] = Field(description="Oldest first.")
     bytes: int = Field(description="How much their parts took.")
     kept: int
+    warnings: tuple[str, ...] = Field(
+        default=(), description="Snapshots that are dated in the future."
+    )
     unreadable: tuple[str, ...] = Field(
         default=(), description="Snapshots that cannot be read; they are kept."
     )

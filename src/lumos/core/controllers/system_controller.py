@@ -45,6 +45,7 @@ class SystemController:
         check_documents: Callable[[Progress], DocumentCheck],
         reach_platform: Callable[[str | None], str],
         other_platforms: Callable[[], tuple[str, ...]],
+        clock_warnings: Callable[[], tuple[str, ...]],
     ) -> None:
         """Take the parts as functions: each may fail, and doctor must then still check the rest."""
         self._environment = environment
@@ -56,6 +57,7 @@ class SystemController:
         self._check_documents = check_documents
         self._reach_platform = reach_platform
         self._other_platforms = other_platforms
+        self._clock_warnings = clock_warnings
 
     def init(self, folder: Path) -> InitResult:
         """Write a commented `lumos.yaml` unless there is one, and make the state database.
@@ -91,6 +93,7 @@ class SystemController:
             (_STATE, self._look_at_state),
             (_DOCUMENTS, partial(self._documents, progress)),
             ("disk", self._disk),
+            ("clock", self._clock),
             ("catalog", partial(self._reach_platform, None)),
         ]
         with suppress(LumosError):  # the check of the settings tells it
@@ -153,6 +156,11 @@ class SystemController:
         if free < _LOW_DISK_BYTES:
             raise _Warning(f"{free / (1 << 20):.0f} MiB free for the state folder")
         return f"{free / (1 << 30):.0f} GiB free"
+
+    def _clock(self) -> str:
+        if warnings := self._clock_warnings():
+            raise _Warning("\n".join(warnings))
+        return "no snapshot is dated in the future"
 
 
 class _Warning(Exception):  # noqa: N818 - not an error: it carries a finding out of a check

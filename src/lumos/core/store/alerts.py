@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lumos.core.models import AlertState, ChangeLevel
 from lumos.core.models.alert import Alert, AlertFinding
 from lumos.core.store.checksums import ALERTS
-from lumos.core.store.documents import as_model, as_moment, as_text, checked_key
+from lumos.core.store.documents import END_OF_TIME, as_model, as_moment, as_text, checked_key
 from lumos.core.store.sql_text import storable
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from lumos.core.store.engine import Row, SqlValue
 
 _WORST_FIRST = (AlertState.FAILED, AlertState.PENDING, AlertState.SENT)
-_END_OF_TIME = "9999"
+_LONGEST_DELAY = timedelta(days=1)
+"""Longer than any claim and any wait for a retry; a later time is that of a clock gone wrong."""
 _UNSENT = (AlertState.PENDING, AlertState.FAILED)
 
 
@@ -56,7 +57,8 @@ class AlertRepository:
         """Return the channels for which something is due; with `everything`, unsent."""
         rows = self._database.query(
             "SELECT DISTINCT channel FROM alerts WHERE state IN ('PENDING', :also) "
-            "AND next_attempt_at <= :due AND (claimed_until IS NULL OR claimed_until <= :at) "
+            "AND (next_attempt_at <= :due OR next_attempt_at > :implausible) "
+            "AND (claimed_until IS NULL OR claimed_until <= :at OR claimed_until > :implausible) "
             "ORDER BY channel",
             _due(at, everything),
         )
@@ -74,7 +76,8 @@ class AlertRepository:
         with self._database.transaction():
             rows = self._database.query(
                 "SELECT * FROM alerts WHERE channel = :channel AND state IN ('PENDING', :also) "
-                "AND next_attempt_at <= :due AND (claimed_until IS NULL OR claimed_until <= :at) "
+                "AND (next_attempt_at <= :due OR next_attempt_at > :implausible) AND "
+                "(claimed_until IS NULL OR claimed_until <= :at OR claimed_until > :implausible) "
                 "ORDER BY created_at, urn, version, position LIMIT :limit",
                 {**_due(at, everything), "channel": storable(channel), "limit": limit},
             )
@@ -84,8 +87,14 @@ class AlertRepository:
                     continue
                 mine = self._database.execute(
                     "UPDATE alerts SET claimed_until = :until WHERE id = :id "
-                    "AND state <> 'SENT' AND (claimed_until IS NULL OR claimed_until <= :at)",
-                    {"id": row.text("id"), "until": as_moment(until), "at": as_moment(at)},
+                    "AND state <> 'SENT' AND (claimed_until IS NULL OR claimed_until <= :at "
+                    "OR claimed_until > :implausible)",
+                    {
+                        "id": row.text("id"),
+                        "until": as_moment(until),
+                        "at": as_moment(at),
+                        "implausible": as_moment(at + _LONGEST_DELAY),
+                    },
                 )
                 if mine:
                     taken.append(_alert(row))
@@ -172,7 +181,8 @@ def _due(at: datetime, everything: bool) -> dict[str, SqlValue]:
     now = as_moment(at)
     return {
         "at": now,
-        "due": _END_OF_TIME if everything else now,
+        "implausible": as_moment(at + _LONGEST_DELAY),
+        "due": END_OF_TIME if everything else now,
         "also": (AlertState.FAILED if everything else AlertState.PENDING).value,
     }
 

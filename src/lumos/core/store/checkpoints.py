@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from lumos.core.store.engine import SqlValue
 
 _KIND = "checkpoint"  # among the entities, but of no kind that a catalog lists
+_RUNS = "runs"
+"""How many runs had ended when the checkpoint was kept."""
 _PUT = """
 INSERT INTO entities (kind, name, document, updated_at, checksum)
 VALUES (:kind, :name, :document, :updated_at, :checksum)
@@ -32,30 +34,33 @@ class CheckpointRepository:
     def load(self, name: str) -> dict[str, JsonValue] | None:
         """Return what was kept last under a name, unless another run has ended since.
 
-        One that is damaged counts as none: the operation begins anew.
+        Runs are counted: a clock that was set in between would make their times mean nothing. One
+        that is damaged counts as none: the operation begins anew.
         """
         rows = self._database.query(
-            "SELECT kind, name, document, checksum, updated_at, "
-            "(SELECT MAX(finished_at) FROM runs) AS last_run FROM entities "
+            "SELECT kind, name, document, checksum FROM entities "
             "WHERE kind = :kind AND name = :name",
             {"kind": _KIND, "name": name},
         )
         if not rows or not ENTITIES.is_whole(rows[0]):
             return None
-        last_run = rows[0].optional_text("last_run")
-        if last_run is not None and last_run >= rows[0].text("updated_at"):
+        kept = as_object(rows[0].text("document"))
+        if kept.pop(_RUNS, None) != self._runs():
             return None
-        return as_object(rows[0].text("document"))
+        return kept
 
     def save(self, name: str, document: dict[str, JsonValue], *, at: datetime) -> None:
         """Keep how far an operation came, as part of the caller's transaction."""
         row: dict[str, SqlValue] = {
             "kind": _KIND,
             "name": checked_key(name),
-            "document": as_text(document),
+            "document": as_text({**document, _RUNS: self._runs()}),
             "updated_at": as_moment(at),
         }
         self._database.execute(_PUT, {**row, "checksum": ENTITIES.checksum(row)})
+
+    def _runs(self) -> int:
+        return self._database.query("SELECT count(*) AS n FROM runs")[0].integer("n")
 
     def forget_all(self) -> None:
         """Remove every checkpoint: whatever was interrupted begins anew."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import orjson
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=CanonicalModel)
 LONGEST_KEY = LONGEST_URN
+CLOCK_SLACK = timedelta(minutes=5)
+"""So far the clocks of machines that share a state may differ."""
+END_OF_TIME = "9999"
+"""Sorts after every time that `as_moment` returns."""
 
 
 def as_text(document: object) -> str:

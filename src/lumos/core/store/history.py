@@ -16,7 +16,14 @@ from lumos.core.store.checksums import (
     refuse_damage,
     whole_rows,
 )
-from lumos.core.store.documents import as_model, as_moment, as_text, checked_key
+from lumos.core.store.documents import (
+    CLOCK_SLACK,
+    END_OF_TIME,
+    as_model,
+    as_moment,
+    as_text,
+    checked_key,
+)
 from lumos.core.store.sql_text import storable
 from lumos.core.store.version_states import packed_state, state_of
 
@@ -181,17 +188,28 @@ class HistoryRepository:
         return _version_of(rows[0]) if rows else None
 
     def since(
-        self, moment: datetime | None, *, limit: int
+        self, moment: datetime | None, *, limit: int, now: datetime | None = None
     ) -> tuple[int, tuple[tuple[str, DatasetVersion], ...]]:
-        """Count the versions of all datasets made after a moment, and return the newest first."""
+        """Count the versions of all datasets made after a moment, and return the newest first.
+
+        Args:
+            moment: the time; all versions without it.
+            limit: how many to return.
+            now: versions that are dated after this come last: their clock was wrong.
+        """
         given = {"moment": as_moment(moment) if moment else ""}
         count = self._database.query(
             "SELECT count(*) AS n FROM versions WHERE timestamp > :moment", given
         )
         rows = self._database.query(
             f"{_SELECT_VERSIONS} WHERE timestamp > :moment "
-            "ORDER BY timestamp DESC, urn, sequence DESC LIMIT :limit",
-            {**given, "limit": limit},
+            "ORDER BY CASE WHEN timestamp > :now THEN 1 ELSE 0 END, "
+            "timestamp DESC, urn, sequence DESC LIMIT :limit",
+            {
+                **given,
+                "limit": limit,
+                "now": as_moment(now + CLOCK_SLACK) if now else END_OF_TIME,
+            },
         )
         newest = ((row.text("urn"), _version_of(row)) for row in rows)
         return count[0].integer("n"), tuple(newest)

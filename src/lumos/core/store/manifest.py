@@ -23,7 +23,8 @@ from lumos.core.store.part_format import MAX_BUCKETS, SECTIONS, bucket_of, is_pa
 
 MANIFEST_NAME = "manifest.json"
 SIGNATURE_NAME = "manifest.json.sig"
-MANIFEST_VERSION = 1
+_PLAIN_VERSION, _NUMBERED_VERSION = 1, 2
+"""A manifest with a number is of the newer version: an older Lumos asks for an upgrade."""
 _CHECKSUM = "manifest_sha256"
 _ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8,64}\Z")
 _MODULUS = 1 << 256
@@ -72,9 +73,12 @@ class PartEntry(CanonicalModel):
 class Manifest(SnapshotHeader):
     """All that must be known to read a snapshot and to trust it."""
 
-    manifest_version: int = MANIFEST_VERSION
+    manifest_version: int = _PLAIN_VERSION
     id: str
     stored_at: UtcDatetime
+    sequence: int | None = Field(
+        default=None, ge=1, description="The place in the order of the store."
+    )
     statistics: SnapshotStatistics
     content_hash: Sha256
     buckets: dict[str, Annotated[int, Field(ge=1, le=MAX_BUCKETS)]]
@@ -92,7 +96,14 @@ class Manifest(SnapshotHeader):
 
     def render(self) -> bytes:
         """Return the bytes of `manifest.json`, with a checksum over the rest of it."""
-        return _rendered(self.model_dump(mode="json"))
+        document = self.model_dump(mode="json")
+        if self.sequence is None:
+            del document["sequence"]
+        return _rendered(document)
+
+    def numbered(self, sequence: int) -> Self:
+        """Return the manifest with its place in the order of a store."""
+        return self.model_copy(update={"sequence": sequence, "manifest_version": _NUMBERED_VERSION})
 
     @classmethod
     def parse(cls, content: bytes, where: str) -> Self:
@@ -105,7 +116,8 @@ class Manifest(SnapshotHeader):
         document = _checked(content, where)
         version = document.get("manifest_version")
         schema_version = document.get("snapshot_schema_version")
-        if version != MANIFEST_VERSION or not isinstance(schema_version, int):
+        is_known = version in (_PLAIN_VERSION, _NUMBERED_VERSION)
+        if not is_known or not isinstance(schema_version, int):
             raise _newer(where, f"manifest version {version}")
         if schema_version > SNAPSHOT_SCHEMA_VERSION:
             raise _newer(where, f"schema version {schema_version}")
@@ -264,6 +276,10 @@ class SnapshotInfo(CanonicalModel):
     """One snapshot of the store, in short."""
 
     id: str
+    sequence: int | None = Field(
+        default=None,
+        description="The place in the order of the store; absent from snapshots of Lumos 0.1.",
+    )
     stored_at: UtcDatetime | None = None
     export_timestamp: UtcDatetime | None = None
     source_platform: str | None = None
@@ -280,6 +296,7 @@ class SnapshotInfo(CanonicalModel):
     def of(cls, manifest: Manifest) -> Self:
         return cls(
             id=manifest.id,
+            sequence=manifest.sequence,
             stored_at=manifest.stored_at,
             export_timestamp=manifest.export_timestamp,
             source_platform=manifest.source_platform,

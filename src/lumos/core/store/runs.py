@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import JsonValue
 
 from lumos.core.store.checksums import RUNS
-from lumos.core.store.documents import as_moment, as_object, as_text, checked_key
+from lumos.core.store.documents import (
+    CLOCK_SLACK,
+    END_OF_TIME,
+    as_moment,
+    as_object,
+    as_text,
+    checked_key,
+)
 from lumos.core.store.sql_text import storable
 
 if TYPE_CHECKING:
@@ -64,10 +71,17 @@ class RunRepository:
         rows = self._database.query("SELECT * FROM runs WHERE id = :id", {"id": storable(run_id)})
         return _stored(rows[0]) if rows else None
 
-    def recent(self, limit: int = 20) -> tuple[StoredRun, ...]:
-        """Return the runs that started last, newest first."""
+    def recent(self, limit: int = 20, *, now: datetime | None = None) -> tuple[StoredRun, ...]:
+        """Return the runs that started last, newest first.
+
+        Args:
+            limit: how many.
+            now: runs that are dated after this come last: their clock was wrong.
+        """
         rows = self._database.query(
-            "SELECT * FROM runs ORDER BY started_at DESC, id DESC LIMIT :limit", {"limit": limit}
+            "SELECT * FROM runs ORDER BY CASE WHEN started_at > :now THEN 1 ELSE 0 END, "
+            "started_at DESC, id DESC LIMIT :limit",
+            {"limit": limit, "now": as_moment(now + CLOCK_SLACK) if now else END_OF_TIME},
         )
         return tuple(_stored(row) for row in rows)
 

@@ -34,6 +34,7 @@ from lumos.core.store.snapshot_files import (
     reading,
     storing,
 )
+from lumos.core.store.snapshot_order import Numbers, SnapshotOrder, order_key
 from lumos.core.store.snapshot_sections import SnapshotContent, SnapshotSections, header_of
 from lumos.core.store.snapshot_writer import SnapshotWriter, discard_folder
 from lumos.core.store.stored_snapshot import StoredSnapshot
@@ -63,6 +64,7 @@ class SnapshotStore:
         self.root = root
         self._files = files or DurableFiles()
         self._files_elsewhere = files or FilesForOthers()
+        self._order = SnapshotOrder(root, files=self._files)
         self._part_bytes = part_bytes
         self._memory_bytes = memory_bytes
 
@@ -71,7 +73,7 @@ class SnapshotStore:
     ) -> SnapshotInfo:
         """Store a snapshot under the time `at`; its statistics are counted anew.
 
-        Writing the same content for the same second again returns what is there.
+        Writing the content of the newest snapshot for the same second again returns that one.
 
         Args:
             snapshot: what to store.
@@ -134,15 +136,45 @@ class SnapshotStore:
     def list(self) -> builtins.list[SnapshotInfo]:
         """Return the snapshots, oldest first; one that is damaged is listed with its problem."""
         infos = [info for name in self._names() if (info := self._info(name)) is not None]
-        return sorted(infos, key=lambda info: (info.id[:_SECOND], str(info.stored_at), info.id))
+        noted = self._order.noted()
+        return sorted(infos, key=lambda info: order_key(info, noted))
 
     def latest(self) -> SnapshotInfo | None:
-        """Return the newest snapshot, or None in an empty store.
+        """Return the snapshot that was stored last, or None in an empty store.
 
         Raises:
             CorruptSnapshotError: a snapshot that may be the newest is damaged.
         """
         names = self._names()
+        for trust_note in (True, False):  # what is noted may have come from a backup
+            numbers = self._order.numbers(names, trust_note=trust_note)
+            try:
+                newest = self._newest_numbered(numbers)
+            except _WrongNoteError:
+                continue
+            return newest or self._newest_by_time(names)
+        return None
+
+    def _newest_numbered(self, numbers: Numbers) -> SnapshotInfo | None:
+        """Return the snapshot with the highest number, if any has one."""
+        ordered = sorted(
+            ((number, name) for name, number in numbers.items() if number is not None),
+            reverse=True,
+        )
+        for number, name in ordered:
+            stored = self._opened(name)
+            if stored is None:  # removed since it was listed
+                continue
+            if stored.manifest.sequence != number:
+                raise _WrongNoteError
+            for other, known in numbers.items():
+                if known is None and other[:_SECOND] >= name[:_SECOND]:
+                    self._opened(other)  # its number may be unknown because it is damaged
+            return stored.info
+        return None
+
+    def _newest_by_time(self, names: builtins.list[str]) -> SnapshotInfo | None:
+        """Return the newest of snapshots without numbers."""
         while names:
             second = names[-1][:_SECOND]
             newest = [self._opened(name) for name in names if name.startswith(second)]
@@ -216,10 +248,11 @@ class SnapshotStore:
         """Remove what dead writers left behind and return its names.
 
         That is: folders named like a snapshot that never got a manifest, and temp files in
-        finished ones. What a live writer of any process holds is left alone.
+        finished ones and in the store. What a live writer of any process holds is left alone.
         """
         removed: list[str] = []
         with storing(self.root):
+            removed += [path.name for path in self._order.leftovers()]
             for folder in self._folders():
                 if (folder / MANIFEST_NAME).exists():
                     removed += self._collect_leftovers(folder)
@@ -314,6 +347,10 @@ class SnapshotStore:
         names = ", ".join(self._names()[-_NAMED_IN_ERROR:][::-1])
         hint = f"the newest are {names}" if names else "make one with: lumos snapshot create"
         return SnapshotNotFoundError(f"no snapshot {reference} in {self.root}", hint=hint)
+
+
+class _WrongNoteError(Exception):
+    """The note of a store gives a snapshot another number than its manifest."""
 
 
 def _is_leftover(name: str) -> bool:

@@ -36,6 +36,7 @@ from lumos.core.store.part_format import (
     part_name,
 )
 from lumos.core.store.snapshot_files import TEMP_PREFIX, DurableFiles, write_atomically
+from lumos.core.store.snapshot_order import SnapshotOrder
 
 if TYPE_CHECKING:
     from lumos.core.store.snapshot_sections import SnapshotContent
@@ -81,6 +82,7 @@ class SnapshotWriter:
         self._files = files
         self._part_bytes = part_bytes
         self._memory_bytes = memory_bytes
+        self._order = SnapshotOrder(root, files=files)
         self._hasher = ContentHasher()
         self._sorters: dict[str, LineSorter] = {}
 
@@ -100,13 +102,18 @@ class SnapshotWriter:
             present = reusable() if reusable else None
             if present and present.content_hash == content_hash:
                 return present
+            earlier = None
             for digits in _ID_DIGITS:
                 named = _Named(
                     snapshot_id(moment, content_hash, digits=digits), content_hash, moment
                 )
                 manifest = self._store(named, content)
-                if manifest is not None:
+                if manifest is not None and self._order.is_last(manifest):
                     return manifest
+                # It was stored in the same second before other content was: store it once more.
+                earlier = manifest or earlier
+            if earlier is not None:
+                return earlier
         raise CorruptSnapshotError(
             f"snapshot {snapshot_id(moment, content_hash)} exists with another content",
             hint="verify it with: lumos snapshot verify, then run again",
@@ -160,12 +167,14 @@ class SnapshotWriter:
                 return _manifest_with(named.content_hash, folder)
             try:
                 clear_folder(folder, files=self._files)  # what a writer that died left here
-                return self._committed(folder, named, content=content)
+                return self._committed(folder, named, content=content, is_numbered=True)
             except BaseException:
                 discard_folder(folder, files=self._files)
                 raise
 
-    def _committed(self, folder: Path, named: _Named, *, content: SnapshotContent) -> Manifest:
+    def _committed(
+        self, folder: Path, named: _Named, *, content: SnapshotContent, is_numbered: bool = False
+    ) -> Manifest:
         parts = tuple(self._write_parts(folder))
         manifest = Manifest(
             **dict(content.final_header()),
@@ -176,7 +185,12 @@ class SnapshotWriter:
             buckets={name: self._buckets(name) for name in SECTIONS},
             parts=parts,
         )
-        self._commit(folder, manifest)
+        if not is_numbered:
+            self._commit(folder, manifest)
+            return manifest
+        with self._order.next_number(named.identity) as number:
+            manifest = manifest.numbered(number)
+            self._commit(folder, manifest)
         return manifest
 
     def _commit(self, folder: Path, manifest: Manifest) -> None:

@@ -60,7 +60,7 @@ def create(
 
 @app.command("list")
 def list_(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the stored snapshots, oldest first.
+    """List the stored snapshots in the order in which they were stored.
 
     Example: lumos snapshot list
     """
@@ -73,6 +73,8 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
         print_line(f"{info.id}  {info.problem or counted(info.statistics.datasets, 'dataset')}")
     if not listing.snapshots:
         print_line("no snapshot yet; make one with: lumos snapshot create")
+    for warning in listing.warnings:
+        print_badge("warn", warning)
 
 
 @app.command()
@@ -180,5 +182,7 @@ def prune(
         f"{verb} {counted(len(result.removed), 'snapshot')}, {result.bytes:,} bytes; "
         f"{result.kept:,} stay"
     )
+    for warning in result.warnings:
+        print_badge("warn", warning)
     if result.unreadable:
         print_badge("warn", f"not readable, so kept: {', '.join(result.unreadable)}")
