@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ import pytest
 
 from command_line import ROOT, Lumos, Result, run_here
 from lakes import write_lake, write_settings, write_table
+from lumos.core.store.snapshot_store import SnapshotStore
+from snapshot_samples import sample_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -404,3 +407,19 @@ def test_the_demo_catches_every_planted_change_and_cleans_up(lumos: Lumos, tmp_p
     assert lumos("demo", "--path", str(tmp_path)).exit_code == 2  # not empty, and no demo
     assert lumos("demo", "--path", "shop", "--clean").exit_code == 0
     assert not (tmp_path / "shop").exists()
+
+
+def test_an_ingest_warns_of_a_newest_snapshot_that_is_dated_in_the_future(
+    lumos: Lumos, lake: Path, tmp_path: Path
+) -> None:
+    ahead = SnapshotStore(tmp_path / ".lumos" / "snapshots").write(
+        sample_snapshot(1), at=datetime.now(UTC) + timedelta(days=365)
+    )
+
+    first = ingested(lumos)
+    second = ingested(lumos)
+
+    (warning,) = first["warnings"]
+    assert warning.startswith(f"snapshot {ahead.id} is dated in the future")
+    assert second["warnings"] == []
+    assert lumos("snapshot", "list", "--json").json()["snapshots"][-1]["id"] == first["snapshot"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,18 @@ def test_an_archive_that_others_may_only_read_is_used(archive: ClassArchive) -> 
     archive.path.chmod(0o444)
 
     assert archive.is_whole()
+
+
+def test_leftovers_of_a_clock_ahead_are_swept_and_those_of_now_are_not(tmp_path: Path) -> None:
+    from lumos.spark.archive_trainer import _MAKING, _sweep
+
+    hours = {"old": -2, "ahead": 24 * 365, "new": 0}
+    for name, offset in hours.items():
+        folder = tmp_path / f"{_MAKING}{name}"
+        folder.mkdir()
+        moment = time.time() + 3_600 * offset
+        os.utime(folder, (moment, moment))
+
+    _sweep(tmp_path)
+
+    assert [path.name for path in tmp_path.iterdir()] == [f"{_MAKING}new"]

@@ -402,6 +402,23 @@ def test_every_text_can_be_read_on_its_ground(scheme: int) -> None:
         assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, ground)
 
 
+def test_a_run_with_a_clock_ahead_hides_neither_later_versions_nor_later_runs(shop: Shop) -> None:
+    shop.do(JANUARY, "snapshot")
+    shop.now += timedelta(days=365)
+    shop.do("snapshot")
+    shop.save_run("ingest", "ahead.csv")
+    shop.now -= timedelta(days=365)
+    shop.save_run("ingest", "now.csv")
+    shop.do(FEBRUARY, "snapshot")
+
+    report = shop.build()
+
+    assert report.changes is not None
+    assert report.changes.latest.stored_at == shop.now
+    assert report.versions.total == 5
+    assert [each.item for each in report.unreadable.items] == ["now.csv"]
+
+
 def test_the_versions_of_a_period_are_found_on_postgresql_too(
     tmp_path: Path, postgres_database_url: str
 ) -> None:

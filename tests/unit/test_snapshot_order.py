@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from lumos.core.errors import CorruptSnapshotError
+from lumos.core.errors import CorruptSnapshotError, SnapshotNotFoundError
 from lumos.core.settings.retention import RetentionSettings
 from lumos.core.store.manifest import MANIFEST_NAME, Manifest
 from lumos.core.store.retention import prunable
@@ -61,6 +61,9 @@ def test_one_run_with_a_clock_ahead_does_not_hold_the_latest_snapshot(
 
     assert listed(store) == [before, ahead, after]
     assert latest(store) == store.open("latest").info.id == after
+    with pytest.raises(SnapshotNotFoundError) as unknown:
+        store.open("20200101T000000Z-00000000")
+    assert unknown.value.hint == f"the newest are {after}, {ahead}, {before}"
     removed = prunable(store.list(), RetentionSettings(keep_last=1), now=AT + timedelta(hours=2))
     assert [info.id for info in removed] == [before, ahead]
 

@@ -344,7 +344,9 @@ class SnapshotStore:
         return stored.info if stored else None
 
     def _not_found(self, reference: str) -> SnapshotNotFoundError:
-        names = ", ".join(self._names()[-_NAMED_IN_ERROR:][::-1])
+        numbers = self._order.numbers(self._names())
+        ordered = sorted(numbers, key=lambda name: (numbers[name] or 0, name))
+        names = ", ".join(ordered[-_NAMED_IN_ERROR:][::-1])
         hint = f"the newest are {names}" if names else "make one with: lumos snapshot create"
         return SnapshotNotFoundError(f"no snapshot {reference} in {self.root}", hint=hint)
 
