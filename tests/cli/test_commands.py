@@ -41,6 +41,7 @@ def test_doctor_names_each_part(lumos: Lumos) -> None:
         "state database": "ok",
         "stored documents": "ok",
         "disk": "ok",
+        "clock": "ok",
         "catalog": "ok",
     }
 
