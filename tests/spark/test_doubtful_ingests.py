@@ -36,6 +36,11 @@ def ingested(
         )
 
 
+def follow_all_links(project: Path) -> None:
+    settings = project / "lumos.yaml"
+    settings.write_text(settings.read_text().replace("}", ", follow_symlinks: all}"))
+
+
 def test_a_look_at_one_folder_without_an_index_removes_nothing(lake: Path, tmp_path: Path) -> None:
     ingested()
     shutil.rmtree(tmp_path / ".lumos" / "file_index")
@@ -97,6 +102,7 @@ def test_a_source_of_one_file_is_named_by_its_path(lake: Path, tmp_path: Path) -
 def test_a_linked_folder_whose_disk_is_missing_keeps_its_dataset(
     lake: Path, tmp_path: Path
 ) -> None:
+    follow_all_links(tmp_path)
     disk = tmp_path / "disk"
     write_table(disk / "part-0.parquet", {"id": [1]})
     (lake / "linked").symlink_to(disk)
@@ -113,6 +119,7 @@ def test_a_linked_folder_whose_disk_is_missing_keeps_its_dataset(
 
 
 def test_a_linked_file_whose_disk_is_missing_keeps_its_columns(lake: Path, tmp_path: Path) -> None:
+    follow_all_links(tmp_path)
     disk = tmp_path / "disk"
     write_table(disk / "more.parquet", {"id": [1], "extra": [2]})
     (lake / "customers" / "part-1.parquet").symlink_to(disk / "more.parquet")

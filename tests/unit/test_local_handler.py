@@ -201,13 +201,13 @@ def test_links_that_lead_back_end_the_walk_and_add_nothing(tmp_path: Path) -> No
     assert report.complete
 
 
-def test_a_link_to_a_folder_elsewhere_is_followed_under_the_name_of_the_link(
+def test_a_link_to_a_folder_elsewhere_is_followed_under_its_own_name_where_settings_allow_it(
     tmp_path: Path,
 ) -> None:
     write(tmp_path / "elsewhere" / "x.parquet")
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "linked").symlink_to(tmp_path / "elsewhere")
-    (dataset,), _ = ingest(tmp_path / "lake")
+    (dataset,), _ = ingest(tmp_path / "lake", follow_symlinks="all")
     assert dataset.urn == Urn.of("local", *(tmp_path / "lake/linked/x.parquet").parts[1:])
 
 

@@ -38,6 +38,7 @@ class Memory:
     """A storage of a dict that keeps a list of what it was asked."""
 
     local_folder = None
+    is_confined = False
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files = {path.encode(): content for path, content in files.items()}

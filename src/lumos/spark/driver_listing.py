@@ -16,7 +16,7 @@ from pathlib import Path
 from lumos.spark.listing import kind_folder
 from lumos.spark.stages.arrow_rows import batches
 from lumos.spark.stages.files import LISTED_ROWS, ListUnit, UnitListing
-from lumos.spark.stages.rows import FILES, LOGS, UNITS, UNLISTED, ListedFile
+from lumos.spark.stages.rows import FILES, LINKS, LOGS, UNITS, UNLISTED, ListedFile
 
 MOST_FILES = 30_000
 """As many as this process holds in memory; more files than that are worth a job of Spark."""
@@ -24,7 +24,7 @@ MOST_FILES_PER_PART = 5_000
 """Bounds what one task holds that reads them, and what is lost with it."""
 
 _Row = tuple[object, ...]
-_KINDS = (FILES, LOGS, UNLISTED, UNITS)
+_KINDS = (FILES, LOGS, UNLISTED, LINKS, UNITS)
 _IS_SAME = ListedFile._fields.index("anchor")
 
 

@@ -136,6 +136,10 @@ class Findings:
         for source, path, error in self._listing.unlisted:
             yield ProblemFile(source, path, error)
 
+    def skipped_links(self) -> list[tuple[str, bytes]]:
+        """Return source and path of each symlink that leads outside of its source."""
+        return self._listing.links
+
     def unreadable(self) -> Iterator[ProblemFile]:
         """Yield the files that could not be read."""
         import pyarrow.dataset as pads

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from lumos.core.formats.tables.marks import may_hold_log
 from lumos.spark.parquet_rows import count_rows, scan_rows
 from lumos.spark.stages.files import UNIT_COLUMNS, unit_of_row
-from lumos.spark.stages.rows import FILES, LOGS, ROW, UNITS, UNLISTED, ListedUnit
+from lumos.spark.stages.rows import FILES, LINKS, LOGS, ROW, UNITS, UNLISTED, ListedUnit
 
 if TYPE_CHECKING:
     from lumos.spark.stages.delta import Scope
@@ -34,6 +36,8 @@ class Listing:
     folder: Path
     units: list[ListedUnit] = field(default_factory=list)
     unlisted: list[Unlisted] = field(default_factory=list)
+    links: list[tuple[str, bytes]] = field(default_factory=list)
+    """Source and path of each symlink that leads outside of its source."""
     files: int = 0
     """How many files were told, those of units that are as they were not among them."""
     logs: int = 0
@@ -67,17 +71,19 @@ class Listing:
         return not all(unit.is_same for unit in self.units)
 
     def closed(self, *, doubt_empty: bool) -> Scope:
-        """Return the folders of each source that could not be listed.
+        """Return the folders of each source that could not be listed, and links to tables' logs.
 
         A source without a single file may be a disk that is not mounted: nothing of it was seen.
         """
         closed: dict[str, tuple[bytes, ...]] = {}
         if doubt_empty:
             closed = {source: (b"",) for source, files in self.files_of().items() if not files}
-        if len(self.unlisted) > _MOST_CLOSED:
-            return closed | {each.source: (b"",) for each in self.unlisted}
-        for each in self.unlisted:
-            closed[each.source] = (*closed.get(each.source, ()), each.path)
+        logs = [link for link in self.links if may_hold_log(os.fsdecode(link[1]))]
+        unseen = [*((each.source, each.path) for each in self.unlisted), *logs]
+        if len(unseen) > _MOST_CLOSED:
+            return closed | {source: (b"",) for source, _ in unseen}
+        for source, path in unseen:
+            closed[source] = (*closed.get(source, ()), path)
         return closed
 
 
@@ -88,6 +94,7 @@ def listing_of(folder: Path) -> Listing:
         folder,
         units=[unit_of_row(row) for row in units],
         unlisted=list(_unlisted(folder)),
+        links=list(_links(folder)),
         files=count_rows(kind_folder(folder, FILES)),
         logs=count_rows(kind_folder(folder, LOGS)),
     )
@@ -96,6 +103,11 @@ def listing_of(folder: Path) -> Listing:
 def kind_folder(folder: Path, kind: str) -> Path:
     """Return where the rows of one kind lie."""
     return folder / f"{ROW}={kind}"
+
+
+def _links(folder: Path) -> Iterator[tuple[str, bytes]]:
+    rows = scan_rows(kind_folder(folder, LINKS), ("source", "path"))
+    yield from sorted({(str(source), bytes(path)) for source, path in rows})  # type: ignore[call-overload]
 
 
 def _unlisted(folder: Path) -> Iterator[Unlisted]:

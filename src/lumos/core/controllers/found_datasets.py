@@ -13,6 +13,8 @@ import orjson
 from lumos.core.controllers.results import DatasetCounts
 from lumos.core.controllers.storage_functions import OWN_EXTENSIONS
 from lumos.core.errors import DamagedDocumentError, InvalidModelError, LumosError
+from lumos.core.formats.file_names import promise_of
+from lumos.core.formats.tables.marks import may_hold_log
 from lumos.core.models import Change, LumosDataset, Urn, with_parts
 from lumos.core.models.origin import origin_of
 from lumos.core.platform.refusals import REFUSALS, ends_run
@@ -46,6 +48,10 @@ class Scope:
     """How many of them may have been read by runs of which nothing is known any more."""
     unbuilt: set[tuple[str, str]] = field(default_factory=set)
     """The datasets that could not be built from their files, as source and key."""
+    links: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
+    """The symlinks that are not followed, by source, as the parts of their paths."""
+    around_links: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
+    """Every folder and dataset, by source, that such a symlink lies in or is a file of."""
 
     def shown(self, source: str, path: bytes) -> str:
         """Return where a file lies, as reports show it."""
@@ -59,9 +65,38 @@ class Scope:
         below = path.decode("utf-8", "backslashreplace").strip("/")
         self.closed.setdefault(source, []).append(below)
 
+    def skip_link(self, source: str, path: bytes) -> None:
+        """Remember a symlink that is not followed.
+
+        What earlier runs found behind it is neither gone nor known to be the same. The log of a
+        table counts as a folder that could not be listed: without it the files of the table would
+        look like a dataset.
+        """
+        text = path.decode("utf-8", "backslashreplace").strip("/")
+        parts = tuple(text.split("/"))
+        self.links.setdefault(source, set()).add(parts)
+        around = self.around_links.setdefault(source, set())
+        place = self.sources[source].path_specs.place(text)
+        if place is not None and promise_of(text).format is not None:
+            around.add(tuple(place.dataset))
+        else:  # it may be a folder, with files of any dataset that lies around it
+            around.update(parts[:length] for length in range(len(parts)))
+        if may_hold_log(text):
+            self.close(source, path)
+
+    def has_skipped_link(self, origin: Origin) -> bool:
+        """Tell whether a dataset may have files behind a symlink that is not followed."""
+        links = self.links.get(origin.source)
+        if not links:
+            return False
+        parts = tuple(map(str, orjson.loads(origin.dataset)))
+        is_behind = any(parts[:length] in links for length in range(1, len(parts) + 1))
+        return is_behind or parts in self.around_links[origin.source]
+
     def has_unreadable(self, origin: Origin) -> bool:
-        """Tell whether files of a dataset, or a workbook that it is a sheet of, cannot be read."""
-        return any(self.unreadable[each] for each in _holders(origin))
+        """Tell whether files of a dataset, or a workbook that it is a sheet of, are not read."""
+        is_linked = self.has_skipped_link(origin)
+        return is_linked or any(self.unreadable[each] for each in _holders(origin))
 
     def shown_dataset(self, source: str, dataset: str) -> str:
         """Return where the files of a dataset lie, as reports show it."""
@@ -79,7 +114,8 @@ class Scope:
             as_before: whether its unreadable files were in doubt before.
         """
         counts = self.unreadable if as_before else self.forgotten
-        return sum(counts[each] for each in _holders(origin))
+        linked = int(self.has_skipped_link(origin))
+        return linked + sum(counts[each] for each in _holders(origin))
 
     def hides_part_of(self, dataset: LumosDataset, source: str) -> bool:
         """Tell whether files of a dataset may lie where nobody could look."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -18,6 +19,7 @@ from lumos.core.controllers.results import FileTotals, IngestResult, NewVersion,
 from lumos.core.controllers.scan_sources import Folders, ScanSources, scan_sources
 from lumos.core.controllers.storage_functions import READERS, StorageFunctions
 from lumos.core.errors import UnreadableItemError, UsageError
+from lumos.core.formats.confined import OUTSIDE
 from lumos.core.models import LumosDataset
 from lumos.core.private_files import make_private_folder
 from lumos.core.progress import SILENT, Progress
@@ -368,6 +370,7 @@ def _record_problems(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder)
         scope.close(part.source, part.path)
         shown = scope.shown(part.source, part.path)
         recorder.failed(shown, UnreadableItemError(part.reason))
+    _record_links(pipeline, scope, recorder=recorder)
     unreadable = 0
     for file in pipeline.unreadable():
         unreadable += 1
@@ -394,6 +397,22 @@ def _record_outcomes(found: FoundDatasets, scanned: _Scanned, *, recorder: RunRe
     for urn, error in found.failures:
         recorder.failed(urn, error, scope_seen=True)
     recorder.done_many(sum(scanned.formats.values()) - len(found.failures))
+
+
+def _record_links(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> None:
+    """Put the symlinks that were not followed into the report, and what to do about them."""
+    counts: Counter[str] = Counter()
+    for source, path in pipeline.skipped_links():
+        counts[source] += 1
+        scope.skip_link(source, path)
+        recorder.skipped(scope.shown(source, path), reason=OUTSIDE)
+    for source, count in sorted(counts.items()):
+        links = "1 symlink leads" if count == 1 else f"{count:,} symlinks lead"
+        recorder.warning(
+            f"source {source}: {links} outside of it and {'is' if count == 1 else 'are'} not "
+            "followed; what was found behind such a link before stays as it was: follow it with "
+            "follow_symlinks: all, or let it be removed with: exclude"
+        )
 
 
 def _named(remark: FileRemark, scope: Scope) -> str:

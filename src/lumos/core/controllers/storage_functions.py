@@ -19,7 +19,7 @@ from lumos.core.formats.tables.marks import TABLE_FORMATS, inside_table, table_o
 from lumos.core.models import LumosDataset, with_parts
 from lumos.core.models.base import canonical_json, describe_validation_error, sha256_of
 from lumos.core.models.origin import ORIGIN
-from lumos.core.storage.port import UnlistedPrefix
+from lumos.core.storage.port import SkippedLink, UnlistedPrefix
 from lumos.core.storage.reading import ReadItem, read_rows
 from lumos.core.storage.sealed import SealedSource
 from lumos.feature.discovery.assembling import dataset_names
@@ -29,6 +29,7 @@ from lumos.feature.discovery.tables import table_dataset, table_parts
 from lumos.feature.discovery.unseen import UNSEEN
 from lumos.spark.stages.rows import (
     FILE_PART,
+    OUTSIDE_LINK,
     BuiltDataset,
     FileRow,
     ItemToRead,
@@ -72,6 +73,9 @@ class StorageFunctions:
         for found in _opened(self.sources[source].storage).list(unit):
             if isinstance(found, UnlistedPrefix):
                 yield ListedFile(source, found.path, None, None, error=found.error.message)
+                continue
+            if isinstance(found, SkippedLink):
+                yield ListedFile(source, found.path, None, None, kind=OUTSIDE_LINK)
                 continue
             path, size, mtime_us, etag = found
             mark = table_of_path(path.decode("utf-8", "surrogateescape"))

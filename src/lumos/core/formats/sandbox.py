@@ -168,7 +168,13 @@ class Sandbox:
         """
         folder, limits = store.local_folder, self._limits
         if folder is not None:
-            local = folder_orders(items, folder, limits=limits, value_ranges=value_ranges)
+            local = folder_orders(
+                items,
+                folder,
+                limits=limits,
+                value_ranges=value_ranges,
+                is_confined=store.is_confined,
+            )
             yield from (answer for _, answer in self._answers(local))
             return
         stored = StoredOrders(items, store, limits=limits, value_ranges=value_ranges)

@@ -21,6 +21,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, cast
 
 from lumos.core.errors import UnreadableItemError
@@ -176,13 +177,17 @@ class _Child:
             return self._local(request, value_ranges=False)
         kind, *rest = request
         if kind == LOCAL:
-            path, ranges = rest
+            path, ranges, inside = rest
             self._allow(self._seconds)
-            return self._local(path, value_ranges=ranges)
+            return self._local(path, value_ranges=ranges, inside=inside)
         if kind == TABLE:
-            table, root, folder, seconds = rest
+            table, root, folder, seconds, is_confined = rest
             self._allow(seconds)
-            access = ParentAccess(parent) if folder is None else FolderAccess(folder)
+            access = (
+                ParentAccess(parent)
+                if folder is None
+                else FolderAccess(folder, is_confined=is_confined)
+            )
             return canonical_json(read_table(table, root, access).to_json())
         name, size, ranges, pieces = rest
         stream = SparseFile(size, parent)
@@ -201,9 +206,9 @@ class _Child:
         if hard == resource.RLIM_INFINITY or soft < hard:
             resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
-    def _local(self, path: str, *, value_ranges: bool) -> bytes:
+    def _local(self, path: str, *, value_ranges: bool, inside: str | None = None) -> bytes:
         try:
-            stream, size = opened(path)
+            stream, size = opened(path, inside=inside and _real_folder(inside))
             with stream:
                 name = path.rpartition("/")[2]
                 return self._one(stream, size=size, name=name, value_ranges=value_ranges)
@@ -214,6 +219,11 @@ class _Child:
         more = {"value_ranges": True} if value_ranges else {}
         facts = self._read(stream, size=size, name=name, **more)
         return facts if isinstance(facts, bytes) else facts.to_document()
+
+
+@lru_cache(maxsize=64)
+def _real_folder(folder: str) -> str:
+    return os.path.realpath(folder)
 
 
 def _limit_memory(memory: int) -> None:

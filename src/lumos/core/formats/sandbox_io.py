@@ -21,6 +21,7 @@ import orjson
 from typing_extensions import Buffer, override
 
 from lumos.core.errors import NotTabularError, UnreadableItemError
+from lumos.core.formats.confined import is_inside, require_inside
 from lumos.core.formats.tables.access import TableEntry
 
 FRAME: Final = struct.Struct("<cI")
@@ -157,22 +158,45 @@ class Answers:
             rest = rest[os.write(self._descriptor, rest) :]
 
 
-def opened(path: str | bytes) -> tuple[BinaryIO, int]:
+def opened(path: str, *, inside: str | None = None) -> tuple[BinaryIO, int]:
     """Open a regular file for reading and tell its size; nothing else is waited for.
 
+    Args:
+        path: whatever leads to the file.
+        inside: the real folder that the file must lie in; None where it may lie anywhere.
+
     Raises:
-        UnreadableItemError: it is no regular file.
+        UnreadableItemError: it is no regular file, or lies elsewhere.
         OSError: it cannot be opened.
     """
     # Without O_NONBLOCK, opening a named pipe waits for somebody to write to it.
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     stream = os.fdopen(os.open(path, flags), "rb", buffering=0)  # readers read in large pieces
+    try:
+        if inside is not None:
+            require_inside(stream.fileno(), path, folder=inside)
+        return stream, _size_of(stream)
+    except BaseException:
+        stream.close()
+        raise
+
+
+def _size_of(stream: BinaryIO) -> int:
     status = os.fstat(stream.fileno())
     if not stat.S_ISREG(status.st_mode):
-        stream.close()
         kind = next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "a device")
         raise UnreadableItemError(f"it is not a regular file: it is {kind}")
-    return stream, status.st_size
+    return status.st_size
+
+
+def refuse_outside(path: str) -> None:
+    """Check that a path, as a table's log gives it, stays below the root of its source.
+
+    Raises:
+        UnreadableItemError: it is absolute, or goes up.
+    """
+    if path.startswith("/") or ".." in path.split("/"):
+        raise UnreadableItemError("its log names a file outside of the source")
 
 
 def unreadable(error: OSError) -> UnreadableItemError:
@@ -291,24 +315,48 @@ class SparseFile(io.RawIOBase):
 
 
 class FolderAccess:
-    """Reaches the files of a table in a local folder."""
+    """Reaches the files of a table in a local folder.
 
-    def __init__(self, folder: str) -> None:
+    Args:
+        folder: the root of the source.
+        is_confined: whether files that symlinks place outside of the folder are refused.
+    """
+
+    def __init__(self, folder: str, *, is_confined: bool = False) -> None:
         self._folder = folder
+        self._inside = os.path.realpath(folder) if is_confined else None
 
     def list(self, folder: str) -> Iterable[TableEntry]:
+        refuse_outside(folder)
+        whole = os.path.join(self._folder, folder)
         try:
-            with os.scandir(os.path.join(self._folder, folder)) as entries:
-                found = [(each.name, each.stat()) for each in entries if each.is_file()]
+            descriptor = os.open(whole, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                if self._inside is not None:
+                    require_inside(descriptor, whole, folder=self._inside)
+                with os.scandir(descriptor) as entries:
+                    found = [
+                        (each.name, each.stat())
+                        for each in entries
+                        if each.is_file() and self._may_follow(each, whole)
+                    ]
+            finally:
+                os.close(descriptor)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise unreadable(error) from error
         return [TableEntry(name, it.st_size, it.st_mtime_ns // 1000) for name, it in found]
 
+    def _may_follow(self, entry: os.DirEntry[str], folder: str) -> bool:
+        if self._inside is None or not entry.is_symlink():
+            return True
+        return is_inside(os.path.realpath(os.path.join(folder, entry.name)), self._inside)
+
     def read(self, path: str, *, start: int = 0, length: int | None = None) -> bytes:
+        refuse_outside(path)
         try:
-            stream, _ = opened(os.path.join(self._folder, path))
+            stream, _ = opened(os.path.join(self._folder, path), inside=self._inside)
             with stream:
                 stream.seek(start)
                 return stream.read(-1 if length is None else length)

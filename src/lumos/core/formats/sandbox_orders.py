@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.sandbox_child import LOCAL, STORED, TABLE
-from lumos.core.formats.sandbox_io import ERROR, FACTS, FRAME, packed
+from lumos.core.formats.sandbox_io import ERROR, FACTS, FRAME, packed, refuse_outside
 from lumos.core.formats.sandbox_process import Task
 from lumos.core.formats.tails import TAIL_BYTES
 
@@ -76,6 +76,8 @@ class FileStore(Protocol):
 
     @property
     def local_folder(self) -> str | None: ...
+    @property
+    def is_confined(self) -> bool: ...
 
     def read(self, path: bytes, *, start: int, length: int) -> bytes: ...
 
@@ -131,17 +133,33 @@ def file_orders(
 
 
 def folder_orders(
-    items: Iterable[StoredItem], folder: str, *, limits: Limits, value_ranges: bool
+    items: Iterable[StoredItem],
+    folder: str,
+    *,
+    limits: Limits,
+    value_ranges: bool,
+    is_confined: bool = False,
 ) -> LocalOrders[StoredItem]:
-    """Return orders for the files and tables of a local folder."""
+    """Return orders for the files and tables of a local folder.
+
+    Args:
+        items: what to read.
+        folder: the root of the source.
+        limits: what one file or table may take.
+        value_ranges: whether the smallest and largest values of columns are read.
+        is_confined: whether files that symlinks place outside of the folder are refused.
+    """
     start = os.path.join(folder, "")
+    inside = folder if is_confined else None
 
     def order(item: StoredItem) -> Order[StoredItem]:
         path = os.fsdecode(item.path)
         if item.table is None:
-            return Order(item, Task(_local_line(start + path, value_ranges), limits.seconds))
+            line = _local_line(start + path, value_ranges, inside)
+            return Order(item, Task(line, limits.seconds))
         seconds = limits.table_seconds
-        return Order(item, Task(_line([TABLE, item.table, path, folder, seconds]), seconds))
+        line = _line([TABLE, item.table, path, folder, seconds, is_confined])
+        return Order(item, Task(line, seconds))
 
     return LocalOrders(items, order)
 
@@ -184,7 +202,7 @@ class StoredOrders(Orders[StoredItem]):
         if item.table is not None:
             root = item.path.decode("utf-8", "surrogateescape")
             seconds = self._limits.table_seconds
-            message = _line([TABLE, item.table, root, None, seconds])
+            message = _line([TABLE, item.table, root, None, seconds, False])
             questions = Questions(self._store, None, most_bytes=_MOST_TABLE_BYTES)
             return Order(item, Task(message, seconds, questions.serve), questions)
         try:
@@ -231,8 +249,7 @@ class Questions:
         if self._path is not None:
             return self._bytes(self._path, start, length)  # a file's reader gets that file alone
         where = (path or "").encode("utf-8", "surrogateescape")
-        if b".." in where.split(b"/"):
-            raise UnreadableItemError("its log names a file outside of the source")
+        refuse_outside(path or "")
         return self._listing(where) if verb == "list" else self._bytes(where, start, length)
 
     def _bytes(self, path: bytes, start: int, length: int | None) -> bytes:
@@ -272,8 +289,10 @@ def first_ranges(item: StoredItem) -> Iterator[tuple[int, int]]:
         yield 0, HEAD_BYTES
 
 
-def _local_line(path: str, value_ranges: bool) -> bytes:
-    return _line([LOCAL, path, True] if value_ranges else path)
+def _local_line(path: str, value_ranges: bool, inside: str | None = None) -> bytes:
+    if inside is None and not value_ranges:
+        return _line(path)
+    return _line([LOCAL, path, value_ranges, inside])
 
 
 def _line(request: str | Sequence[object]) -> bytes:

@@ -17,7 +17,13 @@ from lumos.core.errors import MissingExtraError, SourceError, UnreadableItemErro
 from lumos.core.settings import SettingsModel
 from lumos.core.storage.object_errors import Problem, RefusedError
 from lumos.core.storage.object_units import Level, ListUnit, distinct, divided
-from lumos.core.storage.port import ListedObject, Storage, StorageSource, UnlistedPrefix
+from lumos.core.storage.port import (
+    Listed,
+    ListedObject,
+    Storage,
+    StorageSource,
+    UnlistedPrefix,
+)
 from lumos.core.storage.selection import Folder, Selection
 
 if TYPE_CHECKING:
@@ -145,7 +151,7 @@ class HdfsStorage(Storage):
         return [unit.text() for unit in units]
 
     @override
-    def list(self, unit: str) -> Iterator[ListedObject | UnlistedPrefix]:
+    def list(self, unit: str) -> Iterator[Listed]:
         part = ListUnit.of_text(unit)
         for prefix in part.prefixes:
             yield from self._below(prefix, deep=part.kind == "all")
@@ -183,7 +189,7 @@ class HdfsStorage(Storage):
     def urn_parts(self) -> tuple[str, ...]:
         return (self._host,)
 
-    def _below(self, top: str, *, deep: bool) -> Iterator[ListedObject | UnlistedPrefix]:
+    def _below(self, top: str, *, deep: bool) -> Iterator[Listed]:
         waiting = [top]
         while waiting:
             folder = waiting.pop()

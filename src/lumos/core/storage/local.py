@@ -6,12 +6,16 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from typing_extensions import override
 
 from lumos.core.errors import SourceError, UnreadableItemError
+from lumos.core.formats.confined import is_inside, require_inside
 from lumos.core.storage.port import (
+    Listed,
     ListedObject,
+    SkippedLink,
     Storage,
     StorageSource,
     UnlistedPrefix,
@@ -20,6 +24,7 @@ from lumos.core.storage.port import (
 from lumos.core.storage.selection import Folder, Selection, is_hidden
 
 PLATFORM = "local"
+FollowSymlinks = Literal["inside", "all"]
 
 
 class LocalSource(StorageSource):
@@ -28,6 +33,8 @@ class LocalSource(StorageSource):
     path: str
     skip: tuple[str, ...] = ()
     """Whole paths of folders to leave out, such as the state folder."""
+    follow_symlinks: FollowSymlinks = "inside"
+    """Which symlinks are followed: those that lead to files below the path, or all."""
 
     @property
     @override
@@ -47,7 +54,10 @@ class LocalStorage(Storage):
         self._root = os.path.abspath(os.path.expanduser(source.path))
         self._skip = frozenset(source.skip)
         self._selection = Selection(patterns=source.patterns, exclude=source.exclude)
-        self.local_folder = self._root if os.path.isdir(self._root) else os.path.dirname(self._root)
+        is_folder = os.path.isdir(self._root)
+        self.local_folder = self._root if is_folder else os.path.dirname(self._root)
+        # A single file was named by whoever wrote the settings: it may be a symlink to anywhere.
+        self.is_confined = is_folder and source.follow_symlinks == "inside"
 
     @override
     def check(self) -> None:
@@ -59,16 +69,22 @@ class LocalStorage(Storage):
         return [""]
 
     @override
-    def list(self, unit: str) -> Iterator[ListedObject | UnlistedPrefix]:
+    def list(self, unit: str) -> Iterator[Listed]:
         if not stat.S_ISDIR(mode_of(self._root, source=self._name)):
             yield from _listed(self._root, os.path.basename(self._root))
             return
         if unit and not _is_there(os.path.join(self._root, unit)):
             return
-        walk = FolderWalk(self._root, selection=self._selection, skip=self._skip)
+        real_root = os.path.realpath(self._root) if self.is_confined else None
+        if unit and not leads_inside(os.path.join(self._root, unit), real_root):
+            yield SkippedLink(os.fsencode(unit))
+            return
+        walk = FolderWalk(
+            self._root, selection=self._selection, skip=self._skip, real_root=real_root
+        )
         start = len(self._root.rstrip("/")) + 1
         for found in walk.files(unit):
-            if isinstance(found, UnlistedPrefix):
+            if not isinstance(found, str):
                 yield found
             else:
                 relative = found[start:]
@@ -85,7 +101,12 @@ class LocalStorage(Storage):
         try:
             with os.scandir(top) as entries:
                 names = sorted(
-                    (entry.name for entry in entries if entry.is_file()), key=os.fsencode
+                    (
+                        entry.name
+                        for entry in entries
+                        if entry.is_file() and self._may_follow(entry)
+                    ),
+                    key=os.fsencode,
                 )
         except (FileNotFoundError, NotADirectoryError):
             return []
@@ -103,11 +124,12 @@ class LocalStorage(Storage):
     @override
     def read(self, path: bytes, *, start: int, length: int) -> bytes:
         try:
-            descriptor = os.open(
-                os.path.join(os.fsencode(self._folder()), path),
-                os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK,
-            )
+            whole = os.path.join(self._folder(), os.fsdecode(path))
+            descriptor = os.open(whole, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             try:
+                if self.is_confined:
+                    real_root = os.path.realpath(self._root)
+                    require_inside(descriptor, whole, folder=real_root)
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                     raise UnreadableItemError("it is not a regular file")
                 return os.pread(descriptor, length, start)
@@ -129,6 +151,11 @@ class LocalStorage(Storage):
     def _folder(self) -> str:
         return self.local_folder or self._root
 
+    def _may_follow(self, entry: os.DirEntry[str]) -> bool:
+        if not (self.is_confined and entry.is_symlink()):
+            return True
+        return leads_inside(entry.path, os.path.realpath(self._root))
+
 
 class FolderWalk:
     """A walk that enters every real folder once, whatever links lead to it.
@@ -136,20 +163,33 @@ class FolderWalk:
     Real folders come first, in the order of their names; links to folders follow, and only where
     they lead to a folder that was not walked under its own name. So no link can make a loop, and
     a new link never changes how anything else is called.
+
+    Args:
+        root: the folder to walk.
+        selection: which files and folders are wanted.
+        skip: whole paths of folders to leave out, under whatever name a link gives them.
+        real_root: the only folder that symlinks may lead into; None where they may lead anywhere.
     """
 
     def __init__(
-        self, root: str, *, selection: Selection, skip: frozenset[str] = frozenset()
+        self,
+        root: str,
+        *,
+        selection: Selection,
+        skip: frozenset[str] = frozenset(),
+        real_root: str | None = None,
     ) -> None:
         self._root = root
         self._start = len(root.rstrip("/")) + 1
         self._selection = selection
         self._skip = skip
+        self._real_skip = tuple(map(os.path.realpath, skip))
+        self._real_root = real_root
         self._entered: set[tuple[int, int]] = set()
         self._links: list[str] = []
 
-    def files(self, below: str = "") -> Iterator[str | UnlistedPrefix]:
-        """Yield the path of every file in folders that are wanted, and each unlisted folder.
+    def files(self, below: str = "") -> Iterator[str | UnlistedPrefix | SkippedLink]:
+        """Yield each file of wanted folders, each unlisted folder and each link not followed.
 
         Args:
             below: the folder to begin with, relative to the root.
@@ -160,7 +200,7 @@ class FolderWalk:
             for link in links:
                 yield from self._below(link)
 
-    def _below(self, top: str) -> Iterator[str | UnlistedPrefix]:
+    def _below(self, top: str) -> Iterator[str | UnlistedPrefix | SkippedLink]:
         waiting = [top]
         while waiting:
             folder = waiting.pop()
@@ -177,7 +217,9 @@ class FolderWalk:
                 continue
             folders = []
             for entry in entries:
-                if not _is_folder(entry):
+                if entry.is_symlink() and not self._may_follow(entry.path):
+                    yield from self._not_followed(entry.path)
+                elif not _is_folder(entry):
                     if entry.is_symlink() and self._hides_folder(entry.path):
                         yield _nowhere(entry.path, self._start)
                     yield entry.path
@@ -196,6 +238,21 @@ class FolderWalk:
         self._entered.add(identity)
         return is_new
 
+    def _may_follow(self, link: str) -> bool:
+        target = os.path.realpath(link)
+        if any(is_inside(target, folder) for folder in self._real_skip):
+            return False
+        return self._real_root is None or is_inside(target, self._real_root)
+
+    def _not_followed(self, link: str) -> Iterator[SkippedLink]:
+        """Yield a symlink that leads outside, unless nothing of it would be wanted in any case."""
+        relative, target = link[self._start :], os.path.realpath(link)
+        if any(is_inside(target, folder) for folder in self._real_skip):
+            return
+        may_be_folder = not os.path.isfile(target) and self._wanted(link)
+        if may_be_folder or self._selection.wanted(relative):
+            yield SkippedLink(os.fsencode(relative))
+
     def _hides_folder(self, link: str) -> bool:
         """Tell whether a link leads nowhere and would not be read if it led to a file."""
         relative = link[self._start :]
@@ -208,6 +265,11 @@ class FolderWalk:
         if folder in self._skip:
             return False
         return self._selection.folder(folder[self._start :]) is not Folder.HIDDEN
+
+
+def leads_inside(path: str, real_root: str | None) -> bool:
+    """Tell whether a path, its links resolved, lies in a real folder; None allows any."""
+    return real_root is None or is_inside(os.path.realpath(path), real_root)
 
 
 def mode_of(path: str, *, source: str) -> int:

@@ -26,7 +26,13 @@ from lumos.core.storage.object_errors import (
     problem_of,
 )
 from lumos.core.storage.object_units import Level, ListUnit, distinct, divided, sort_key
-from lumos.core.storage.port import ListedObject, Storage, StorageSource, UnlistedPrefix
+from lumos.core.storage.port import (
+    Listed,
+    ListedObject,
+    Storage,
+    StorageSource,
+    UnlistedPrefix,
+)
 from lumos.core.storage.selection import Folder, Selection
 
 if TYPE_CHECKING:
@@ -158,7 +164,7 @@ class ObjectStorage(Storage):
         return [unit.text() for unit in units]
 
     @override
-    def list(self, unit: str) -> Iterator[ListedObject | UnlistedPrefix]:
+    def list(self, unit: str) -> Iterator[Listed]:
         part = ListUnit.of_text(unit)
         for prefix in part.prefixes:
             try:

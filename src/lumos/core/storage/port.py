@@ -40,11 +40,23 @@ class UnlistedPrefix(NamedTuple):
     """The same below the root; the root itself where nobody can tell."""
 
 
+class SkippedLink(NamedTuple):
+    """A symlink that leads outside of the source and was therefore not followed."""
+
+    path: bytes
+    """Relative to the root."""
+
+
+Listed = ListedObject | UnlistedPrefix | SkippedLink
+
+
 class Storage(ABC):
     """An open storage; it may be shared by threads, not by processes."""
 
     local_folder: str | None = None
     """The folder of the root where it lies on this machine, so that others may open its files."""
+    is_confined: bool = False
+    """Whether whoever opens files of `local_folder` must refuse those that lie outside of it."""
     bucket: str | None = None
 
     @abstractmethod
@@ -66,8 +78,8 @@ class Storage(ABC):
         """
 
     @abstractmethod
-    def list(self, unit: str) -> Iterator[ListedObject | UnlistedPrefix]:
-        """Yield the files of a part that are wanted, and what of it could not be listed."""
+    def list(self, unit: str) -> Iterator[Listed]:
+        """Yield the wanted files of a part, what could not be listed, and links not followed."""
 
     @abstractmethod
     def below(self, folder: bytes) -> str:

@@ -16,6 +16,7 @@ import orjson
 
 from lumos.core.errors import NotTabularError, UnreadableItemError
 from lumos.core.formats import packed
+from lumos.core.formats.confined import ALLOW, OUTSIDE
 from lumos.core.formats.facts import FileFacts
 from lumos.core.formats.file_names import PATTERNS, SUFFIXES
 from lumos.core.formats.tables import table_of_path
@@ -27,7 +28,7 @@ from lumos.core.models import (
     OperationalMetadata,
     Urn,
 )
-from lumos.core.storage.port import ListedObject, UnlistedPrefix, printable
+from lumos.core.storage.port import ListedObject, SkippedLink, UnlistedPrefix, printable
 from lumos.core.storage.reading import ReadItem, read_items
 from lumos.feature.ingestion.records import (
     ScanRecord,
@@ -70,6 +71,8 @@ class StoredFiles:
             batch = []
             if isinstance(found, UnlistedPrefix):
                 yield UnlistedPart(found.shown, found.error)
+            elif isinstance(found, SkippedLink):
+                yield SkippedItem(self._storage.shown(found.path), f"{OUTSIDE}; {ALLOW}")
         yield from self._read(batch)
 
     def _read(self, files: Sequence[ListedObject]) -> Iterator[ScanRecord]:

@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from lumos.core.errors import LumosError, UnreadableItemError
 from lumos.core.formats.reader import read_file
+from lumos.core.formats.sandbox_io import opened
 from lumos.feature.profiling.arrow_batches import ARROW_FORMATS, arrow_batches, flat_batch
 from lumos.feature.profiling.csv_batches import CsvRows
 from lumos.feature.profiling.record_batches import JsonRecords, avro_records, record_batches
@@ -218,8 +219,11 @@ class _StorageStream(io.RawIOBase):
 def _opened(storage: Storage, file: FileToProfile) -> BinaryIO:
     if storage.local_folder is None:
         return io.BufferedReader(_StorageStream(storage, file), _BUFFER_BYTES)
+    inside = os.path.realpath(storage.local_folder) if storage.is_confined else None
+    whole = os.path.join(storage.local_folder, os.fsdecode(file.path))
     try:
-        return open(os.path.join(os.fsencode(storage.local_folder), file.path), "rb")
+        stream, _ = opened(whole, inside=inside)
+        return io.BufferedReader(cast("io.RawIOBase", stream))
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise UnreadableItemError(f"it cannot be read: {reason}") from error

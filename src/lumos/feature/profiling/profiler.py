@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.errors import EXIT_UNREADABLE, LumosError
 from lumos.core.models.profile import DatasetProfile
+from lumos.core.storage.local import leads_inside
 from lumos.core.storage.sealed import sealed
 from lumos.feature.profiling.columns import ProfiledColumn, profiled_columns
 from lumos.feature.profiling.data_files import READABLE, DataFiles
@@ -182,7 +183,8 @@ class _Reading:
 
     def _native(self) -> Figures | None:
         """Let Spark read the files; None where it cannot, for whatever reason."""
-        folder = self._storage.open().local_folder
+        storage = self._storage.open()
+        folder = storage.local_folder
         schema = native_schema(self._dataset.schema)
         if (
             folder is None
@@ -194,6 +196,10 @@ class _Reading:
         paths = [os.path.join(folder, os.fsdecode(path)) for path in self._files.paths()]
         if not are_plain(paths):
             return None
+        if storage.is_confined:
+            inside = os.path.realpath(folder)
+            if not all(leads_inside(path, inside) for path in paths):
+                return None  # read file by file, those outside are refused and named
         try:
             with spark_failures():
                 rows = native_rows(

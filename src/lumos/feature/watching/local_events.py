@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import MissingExtraError
+from lumos.core.storage.local import leads_inside
 from lumos.core.storage.selection import Selection
 from lumos.feature.watching.folders import (
     EVERYTHING,
@@ -45,6 +46,7 @@ class LocalEvents:
         self._path = os.path.abspath(os.path.expanduser(source.path))
         self._root = os.path.realpath(self._path)  # under which some systems tell events
         self._skip = tuple(map(os.path.realpath, source.skip))
+        self._is_confined = source.follow_symlinks == "inside"
         self._selection = Selection(patterns=source.patterns, exclude=source.exclude)
         self._inbox = inbox
         self._stop = threading.Event()
@@ -119,6 +121,8 @@ class LocalEvents:
         relative = os.path.relpath(path, self._root)
         if relative.startswith("../"):
             return None  # a neighbour of a single file
+        if self._is_confined and not leads_inside(os.path.dirname(path), self._root):
+            return None  # behind a symlink that is not followed
         if os.path.isdir(path):
             return folder_of_folder(relative, self._selection)
         if os.path.lexists(path):

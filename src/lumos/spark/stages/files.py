@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from lumos.spark.stages.arrow_rows import arrow_array, batches, names_of, rows
 from lumos.spark.stages.rows import (
     FILES,
+    LINKS,
     LISTED,
     LOGS,
+    OUTSIDE_LINK,
     ROW,
     UNITS,
     UNLISTED,
@@ -100,11 +102,16 @@ class UnitListing:
             self._sum = None
             self._is_compared = False
             return (*found, self._unit, None, UNLISTED)
-        self._files += 1
+        is_link = found.kind == OUTSIDE_LINK
+        self._files += not is_link
         _, path, size, mtime_us, etag, *_ = found
         if self._sum is not None:
             text = b"%b\0%d\0%d\0%a" % (path, size or 0, mtime_us or 0, etag)
+            if is_link:
+                text += b"\0link"
             self._sum += int.from_bytes(blake2b(text, digest_size=_DIGEST_BYTES).digest(), "little")
+        if is_link:
+            return (*found, self._unit, None, LINKS)
         if found.kind is not None:
             return (*found, self._unit, None, LOGS)
         return (*found, self._unit, self._files, FILES)

@@ -20,7 +20,8 @@ ITEMS = (
 
 ROW = "row"
 """The column that tells the kinds of rows of a stage apart; each kind is a table of its own."""
-FILES, LOGS, UNLISTED, UNITS = "file", "log", "unlisted", "unit"
+FILES, LOGS, UNLISTED, LINKS, UNITS = "file", "log", "unlisted", "link", "unit"
+OUTSIDE_LINK = "outside link"
 ITEM, SCHEMA, PIECE, BUILT = "item", "schema", "piece", "dataset"
 
 SCHEMAS = "fingerprint string, schema string"
@@ -47,10 +48,14 @@ class ListedFile(NamedTuple):
     mtime_us: int | None
     etag: str | None = None
     kind: str | None = None
-    """The table format whose log the file belongs to; the path is then that of the table."""
+    """The table format whose log the file belongs to; the path is then that of the table.
+
+    `OUTSIDE_LINK` for a symlink that leads outside of its source and is not followed.
+    """
     anchor: bool = False
     """Whether this file alone shows that there is a table."""
     error: str | None = None
+    """Why it could not be listed."""
 
 
 class ListedUnit(NamedTuple):

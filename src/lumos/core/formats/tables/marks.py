@@ -20,6 +20,7 @@ TABLE_FORMATS: Final = (DELTA, ICEBERG, HUDI)
 _DELTA_LOG: Final = "_delta_log/"
 _HUDI_LOG: Final = ".hoodie/"
 _ICEBERG_LOG: Final = "metadata/"
+_LOG_FOLDERS: Final = frozenset({"_delta_log", ".hoodie", "metadata"})
 _DELTA_ANCHOR = re.compile(
     r"\d{20}\.(?:json|checkpoint\.parquet|checkpoint\.\d{10}\.\d{10}\.parquet"
     r"|checkpoint\.[0-9a-fA-F-]{36}\.(?:json|parquet))|_last_checkpoint"
@@ -65,6 +66,11 @@ def table_of_path(path: str) -> TableMark | None:
     if _ICEBERG_LOG in path:
         return _iceberg_mark(path)
     return None
+
+
+def may_hold_log(path: str) -> bool:
+    """Tell whether a file or folder may be part of a table's log or metadata, by its path."""
+    return path.rpartition("/")[2] in _LOG_FOLDERS or table_of_path(path) is not None
 
 
 def inside_table(path: str, roots: Mapping[str, str]) -> TableMark | None:

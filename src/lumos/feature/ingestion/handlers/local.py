@@ -8,8 +8,15 @@ from pathlib import Path
 from pydantic import Field
 from typing_extensions import override
 
-from lumos.core.storage.local import LocalSource
+from lumos.core.storage.local import FollowSymlinks, LocalSource
 from lumos.feature.ingestion.handlers.storage_handler import FileSettings, StorageHandler
+
+FOLLOW_SYMLINKS: FollowSymlinks = Field(
+    default="inside",
+    description="`inside` follows symlinks that lead to something below the path; others are "
+    "named and skipped. `all` follows every symlink.",
+)
+"""The setting that all sources of local files have."""
 
 
 class LocalSettings(FileSettings):
@@ -19,6 +26,7 @@ class LocalSettings(FileSettings):
         description="A folder, searched at any depth, or one file; a relative path begins at the "
         "settings file."
     )
+    follow_symlinks: FollowSymlinks = FOLLOW_SYMLINKS
 
 
 class LocalHandler(StorageHandler[LocalSettings]):
@@ -35,5 +43,6 @@ class LocalHandler(StorageHandler[LocalSettings]):
                 path=os.path.abspath(self.settings.path.expanduser()),
                 patterns=self.settings.patterns,
                 exclude=self.settings.exclude,
+                follow_symlinks=self.settings.follow_symlinks,
             ),
         )

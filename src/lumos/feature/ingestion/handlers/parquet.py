@@ -8,7 +8,8 @@ from pathlib import Path
 from pydantic import Field
 from typing_extensions import override
 
-from lumos.core.storage.local import LocalSource
+from lumos.core.storage.local import FollowSymlinks, LocalSource
+from lumos.feature.ingestion.handlers.local import FOLLOW_SYMLINKS
 from lumos.feature.ingestion.handlers.storage_handler import FileSettings, StorageHandler
 from lumos.feature.ingestion.stored_files import PARQUET_PATTERNS
 
@@ -20,6 +21,7 @@ class ParquetSettings(FileSettings):
         description="A Parquet file, or a folder searched for them at any depth; a relative path "
         "begins at the settings file."
     )
+    follow_symlinks: FollowSymlinks = FOLLOW_SYMLINKS
 
     @property
     @override
@@ -41,5 +43,6 @@ class ParquetHandler(StorageHandler[ParquetSettings]):
                 path=os.path.abspath(self.settings.path.expanduser()),
                 patterns=self.settings.patterns,
                 exclude=self.settings.exclude,
+                follow_symlinks=self.settings.follow_symlinks,
             ),
         )
