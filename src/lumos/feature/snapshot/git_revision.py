@@ -1,6 +1,8 @@
 """Snapshots as a git repository has them at some revision: `git:REVISION:PATH`.
 
 The git program is asked; it gets no shell, no prompt, and nothing that looks like an option.
+A repository may be hostile: its settings name programs and servers. So nothing is fetched, no
+program that a repository names is run, and no other object takes the place of the one asked for.
 """
 
 from __future__ import annotations
@@ -24,11 +26,26 @@ PREFIX = "git:"
 FORM = "git:REVISION:PATH, such as git:main:metadata/snapshot.json"
 _CHUNK = 1 << 20
 _LARGE_FILE_POINTER = b"version https://git-lfs.github.com/spec/"
-_SETTINGS = {
+_ENVIRONMENT = {
+    "GIT_ALLOW_PROTOCOL": "",  # no transport, whatever settings allow
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
+_OPTIONS = (
+    "--no-pager",
+    "--no-replace-objects",
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "protocol.allow=never"),
+)
+"""Settings of the command line, which settings of a repository cannot override."""
+_TRUSTED = "safe.directory"
+_OTHER_OWNER = "dubious ownership"
 
 
 class GitReference(NamedTuple):
@@ -73,17 +90,33 @@ class GitReference(NamedTuple):
         target = folder / "snapshot.json" if kind == "blob" else folder / "snapshot"
         with storing(target):
             if kind == "blob":
-                git.copy({target: content})
-                self._refuse_pointer(target)
+                contents = {target: content}
             else:
                 target.mkdir()
-                git.copy({target / name: part for name, part in self._parts(git, content)})
+                contents = {target / name: part for name, part in self._parts(git, content)}
+            if not git.copy(contents):
+                raise self._not_here()
+            if kind == "blob":
+                self._refuse_pointer(target)
         return target
 
+    def _not_here(self) -> InputUnreadableError:
+        """Return the error for an object that a partial clone left on its server."""
+        return InputUnreadableError(
+            f"{self} is not in this clone, and Lumos fetches nothing",
+            hint=f"let git fetch it: git fetch --refetch, or git show {self.revision}:{self.path}",
+        )
+
     def _commit(self, git: _Git) -> str:
-        if git.ask("rev-parse", "--git-dir") is None:
+        is_repository, reason = git.asked("rev-parse", "--git-dir")
+        if is_repository is None and _OTHER_OWNER in reason:
             raise InputUnreadableError(
-                f"cannot read {self}: this folder is in no git repository that git trusts",
+                f"cannot read {self}: the git repository of this folder belongs to another user",
+                hint=f"if you trust it: git config --global --add {_TRUSTED} {_top_folder()}",
+            )
+        if is_repository is None:
+            raise InputUnreadableError(
+                f"cannot read {self}: this folder is in no git repository",
                 hint="run lumos in the checkout; git status says what git thinks of it",
             )
         commit = git.ask(
@@ -102,6 +135,8 @@ class GitReference(NamedTuple):
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}:./{relative}"
         )
         kind = git.ask("cat-file", "-t", content) if content else None
+        if content is not None and kind is None:
+            raise self._not_here()
         if content is None or kind not in {"blob", "tree"}:
             raise InputUnreadableError(
                 f"{self.revision} has no {self.path}",
@@ -137,6 +172,27 @@ class _Git:
 
     def __init__(self, program: str) -> None:
         self._program = program
+        trusted = (f"{_TRUSTED}={folder}" for folder in self._trusted_folders())
+        self._command = [program, *_OPTIONS, *(part for each in trusted for part in ("-c", each))]
+
+    def _trusted_folders(self) -> list[str]:
+        """Return the repositories of others that the user and the machine trust.
+
+        Nothing else of their settings is used.
+        """
+        found = []
+        for scope in ("--system", "--global"):
+            try:
+                done = subprocess.run(
+                    [self._program, "config", scope, "--includes", "-z", "--get-all", _TRUSTED],
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    check=False,
+                )
+            except OSError as error:
+                raise _unusable(error) from error
+            found += os.fsdecode(done.stdout).split("\0")[:-1]
+        return found
 
     @classmethod
     def found(cls) -> _Git:
@@ -150,9 +206,13 @@ class _Git:
 
     def ask(self, *arguments: str) -> str | None:
         """Return what git answers, or None where it refuses."""
+        return self.asked(*arguments)[0]
+
+    def asked(self, *arguments: str) -> tuple[str | None, str]:
+        """Return what git answers, or None where it refuses, and what it says about that."""
         try:
             done = subprocess.run(
-                [self._program, *arguments],
+                [*self._command, *arguments],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 check=False,
@@ -160,26 +220,34 @@ class _Git:
             )
         except OSError as error:
             raise _unusable(error) from error
-        return os.fsdecode(done.stdout).rstrip("\n") if done.returncode == 0 else None
+        answer = os.fsdecode(done.stdout).rstrip("\n") if done.returncode == 0 else None
+        return answer, os.fsdecode(done.stderr)
 
-    def copy(self, contents: Mapping[Path, str]) -> None:
-        """Write each content, named by its hash, to a file; none is held in memory."""
+    def copy(self, contents: Mapping[Path, str]) -> bool:
+        """Write each content, named by its hash, to a file; none is held in memory.
+
+        Returns:
+            whether the repository has all of them.
+        """
         with self._batch() as (questions, answers):
             for target, content in contents.items():
                 questions.write(content.encode() + b"\n")
                 questions.flush()
                 size = answers.readline().rpartition(b" ")[2]
+                if size.strip() == b"missing":
+                    return False
                 if not size.strip().isdigit():
                     raise _unusable(None)
                 with target.open("xb") as file:
                     _copy(answers, file, size=int(size))
                 answers.read(1)
+        return True
 
     @contextmanager
     def _batch(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         try:
             process = subprocess.Popen(
-                [self._program, "cat-file", "--batch"],
+                [*self._command, "cat-file", "--batch"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -208,7 +276,13 @@ def _copy(source: IO[bytes], target: IO[bytes], *, size: int) -> None:
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, **_SETTINGS}
+    return {**os.environ, **_ENVIRONMENT}
+
+
+def _top_folder() -> str:
+    """Return the folder of the repository as git looks for it: the next one with a `.git`."""
+    here = Path.cwd()
+    return str(next((each for each in (here, *here.parents) if (each / ".git").exists()), here))
 
 
 def _unusable(error: OSError | None) -> InputUnreadableError:
