@@ -61,7 +61,7 @@ class CatalogCommands(SnapshotCommands):
                 writer=lambda alerts: (self._history(self._writer, alerts=alerts), self._writer),
                 catalog=self._catalog_source,
                 tell_catalog=None if embedded else tell,  # the embedded one reads the history
-                open_snapshot=self.snapshots.opened,
+                open_snapshot=self.snapshots.opened_for_writing,
                 urn_of=self._urn_of,
                 require=lambda urn: self._platform(None).get_dataset(urn),
                 planner=VersionPlanner(

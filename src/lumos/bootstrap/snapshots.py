@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from lumos.bootstrap.parts import Parts, is_database
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lumos.core.controllers.diff_controller import DiffController
     from lumos.core.controllers.import_controller import ImportController
     from lumos.core.controllers.import_memory import ImportMemory
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from lumos.core.platform.fidelity import Keeper
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.store.database import StateDatabase
+    from lumos.feature.snapshot.source import SnapshotSource
 
 
 class SnapshotCommands(Parts):
@@ -36,6 +39,7 @@ class SnapshotCommands(Parts):
             engines=self._engines,
             clock=self._clock,
             retention=lambda: self.settings.snapshots.retention,
+            trusted_keys=lambda: self.settings.trusted_key_files,
         )
 
     @cached_property
@@ -68,15 +72,27 @@ class SnapshotCommands(Parts):
             clock=self._clock,
         )
 
-    def importer(self, platform: str | None = None, *, history: bool = True) -> ImportController:
+    def importer(
+        self,
+        platform: str | None = None,
+        *,
+        history: bool = True,
+        key: Path | None = None,
+        is_own: bool = False,
+    ) -> ImportController:
         """Return what imports snapshots into a platform, by default that of the settings.
 
         Without `history` no versions are recorded: those of the snapshot are kept as they are.
+        Snapshots have to be signed with the public `key` or, without one, as the settings say;
+        those that Lumos just made itself (`is_own`) need no signature.
         """
         from lumos.core.controllers.import_controller import ImportController
         from lumos.core.controllers.import_target import ImportTarget
         from lumos.core.errors import NoCatalogError
         from lumos.core.store.checkpoints import CheckpointRepository
+
+        def opened(reference: str) -> SnapshotSource:
+            return self.snapshots.opened_for_writing(reference, key)
 
         def look() -> MetadataPlatformInterface | None:
             try:
@@ -98,7 +114,7 @@ class SnapshotCommands(Parts):
             )
 
         return ImportController(
-            open_snapshot=self.snapshots.opened,
+            open_snapshot=self.snapshots.opened if is_own else opened,
             look=look,
             target=target,
             write_lock=self._write_lock,
@@ -125,7 +141,9 @@ class SnapshotCommands(Parts):
         return MigrationController(
             snapshots=lambda: self.snapshots,
             diffs=lambda: self.diffs,
-            importer=lambda name: self.importer(name, history=self._counts_versions(name)),
+            importer=lambda name: self.importer(
+                name, history=self._counts_versions(name), is_own=True
+            ),
             keeper=self._keeper,
             place_of=self._place,
             is_same=self._is_same,

@@ -264,9 +264,13 @@ class Lumos:
         mode: ImportMode = ImportMode.UPDATE,
         dry_run: bool = False,
         engine: Engine = Engine.AUTO,
+        key: str | Path | None = None,
     ) -> Import:
-        """Read a snapshot into the catalog; nothing that it lacks is removed."""
-        importer = self._application.importer(platform)
+        """Read a snapshot into the catalog; nothing that it lacks is removed.
+
+        With `key`, the file of a public key, the snapshot has to be signed with it.
+        """
+        importer = self._application.importer(platform, key=Path(key) if key else None)
         return answer(Import, importer.run(str(path), mode=mode, dry_run=dry_run, engine=engine))
 
     def validate(self, path: str | Path) -> Validation:

@@ -78,9 +78,11 @@ class SnapshotController:
         engines: Engines,
         clock: Clock,
         retention: Callable[[], RetentionSettings] = RetentionSettings,
+        trusted_keys: Callable[[], Sequence[Path]] = tuple,
     ) -> None:
         """Take the store and a way to the catalogs, the default one under the name None."""
         self._store = store
+        self._trusted_keys = trusted_keys
         self._retention = retention
         self._engines = engines
         self._platform_of = platform_of
@@ -244,6 +246,17 @@ class SnapshotController:
     def opened(self, reference: str) -> SnapshotSource:
         """Open a snapshot by any name that a user may give it."""
         return self._opener.opened(reference)
+
+    def opened_for_writing(self, reference: str, key: Path | None = None) -> SnapshotSource:
+        """Open what goes into a catalog or a history.
+
+        Raises:
+            SignatureError: it is not signed with the key or, where none is given, with one of
+                those that the settings trust.
+        """
+        if key is not None:
+            return self._opener.opened_signed(reference, (key,))
+        return self._opener.opened_trusted(reference, self._trusted_keys())
 
     def _exported(self, what: ExportedPart, progress: Progress) -> StoredSource:
         if what.snapshot is None:

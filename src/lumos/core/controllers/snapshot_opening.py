@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +63,38 @@ class SnapshotOpener:
         if (in_git := GitReference.parse(reference)) is not None:
             return _opened_in_git(in_git)
         return open_source(reference, store=self._store)
+
+    def opened_signed(self, reference: str, keys: Sequence[Path]) -> SnapshotSource:
+        """Open a snapshot that has to be signed with one of the public keys.
+
+        Raises:
+            SignatureError: it is not, or it is a catalog.
+            SnapshotNotFoundError: the store has no such snapshot.
+            InputUnreadableError: there is no such file, revision or key, or it cannot be read.
+            CorruptSnapshotError: a checksum does not match.
+        """
+        from lumos.core.store.signatures import SignatureError
+        from lumos.feature.snapshot.signed_source import opened_signed
+
+        if self.is_catalog(reference):
+            raise SignatureError(
+                f"{reference} is a catalog, and a catalog has no signature",
+                hint="leave --key out, or give a snapshot",
+            )
+        return opened_signed(reference, keys, store=self._store)
+
+    def opened_trusted(self, reference: str, keys: Sequence[Path]) -> SnapshotSource:
+        """Open what is to be written to a catalog, where the settings name trusted keys.
+
+        A catalog of the settings, and what this project stored itself, need no signature.
+
+        Raises:
+            SignatureError: it needs one of the keys and is not signed with any.
+        """
+        is_own = reference == LATEST or is_snapshot_id(reference) or self.is_catalog(reference)
+        if is_own or not keys:
+            return self.opened(reference)
+        return self.opened_signed(reference, keys)
 
     def is_catalog(self, reference: str) -> bool:
         """Tell whether a name means a catalog; a file of that name comes first."""

@@ -337,6 +337,12 @@ class LumosSettings(SettingsModel):
     snapshots: SnapshotStoreSettings = Field(
         default=SnapshotStoreSettings(), description="Where snapshots are kept."
     )
+    trusted_keys: tuple[Path, ...] = Field(
+        default=(),
+        description="Files of public keys. Where there are any, a snapshot from outside of the "
+        "project goes into a catalog only if it is signed with one of them. A relative path "
+        "begins at the settings file.",
+    )
     watch: WatchSettings = Field(
         default=WatchSettings(), description="How `lumos watch` gathers events."
     )
@@ -356,6 +362,12 @@ class LumosSettings(SettingsModel):
     def file(self) -> Path | None:
         """The file these settings were read from, if there was one."""
         return self._file
+
+    @property
+    def trusted_key_files(self) -> tuple[Path, ...]:
+        """The files of trusted keys, as seen from the current folder."""
+        folder = self._file.parent if self._file else Path()
+        return tuple(folder / file.expanduser() for file in self.trusted_keys)
 
     def platform_settings(self, name: str | None = None) -> RawSettings:
         """Return what was written for a platform, by default the chosen one; empty if nothing."""

@@ -22,7 +22,8 @@ from lumos.core.models.base import CanonicalModel, Count, UtcDatetime, sha256_of
 from lumos.core.store.part_format import MAX_BUCKETS, SECTIONS, bucket_of, is_part_name, part_name
 
 MANIFEST_NAME = "manifest.json"
-SIGNATURE_NAME = "manifest.json.sig"
+SIGNATURE_SUFFIX = ".sig"
+SIGNATURE_NAME = f"{MANIFEST_NAME}{SIGNATURE_SUFFIX}"
 _PLAIN_VERSION, _NUMBERED_VERSION = 1, 2
 """A manifest with a number is of the newer version: an older Lumos asks for an upgrade."""
 _CHECKSUM = "manifest_sha256"

@@ -6,7 +6,7 @@ import base64
 import binascii
 import hashlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,8 +63,13 @@ def sign(content: Iterable[bytes], key_file: Path) -> bytes:
     return _armoured(blob)
 
 
-def check(content: Iterable[bytes], armoured: bytes, *, key_file: Path | None = None) -> Signature:
-    """Return whose signature it is, once it fits the content and, where one is given, the key.
+def check(content: Iterable[bytes], armoured: bytes, *, keys: Sequence[Path] = ()) -> Signature:
+    """Return whose signature it is, once it fits the content and one of the keys.
+
+    Args:
+        content: the pieces of what was signed; read only where the key is a right one.
+        armoured: the signature.
+        keys: files of public keys; where none is given, any key will do.
 
     Raises:
         SignatureError: it does not.
@@ -72,13 +77,13 @@ def check(content: Iterable[bytes], armoured: bytes, *, key_file: Path | None = 
         MissingExtraError: the package for it is not installed.
     """
     signature = _parsed(armoured)
-    if key_file is not None:
-        wanted = _public_blob(_public_key(key_file))
-        if wanted != signature.public_key:
-            raise SignatureError(
-                f"it is signed with another key, {signature.signer}",
-                hint=f"the key given is {fingerprint(wanted)}",
-            )
+    wanted = [_public_blob(_public_key(file)) for file in keys]
+    if wanted and signature.public_key not in wanted:
+        given = ", ".join(map(fingerprint, wanted))
+        raise SignatureError(
+            f"it is signed with another key, {signature.signer}",
+            hint=f"the key given is {given}" if len(wanted) == 1 else f"trusted keys are {given}",
+        )
     _require(signature, content)
     return signature
 

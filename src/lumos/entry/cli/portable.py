@@ -219,6 +219,10 @@ def import_(
     restart: Annotated[
         bool, typer.Option("--restart", help="Begin anew, also where an import was interrupted.")
     ] = False,
+    key: Annotated[
+        Path | None,
+        typer.Option(help="A file with a public key: the snapshot has to be signed with it."),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="End with 1 if an item failed.")] = False,
     engine: EngineOption = Engine.AUTO,
     as_json: AsJson = False,
@@ -227,7 +231,8 @@ def import_(
 
     Existing datasets get the snapshot's technical state; owners, tags, documentation and
     properties that people added stay, unless --overwrite. Lineage into a dataset is removed only
-    with --overwrite, and only where a complete snapshot has the dataset without it.
+    with --overwrite, and only where a complete snapshot has the dataset without it. Ends with 3
+    when --key, or trusted_keys of the settings, asks for a signature that is not there.
 
     Example: lumos import backup.json --dry-run
 
@@ -245,7 +250,7 @@ def import_(
     mode = next((mode for mode, asked in chosen.items() if asked), ImportMode.UPDATE)
     application: Application = context.obj
     with _given_snapshot(snapshot, input_) as reference, shown_late("import") as shown:
-        result = application.importer(platform).run(
+        result = application.importer(platform, key=key).run(
             reference,
             mode=mode,
             dry_run=dry_run,

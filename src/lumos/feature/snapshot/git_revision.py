@@ -18,7 +18,7 @@ from typing import IO, NamedTuple, Self
 from typing_extensions import override
 
 from lumos.core.errors import InputUnreadableError, UsageError
-from lumos.core.store.manifest import MANIFEST_NAME
+from lumos.core.store.manifest import MANIFEST_NAME, SIGNATURE_NAME, SIGNATURE_SUFFIX
 from lumos.core.store.part_format import is_part_name
 from lumos.core.store.snapshot_files import storing
 
@@ -44,6 +44,7 @@ _OPTIONS = (
     *("-c", "protocol.allow=never"),
 )
 """Settings of the command line, which settings of a repository cannot override."""
+_OWN_NAMES = frozenset({MANIFEST_NAME, SIGNATURE_NAME})
 _TRUSTED = "safe.directory"
 _OTHER_OWNER = "dubious ownership"
 
@@ -79,6 +80,8 @@ class GitReference(NamedTuple):
     def extract(self, folder: Path) -> Path:
         """Write the file, or the snapshot folder, below `folder` and return where it is.
 
+        A signature beside it in the same revision is written beside it here, too.
+
         Raises:
             InputUnreadableError: there is no git, repository, revision or path of that name, or
                 it cannot be read.
@@ -90,7 +93,7 @@ class GitReference(NamedTuple):
         target = folder / "snapshot.json" if kind == "blob" else folder / "snapshot"
         with storing(target):
             if kind == "blob":
-                contents = {target: content}
+                contents = {target: content, **self._signature(git, commit, target)}
             else:
                 target.mkdir()
                 contents = {target / name: part for name, part in self._parts(git, content)}
@@ -129,11 +132,20 @@ class GitReference(NamedTuple):
             )
         return commit
 
-    def _found(self, git: _Git, commit: str) -> tuple[str, str]:
-        relative = Path(os.path.relpath(self.path)).as_posix()
-        content = git.ask(
+    def _object(self, git: _Git, commit: str, *, suffix: str = "") -> str | None:
+        relative = Path(os.path.relpath(self.path)).as_posix() + suffix
+        return git.ask(
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}:./{relative}"
         )
+
+    def _signature(self, git: _Git, commit: str, target: Path) -> dict[Path, str]:
+        content = self._object(git, commit, suffix=SIGNATURE_SUFFIX)
+        if content is None or git.ask("cat-file", "-t", content) != "blob":
+            return {}
+        return {target.with_name(f"{target.name}{SIGNATURE_SUFFIX}"): content}
+
+    def _found(self, git: _Git, commit: str) -> tuple[str, str]:
+        content = self._object(git, commit)
         kind = git.ask("cat-file", "-t", content) if content else None
         if content is not None and kind is None:
             raise self._not_here()
@@ -149,7 +161,7 @@ class GitReference(NamedTuple):
         found = {}
         for entry in (git.ask("ls-tree", "-z", tree) or "").split("\0"):
             facts, _, name = entry.partition("\t")
-            if " blob " in facts and (name == MANIFEST_NAME or is_part_name(name)):
+            if " blob " in facts and (name in _OWN_NAMES or is_part_name(name)):
                 found[name] = facts.rpartition(" ")[2]
         if MANIFEST_NAME not in found:
             raise InputUnreadableError(

@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lumos.core.errors import CorruptSnapshotError, LumosError, MissingExtraError
-from lumos.core.store.manifest import MANIFEST_NAME, SIGNATURE_NAME, VerifyReport
+from lumos.core.store.manifest import (
+    MANIFEST_NAME,
+    SIGNATURE_NAME,
+    SIGNATURE_SUFFIX,
+    VerifyReport,
+)
 from lumos.core.store.signatures import SignatureError, check, sign
 from lumos.core.store.snapshot_files import (
     DurableFiles,
@@ -81,7 +86,7 @@ def signature_file(signed: Path) -> Path:
     """Return where the signature of a manifest or document lies: beside it."""
     if signed.name == MANIFEST_NAME:
         return signed.with_name(SIGNATURE_NAME)
-    return signed.with_name(f"{signed.name}.sig")
+    return signed.with_name(f"{signed.name}{SIGNATURE_SUFFIX}")
 
 
 def _verified_document(path: Path) -> VerifyReport:
@@ -114,7 +119,8 @@ def _with_signature(report: VerifyReport, signed: Path, *, key: Path | None) -> 
     if not file.exists() and key is None:
         return report
     try:
-        signature = check(_content(signed), _signature(file), key_file=key)
+        keys = () if key is None else (key,)
+        signature = check(_content(signed), read_signature(file), keys=keys)
     except SignatureError as error:
         problem = f"snapshot {report.id}: {error.message}"
         return report.model_copy(update={"problems": (*report.problems, problem)})
@@ -125,7 +131,13 @@ def _with_signature(report: VerifyReport, signed: Path, *, key: Path | None) -> 
     return report.model_copy(update={"signed_by": signature.signer})
 
 
-def _signature(file: Path) -> bytes:
+def read_signature(file: Path) -> bytes:
+    """Return the content of a signature file.
+
+    Raises:
+        SignatureError: there is none.
+        StateError: it cannot be read.
+    """
     with reading(file):
         try:
             with file.open("rb") as stream:
