@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 MAX_BYTES: Final = 1_000_000
 MAX_DEPTH: Final = 50
 MAX_NODES: Final = 100_000
+MOST_ALIAS_GROWTH: Final = 10
+"""So many times what a document holds its values and text may become when aliases are expanded."""
+FREE_ALIAS_VALUES: Final = 20_000
+FREE_ALIAS_CHARACTERS: Final = 1_000_000
+"""What aliases may expand to in a document of any size."""
 
 
 class DocumentKind(NamedTuple):
@@ -59,6 +64,8 @@ _TAG = "tag:yaml.org,2002:"
 _PLAIN_TAGS = frozenset(
     _TAG + name for name in ("str", "int", "float", "bool", "null", "timestamp", "value", "merge")
 )
+_DEEP_START = re.compile(rf"^[^#'\"\n]*(?:[\[{{]\s*){{{MAX_DEPTH + 1}}}", re.MULTILINE)
+"""As many opening brackets in a row as no document needs, over which the parser takes a second."""
 _QUOTED_TEXT = re.compile(r"'[^']{2,}'|\"[^\"]{2,}\"")
 _INTEGER = re.compile(r"[-+]?(?:0o[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*)")
 _BASES = {"0o": 8, "0x": 16, "0b": 2}
@@ -94,9 +101,10 @@ class SettingsDocument:
 
     def _read_yaml(self) -> JsonValue:
         self._root = _compose(self._text, self.file)
-        return (
-            None if self._root is None else _Builder(self.file, self._max_nodes).build(self._root)
-        )
+        if self._root is None:
+            return None
+        _Expansion(self.file, self._max_nodes).require_small(self._root)
+        return _Builder(self.file).build(self._root)
 
     def _read_json(self) -> JsonValue:
         def unique(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
@@ -181,6 +189,8 @@ def _compose(text: str, file: str) -> Node | None:
     from ruamel.yaml.composer import MaxDepthExceededError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    if deep := _DEEP_START.search(text):
+        raise _too_deep(file, text.count("\n", 0, deep.start()) + 1)
     yaml = YAML(typ="safe", pure=True)
     yaml.max_depth = MAX_DEPTH
     yaml.composer.warn_double_anchors = False
@@ -205,13 +215,76 @@ def _without_values(reason: object) -> str:
     return _QUOTED_TEXT.sub("'...'", first_line)
 
 
-class _Builder:
-    """Builds plain values from nodes, counting what aliases expand to."""
+class _Size(NamedTuple):
+    """How much a node holds, aliases expanded."""
+
+    values: int
+    characters: int
+
+
+class _Expansion:
+    """Counts what aliases would expand to, before anything is expanded.
+
+    Every node is looked at once, however often it is referred to: a document of a few hundred
+    bytes may stand for more values than any memory holds.
+    """
 
     def __init__(self, file: str, max_nodes: int) -> None:
         self._file = file
         self._max_nodes = max_nodes
-        self._nodes = 0
+        self._sizes: dict[int, _Size | None] = {}
+        self._written = _Size(0, 0)
+
+    def require_small(self, root: Node) -> None:
+        """Check the size of the whole document.
+
+        Raises:
+            InvalidSettingsError: it is too large, or contains itself.
+        """
+        values, characters = self._size(root)
+        if values > self._max_nodes:
+            reason = f"more than {self._max_nodes:,} values, aliases expanded"
+            raise _invalid(self._file, None, reason)
+        if (
+            values > FREE_ALIAS_VALUES + MOST_ALIAS_GROWTH * self._written.values
+            or characters > FREE_ALIAS_CHARACTERS + MOST_ALIAS_GROWTH * self._written.characters
+        ):
+            raise _invalid(self._file, None, "its aliases expand to far more than it holds")
+
+    def _size(self, node: Node) -> _Size:
+        known = self._sizes.get(id(node), _UNSEEN)
+        if known is None:  # it is being counted: it contains itself
+            raise _too_deep(self._file, _line(node))
+        if known is not _UNSEEN:
+            return known
+        self._sizes[id(node)] = None
+        size = self._sizes[id(node)] = self._counted(node)
+        return size
+
+    def _counted(self, node: Node) -> _Size:
+        kind = _kind(node)
+        own = len(node.value) if kind == "scalar" else 0
+        self._written = _Size(self._written.values + 1, self._written.characters + own)
+        if kind == "scalar":
+            return _Size(1, own)
+        values, characters = 1, 0
+        for child in node.value:
+            for part in (child,) if kind == "seq" else child:
+                size = self._size(part)
+                values += size.values
+                characters += size.characters
+        keys = len(node.value) if kind == "map" else 0
+        return _Size(values - keys, characters)
+
+
+_UNSEEN: Final = _Size(0, 0)
+
+
+class _Builder:
+    """Builds plain values from nodes."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
         self._problems: list[SettingsProblem] = []
 
     def build(self, root: Node) -> JsonValue:
@@ -221,11 +294,6 @@ class _Builder:
         return value
 
     def _value(self, node: Node, path: tuple[str | int, ...]) -> JsonValue:
-        self._nodes += 1
-        if self._nodes > self._max_nodes:
-            raise _invalid(
-                self._file, None, f"more than {self._max_nodes:,} values, aliases expanded"
-            )
         if len(path) > MAX_DEPTH:
             raise _too_deep(self._file, _line(node))
         kind = _kind(node)
@@ -249,7 +317,8 @@ class _Builder:
                     if not isinstance(value, dict):
                         self._problem(value_node, path, "only mappings can be merged with '<<'")
                         continue
-                    merged = value | merged
+                    for name, item in value.items():
+                        merged.setdefault(name, item)
                 continue
             key = self._key(key_node, path)
             if key is None:
