@@ -20,7 +20,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from lumos.core.errors import ConfigurationError, PlatformError, PlatformUnavailableError
+from lumos.core.errors import (
+    ConfigurationError,
+    PlatformCertificateError,
+    PlatformError,
+    PlatformUnavailableError,
+)
 from lumos.core.platform.http import CatalogHttp, RetryPolicy
 from scripted_server import Reply, ScriptedServer, scripted_server
 
@@ -334,14 +339,14 @@ def test_a_certificate_is_checked_by_the_authorities_that_are_named(
         assert [http.json("PUT", "/x", body=[n]) for n in range(3)] == [{}] * 3
     with client(url, verify=False) as http:
         assert http.json("GET", "/x") == {}
-    with client(url) as http, pytest.raises(PlatformUnavailableError, match="cannot be reached"):
+    with client(url) as http, pytest.raises(PlatformCertificateError, match="is not trusted"):
         http.json("GET", "/x")
 
 
 def test_a_certificate_for_another_name_is_not_accepted(encrypted: int, certificate: Path) -> None:
     with (
         client(f"https://127.0.0.1:{encrypted}", verify=str(certificate)) as http,
-        pytest.raises(PlatformUnavailableError, match="cannot be reached"),
+        pytest.raises(PlatformCertificateError, match="is for another name"),
     ):
         http.json("GET", "/x")
 

@@ -260,6 +260,12 @@ class PlatformAuthError(PlatformError):
     code = "LUM-405"
 
 
+class PlatformCertificateError(PlatformError):
+    """The certificate of a catalog's server is not accepted."""
+
+    code = "LUM-412"
+
+
 class PlatformConflictError(PlatformError):
     """Somebody else changed the thing in the catalog since it was read."""
 

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from http.cookiejar import CookieJar
+from ssl import SSLCertVerificationError
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -42,6 +43,10 @@ class TransportError(Exception):
 
 class UnreachedError(TransportError):
     """There was no connection, so that nothing was sent."""
+
+
+class CertificateError(TransportError):
+    """The server was reached, and its certificate is not accepted; the text says why."""
 
 
 class TooSlowError(TransportError):
@@ -127,6 +132,7 @@ class Connections:
 
         Raises:
             UnreachedError: nothing was sent.
+            CertificateError: the certificate of the server is not accepted.
             TooSlowError: it took too long.
             BrokenOffError: the answer is not whole.
         """
@@ -197,6 +203,9 @@ class Connections:
             connection.set_tunnel(self._host, self._port, headers=self._proxy.headers)
         try:
             connection.connect()
+        except SSLCertVerificationError as error:
+            connection.close()
+            raise CertificateError(str(error)) from error
         except (OSError, HTTPException, UnicodeError) as error:
             connection.close()
             raise UnreachedError(type(error).__name__) from error

@@ -21,12 +21,14 @@ from urllib.parse import quote, urlencode, urlsplit
 import orjson
 
 from lumos import __version__
+from lumos.core.certificates import certificate_problem
 from lumos.core.errors import (
     ConfigurationError,
     InvalidModelError,
     MissingExtraError,
     PlatformAnswerError,
     PlatformAuthError,
+    PlatformCertificateError,
     PlatformConflictError,
     PlatformError,
     PlatformFailureError,
@@ -194,6 +196,7 @@ class CatalogHttp:
 
         Raises:
             PlatformUnavailableError: no answer, or refusal for now, also after trying again.
+            PlatformCertificateError: the certificate of the server is not accepted.
             PlatformFailureError: the catalog failed at it, also after trying again.
             PlatformAuthError: the token is not accepted or not allowed this.
             PlatformNotFoundError: there is no such address or thing.
@@ -314,6 +317,8 @@ class CatalogHttp:
         try:
             answer = self._connections.send(call.request)
         except self._wire.TransportError as error:
+            if isinstance(error, self._wire.CertificateError):
+                raise self._untrusted(call, error) from error
             failed = self._unreached(call, error)
             if call.repeatable or isinstance(error, self._wire.UnreachedError):
                 raise _AgainError(failed) from error
@@ -382,6 +387,17 @@ class CatalogHttp:
         return PlatformUnavailableError(
             f"{self.where(call.request.method, call.path)}: {reason}",
             hint="check the URL of the platform, the network and that the server runs",
+        )
+
+    def _untrusted(self, call: _Call, error: TransportError) -> PlatformCertificateError:
+        """Return the error for a certificate; it is as wrong at the next try, so there is none."""
+        authority = f"platform_config.{self._name}.verify, or SSL_CERT_FILE"
+        reason, hint = certificate_problem(str(error), authority=authority) or (
+            "its certificate is not accepted",
+            f"check it, or name its authority with {authority}",
+        )
+        return PlatformCertificateError(
+            f"{self.where(call.request.method, call.path)}: {reason}", hint=hint
         )
 
     def _odd(self, call: _Call, reason: str, hint: str) -> PlatformAnswerError:

@@ -9,6 +9,7 @@ from lumos.core.errors import (
     InvalidModelError,
     LumosError,
     PlatformAuthError,
+    PlatformCertificateError,
     PlatformConflictError,
     PlatformError,
     PlatformFailureError,
@@ -24,13 +25,13 @@ _MOST_IN_A_ROW: Final = 50
 
 
 def ends_run(error: LumosError) -> bool:
-    """Tell whether no other item would fare better: no answer, or a token that expired.
+    """Tell whether no other item would fare better: no answer, a token or certificate that expired.
 
     An item that somebody else changed meanwhile, or that the catalog fails at, is its own matter.
     """
     if isinstance(error, PlatformConflictError | PlatformFailureError):
         return False
-    return error.retryable or isinstance(error, PlatformAuthError)
+    return error.retryable or isinstance(error, PlatformAuthError | PlatformCertificateError)
 
 
 class Streak:

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from lumos.core.errors import MissingExtraError, SourceError, UnreadableItemError
 from lumos.core.settings import SettingsModel
-from lumos.core.storage.object_errors import Problem, RefusedError
+from lumos.core.storage.object_errors import Problem, RefusedError, untrusted
 from lumos.core.storage.object_units import Level, ListUnit, distinct, divided
 from lumos.core.storage.port import (
     Listed,
@@ -284,6 +284,8 @@ class _WebHdfs:
         try:
             answer = self._client.get(url, params=query)
         except self._httpx.TransportError as error:
+            if problem := untrusted(error, host=error.request.url.host):
+                raise RefusedError(problem) from error
             raise _RetryError(_UNREACHED) from error
         if answer.status_code == HTTPStatus.OK:
             return answer

@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from lumos.core.certificates import certificate_problem, said_by
+
 _CODE = re.compile(r"<Code>([A-Za-z]{1,64})</Code>")
 _STATUS = re.compile(r"status code: (\d{3})")
 _UNREACHABLE = re.compile(
     r"HTTP error|error sending request|dns error|timed out|connection (?:refused|reset|closed)",
     re.IGNORECASE,
 )
+AUTHORITY: Final = "SSL_CERT_FILE"
+"""What takes a file of authorities to trust, where there is no setting for it."""
+_HOST = re.compile(r"https://(?:[^/@\s]*@)?([A-Za-z0-9.\-\[\]:]{1,260})")
 _BUSY_STATUS: Final = 500
 _TOO_MANY: Final = 429
 
@@ -117,10 +122,31 @@ _STATUSES: Final = {
 }
 
 
+def untrusted(
+    error: BaseException, *, authority: str = AUTHORITY, host: str | None = None
+) -> Problem | None:
+    """Return what is wrong with a storage's certificate, where that is why there is no answer.
+
+    Args:
+        error: what the client raised.
+        authority: the setting that takes a file of authorities to trust.
+        host: who was asked, where the error does not say.
+    """
+    said = said_by(error)
+    problem = certificate_problem(said, authority=authority)
+    if problem is None:
+        return None
+    named = _HOST.search(said)
+    server = host or (named[1] if named else "its server")
+    return Problem(f"{server}: {problem.reason}", problem.hint)
+
+
 def problem_of(error: BaseException) -> Problem:
     """Return why a storage refused, by the code that it gave, else by the kind of failure."""
     if isinstance(error, RefusedError):
         return error.problem
+    if problem := untrusted(error):
+        return problem
     said = str(error)
     code = _CODE.search(said)
     if code and code[1] in _CODES:

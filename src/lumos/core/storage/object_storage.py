@@ -18,12 +18,14 @@ from typing_extensions import override
 from lumos.core.errors import LumosError, MissingExtraError, SourceError, UnreadableItemError
 from lumos.core.settings import SettingsModel
 from lumos.core.storage.object_errors import (
+    AUTHORITY,
     GONE,
     NOT_THERE,
     NOTHING_BELOW,
     Problem,
     RefusedError,
     problem_of,
+    untrusted,
 )
 from lumos.core.storage.object_units import Level, ListUnit, distinct, divided, sort_key
 from lumos.core.storage.port import (
@@ -100,6 +102,15 @@ class ObjectSource(StorageSource, ObjectAccess):
     def target(self) -> Target:
         """Return what is to be opened; its client is ready, but nothing was asked yet."""
 
+    def own_endpoint(self) -> str | None:
+        """Return the address of a storage that is not the provider's own."""
+        found = getattr(self, "endpoint_url", None)
+        return found if isinstance(found, str) else None
+
+    def authority_setting(self) -> str:
+        """Return how messages call the setting of authorities to trust."""
+        return AUTHORITY
+
     @contextmanager
     def _settings_errors(self) -> Iterator[None]:
         try:
@@ -140,6 +151,7 @@ class ObjectStorage(Storage):
 
     def __init__(self, source: ObjectSource, target: Target) -> None:
         self._name = source.name
+        self._source = source
         self._target = target
         self._store = target.store
         self._prefixes = distinct(source.prefixes)
@@ -217,6 +229,7 @@ class ObjectStorage(Storage):
 
         A prefix that cannot be listed stays, for the listing to tell; unless none can.
         """
+        self._require_trusted()
         probes: dict[str, bool] = {}
         refusals: list[tuple[str, Problem, BaseException]] = []
         for prefix in self._prefixes:
@@ -232,6 +245,24 @@ class ObjectStorage(Storage):
                 retryable=problem.retryable,
             ) from cause
         return {prefix: probes.get(prefix, True) for prefix in self._prefixes}
+
+    def _require_trusted(self) -> None:
+        """Find a wrong certificate at once: the client would try again for minutes.
+
+        Those of the providers themselves are taken to be right, which spares a request.
+        """
+        if not (self._source.own_endpoint() or "").startswith("https://"):
+            return
+        at_once = self._source.model_copy(update={"retries": 0}).target().store
+        try:
+            next(iter(at_once.list(self._prefixes[0] or None, chunk_size=PAGE)), None)
+        except _errors() as error:
+            problem = untrusted(error, authority=self._source.authority_setting())
+            if problem is not None:
+                raise SourceError(
+                    f"source '{self._name}': {self.shown(b'')}: {problem.reason}",
+                    hint=problem.hint,
+                ) from error
 
     def _is_small(self, prefix: str) -> bool:
         try:

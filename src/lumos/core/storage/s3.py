@@ -123,6 +123,14 @@ class S3Source(ObjectSource, S3Access):
             problems=problems,
         )
 
+    @override
+    def own_endpoint(self) -> str | None:
+        return self._endpoint()
+
+    @override
+    def authority_setting(self) -> str:
+        return "ca_bundle, or AWS_CA_BUNDLE"
+
     def session(self) -> Session:
         """Return the session that finds credentials the way that every AWS tool does.
 

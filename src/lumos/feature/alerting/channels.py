@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from typing_extensions import override
 
+from lumos.core.certificates import certificate_problem
 from lumos.core.errors import EXIT_UNREADABLE, LumosError, MissingExtraError
 from lumos.core.settings import EmailChannel, SlackChannel, WebhookChannel
 from lumos.feature.alerting.messages import Message, in_slack
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 ChannelSettings = WebhookChannel | SlackChannel | EmailChannel
 
 _STATUS = re.compile(r"error=([0-9]{3})\b")
+_ERROR = "Socket Exception"
 _LOGGERS = ("apprise", "requests", "urllib3")
 _SECURITY = {"starttls": "starttls", "tls": "ssl", "none": "insecure"}
 # Apprise drops a field of its own that is named with nothing, and renames one named with a text.
@@ -53,8 +55,10 @@ def deliver(channel: ChannelSettings, message: Message) -> None:
     with _sending, _captured_logs() as told:
         taken = _plugin(channel, message).notify(body=_body(channel, message), title=message.title)
     if not taken:
+        is_mail = isinstance(channel, EmailChannel)
+        authority = "SSL_CERT_FILE" if is_mail else "REQUESTS_CA_BUNDLE"
         raise DeliveryError(
-            f"channel {channel.name}: {_reason(told)}",
+            f"channel {channel.name}: {_reason(told, authority=authority)}",
             hint=f"try it with: lumos alerts test {channel.name}",
         )
 
@@ -144,7 +148,7 @@ def _mail(channel: EmailChannel) -> _Plugin:
 
 class _Collector(logging.Handler):
     def __init__(self) -> None:
-        super().__init__(logging.WARNING)
+        super().__init__(logging.DEBUG)
         self.told: list[str] = []
 
     @override
@@ -159,7 +163,8 @@ def _captured_logs() -> Iterator[list[str]]:
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     before = [(each.level, each.propagate) for each in loggers]
     for each in loggers:
-        each.setLevel(logging.WARNING)
+        # What is wrong with a certificate is told to those who debug, by the first one alone.
+        each.setLevel(logging.DEBUG if each.name == _LOGGERS[0] else logging.WARNING)
         each.propagate = False
         each.addHandler(collector)
     try:
@@ -171,9 +176,12 @@ def _captured_logs() -> Iterator[list[str]]:
             each.propagate = propagate
 
 
-def _reason(told: list[str]) -> str:
+def _reason(told: list[str], *, authority: str) -> str:
     """Say why a message was not taken; of what the library logged only a status gets out."""
     text = "\n".join(told)
+    errors = "\n".join(each for each in told if each.startswith(_ERROR))  # others hold the message
+    if problem := certificate_problem(errors, authority=authority):
+        return f"{problem.reason}; {problem.hint}"
     if status := _STATUS.search(text):
         return f"it answered {status[1]}"
     if "onnection error" in text:
