@@ -23,6 +23,7 @@ from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
 from lumos.core.store.runs import RunRepository
 from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.feature.migration.page import Line, Listed, migration_page
 
 pytestmark = pytest.mark.service
 
@@ -120,13 +121,23 @@ class _Handler(BaseHTTPRequestHandler):
 
 def chromium(*arguments: str, folder: Path) -> str:
     """Run a new Chromium that talks to nobody but the page, and return what it prints."""
+    return _ran(*arguments, folder=folder).stdout
+
+
+def console_of(page: Path, *, folder: Path) -> list[str]:
+    """Open a page and return what the browser says about it."""
+    logging = ("--enable-logging=stderr", "--v=0", "--dump-dom")
+    said = _ran(*logging, page.as_uri(), folder=folder).stderr
+    return [line for line in said.splitlines() if "CONSOLE" in line]
+
+
+def _ran(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     program = shutil.which("chromium")
     assert program, "run: make services"
     profile = folder / "profile"
     shutil.rmtree(profile, ignore_errors=True)
     command = [program, *QUIET, f"--user-data-dir={profile}", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
-    return done.stdout
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
 
 
 def test_the_report_fits_every_width_and_runs_and_loads_nothing(page: Path, tmp_path: Path) -> None:
@@ -161,3 +172,24 @@ def test_the_report_can_be_printed_and_pictured_from_a_file(page: Path, tmp_path
     assert struct.unpack(">II", content[16:24]) == (1280, 900)
     assert len(content) > 20_000, "an empty page"
     assert paper.read_bytes().startswith(b"%PDF")
+
+
+def test_no_page_breaks_its_own_policy(page: Path, tmp_path: Path) -> None:
+    migration = tmp_path / "migration.html"
+    line = Line("ok", HOSTILE, (HOSTILE,))
+    migration.write_text(
+        migration_page(
+            HOSTILE,
+            HOSTILE,
+            when=HOSTILE,
+            checks={HOSTILE: [line]},
+            concepts=[(HOSTILE, 1, HOSTILE)],
+            lists={HOSTILE: Listed((HOSTILE,), 1)},
+        )
+    )
+    for each in (page, migration):
+        assert console_of(each, folder=tmp_path) == []
+
+    broken = tmp_path / "broken.html"
+    broken.write_text(page.read_text("utf-8").replace("</style>", " </style>", 1), "utf-8")
+    assert any("Content Security Policy" in said for said in console_of(broken, folder=tmp_path))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,19 +16,19 @@ from command_line import FEBRUARY, JANUARY, ORDERS
 from lumos.bootstrap import Application
 from lumos.core.controllers.report_controller import ReportController
 from lumos.core.errors import StateError, UnreadableItemError, UsageError
-from lumos.core.models import LumosDataset, OperationalMetadata, Urn
+from lumos.core.models import LumosDataset, OperationalMetadata
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.run_report import RunRecorder
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
 from lumos.core.store.runs import RunRepository
 from lumos.core.store.snapshot_store import SnapshotStore
-from lumos.feature.extraction.catalog_report import CatalogReport, Listed, UnreadableItem
+from lumos.feature.extraction.catalog_report import CatalogReport
 from lumos.feature.extraction.inventory import Limits, inventory_of, listed
 from lumos.feature.extraction.report_page import report_page
 from lumos.feature.extraction.wording import ago, short, size, verdict
+from report_samples import NOW, dataset, hostile_report, report_on
 
-NOW = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 ALLOWED_TAGS = frozenset(
     [
         "html",
@@ -194,33 +194,6 @@ def evolved(shop: Shop) -> Shop:
     return shop
 
 
-def dataset(name: str, **parts: object) -> LumosDataset:
-    base = {"urn": Urn.of("s3", "lake", name), "name": name, "platform": "s3"}
-    return LumosDataset.model_validate({**base, **parts})
-
-
-def report_on(*datasets: LumosDataset, reason: str = "cut off", item: str = "a") -> CatalogReport:
-    unreadable = UnreadableItem(
-        item=item, reason=reason, code=None, hint=reason, operation="ingest", at=NOW
-    )
-    return CatalogReport(
-        generated_at=NOW,
-        lumos_version="1.2.3",
-        catalog="embedded",
-        inventory=inventory_of(datasets),
-        changes=None,
-        versions_since=None,
-        versions=Listed(total=0, items=()),
-        unreadable=Listed(total=1, items=(unreadable,)),
-        warnings=Listed(total=1, items=(reason,)),
-    )
-
-
-def hostile_report(text: str) -> CatalogReport:
-    named = dataset(text, platform=text, format=text, ownership=[{"user": text}], version=text)
-    return report_on(named, reason=text, item=text)
-
-
 def test_the_report_says_what_changed_with_the_breaking_changes_first(evolved: Shop) -> None:
     report = evolved.build()
 
@@ -328,10 +301,6 @@ def test_the_page_needs_nothing_but_itself(evolved: Shop) -> None:
     targets = {value or "" for name, value in page.attributes if name == "href"}
     ids = {f"#{value}" for name, value in page.attributes if name == "id"}
     assert targets - {"data:,"} <= ids
-    assert (
-        "content",
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
-    ) in page.attributes
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

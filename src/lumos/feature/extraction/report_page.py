@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from lumos.core.page_policy import page_policy
 from lumos.feature.extraction.wording import ago, day, moment, plural, short, size, verdict
 
 if TYPE_CHECKING:
@@ -33,10 +35,13 @@ def report_page(report: CatalogReport) -> str:
     the reading direction or cannot be seen are spelt out, and long names are cut.
     """
     inventory = report.inventory
+    style = _style()
     return (
         _environment()
         .get_template("report.html.j2")
         .render(
+            style=style,
+            policy=Markup(page_policy(style)),  # noqa: S704 - it is of our own making
             report=report,
             inventory=inventory,
             verdict=verdict(report),
@@ -87,6 +92,13 @@ def _level_bars(report: CatalogReport) -> list[Bar]:
 
 def _percent(part: int, whole: int) -> float:
     return round(100 * part / whole, 2) if whole else 0.0
+
+
+@cache
+def _style() -> Markup:
+    """Return the style sheet, which is a file of this package and no template."""
+    source = resources.files("lumos.feature.extraction") / "templates" / "report.css"
+    return Markup(source.read_text("utf-8"))  # noqa: S704 - it is of our own making
 
 
 @cache

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, Self
 
+from lumos.core.page_policy import page_policy
+
 _MOST_SHOWN = 100
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{{ title }}</title><style>
+_STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 50rem; padding: 0 1rem }
 table { border-collapse: collapse; width: 100% }
 th, td { border-bottom: 1px solid #8884; padding: .3rem .6rem; text-align: left }
@@ -16,7 +17,14 @@ td.number { text-align: right; font-variant-numeric: tabular-nums }
 .ok { color: #18794e } .warn { color: #ad5700 } .fail { color: #c62a2f }
 @media (prefers-color-scheme: dark) { body { background: #111; color: #eee }
 .ok { color: #4cc38a } .warn { color: #ffb224 } .fail { color: #ff6369 } }
-</style></head><body>
+"""
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{{ policy | safe }}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>{{ title }}</title><link rel="icon" href="data:,">
+<style>{{ style | safe }}</style></head><body>
 <h1>{{ title }}</h1>{% if when %}<p>{{ when }}</p>{% endif %}<p><strong>{{ verdict }}</strong></p>
 {% for heading, lines in checks.items() %}<h2>{{ heading }}</h2><ul>
 {% for line in lines %}<li class="{{ line.status }}">[{{ line.status }}] {{ line.text }}
@@ -70,6 +78,8 @@ def migration_page(
 
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     return environment.from_string(_PAGE).render(
+        style=_STYLE,
+        policy=page_policy(_STYLE),
         title=title,
         verdict=verdict,
         when=when,
