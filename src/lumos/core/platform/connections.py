@@ -23,7 +23,11 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import Request as CookieRequest
 from urllib.request import getproxies, proxy_bypass
 
+from lumos.core.platform.answer_limits import DEFAULT_LIMITS, AnswerLimits, OverLimitError
+from lumos.core.platform.limited_reading import Deadline, LimitedSocket, reach, read_body
+
 if TYPE_CHECKING:
+    import socket
     import ssl
     from email.message import Message
 
@@ -33,8 +37,7 @@ _WITH_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FORBIDDEN: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _AUTHORITIES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-_COMPRESSED: Final[Mapping[str, int]] = {"gzip": 31, "x-gzip": 31, "deflate": 47}
-"""The window bits that let zlib read each."""
+_MOST_COOKIES: Final = 100
 
 
 class TransportError(Exception):
@@ -57,6 +60,15 @@ class BrokenOffError(TransportError):
     """The connection ended before the answer did, or what came is no HTTP."""
 
 
+class LimitError(TransportError):
+    """The answer exceeds a limit of size or time; `setting` names the setting that raises it."""
+
+    def __init__(self, error: OverLimitError) -> None:
+        super().__init__(error.reason)
+        self.reason = error.reason
+        self.setting = error.setting
+
+
 class Request(NamedTuple):
     """What is sent."""
 
@@ -66,6 +78,9 @@ class Request(NamedTuple):
     body: bytes | None
     headers: Mapping[str, str]
     timeout: float
+    """The longest wait for the next bytes."""
+    seconds: float = DEFAULT_LIMITS.seconds
+    """The longest time for all of it."""
 
 
 class Answer(NamedTuple):
@@ -91,7 +106,13 @@ class Connections:
     """Keeps connections to one server; it may be used from several threads."""
 
     def __init__(
-        self, base_url: str, *, headers: Mapping[str, str], verify: bool | str, most: int
+        self,
+        base_url: str,
+        *,
+        headers: Mapping[str, str],
+        verify: bool | str,
+        most: int,
+        limits: AnswerLimits = DEFAULT_LIMITS,
     ) -> None:
         """Get ready; nothing is sent yet.
 
@@ -100,6 +121,7 @@ class Connections:
             headers: sent with every request.
             verify: whether the certificate is checked, or a file of authorities to trust.
             most: how many requests may be under way at a time.
+            limits: how much of an answer is taken.
 
         Raises:
             OSError: the file of authorities cannot be read.
@@ -121,6 +143,7 @@ class Connections:
             common |= self._proxy.headers
         self._origin = f"{place.scheme}://{self._authority}"
         self._common = _lines(common)
+        self._limits = limits
         self._free = BoundedSemaphore(most)
         self._idle: list[tuple[HTTPConnection, float]] = []
         self._cookies = CookieJar()
@@ -133,16 +156,19 @@ class Connections:
         Raises:
             UnreachedError: nothing was sent.
             CertificateError: the certificate of the server is not accepted.
-            TooSlowError: it took too long.
+            TooSlowError: nothing came for too long.
+            LimitError: the answer is too large, or took too long as a whole.
             BrokenOffError: the answer is not whole.
         """
         sent = self._bytes_of(request)
         if not self._free.acquire(timeout=request.timeout):
             raise UnreachedError("all connections are in use")
+        deadline = Deadline(request.seconds)
         try:
-            connection = self._usable(request.timeout)
+            connection = self._usable(request.timeout, deadline)
             try:
-                answer, again = _exchanged(connection, sent, request.method)
+                wire = self._limited(connection, deadline, request.timeout)
+                answer, again = _exchanged(wire, sent, request.method, limits=self._limits)
             except BaseException:
                 connection.close()
                 raise
@@ -150,9 +176,13 @@ class Connections:
                 self._idle.append((connection, time.monotonic()))
             else:
                 connection.close()
+        except OverLimitError as error:
+            raise LimitError(error) from error
         except TimeoutError as error:
+            if deadline.is_over():
+                raise LimitError(deadline.passed()) from error
             raise TooSlowError(type(error).__name__) from error
-        except (OSError, HTTPException, zlib.error, EOFError) as error:
+        except (OSError, HTTPException, zlib.error, EOFError, ValueError) as error:
             raise BrokenOffError(type(error).__name__) from error
         finally:
             self._free.release()
@@ -167,7 +197,7 @@ class Connections:
             self._idle.pop()[0].close()
 
     def _bytes_of(self, request: Request) -> bytes:
-        method, target, body, headers, _ = request
+        method, target, body, headers, *_ = request
         if self._has_cookies:
             headers = {**headers, **self._cookie_header(target)}
         if body is not None or method in _WITH_LENGTH:
@@ -176,19 +206,23 @@ class Connections:
         first = f"{method} {where} HTTP/1.1\r\n".encode("ascii")
         return b"".join((first, self._common, _lines(headers), b"\r\n", body or b""))
 
-    def _usable(self, timeout: float) -> HTTPConnection:
+    def _limited(
+        self, connection: HTTPConnection, deadline: Deadline, timeout: float
+    ) -> LimitedSocket:
+        return LimitedSocket(connection.sock, deadline, timeout=timeout, limits=self._limits)
+
+    def _usable(self, timeout: float, deadline: Deadline) -> HTTPConnection:
         while self._idle:
             try:
                 connection, since = self._idle.pop()
             except IndexError:  # another thread took the last one
                 break
             if time.monotonic() - since < _KEPT_SECONDS and _is_quiet(connection):
-                connection.sock.settimeout(timeout)
                 return connection
             connection.close()
-        return self._opened(timeout)
+        return self._opened(timeout, deadline)
 
-    def _opened(self, timeout: float) -> HTTPConnection:
+    def _opened(self, timeout: float, deadline: Deadline) -> HTTPConnection:
         host, port = self._host, self._port
         if self._proxy is not None:
             host, port = self._proxy.host, self._proxy.port
@@ -201,6 +235,7 @@ class Connections:
             connection = HTTPConnection(host, port, timeout=timeout)
         if self._proxy is not None and self._encrypted:
             connection.set_tunnel(self._host, self._port, headers=self._proxy.headers)
+        self._limit_connecting(connection, timeout, deadline)
         try:
             connection.connect()
         except SSLCertVerificationError as error:
@@ -208,8 +243,24 @@ class Connections:
             raise CertificateError(str(error)) from error
         except (OSError, HTTPException, UnicodeError) as error:
             connection.close()
+            if deadline.is_over():
+                raise deadline.passed() from error
             raise UnreachedError(type(error).__name__) from error
         return connection
+
+    def _limit_connecting(
+        self, connection: HTTPConnection, timeout: float, deadline: Deadline
+    ) -> None:
+        """Keep to the deadline with the search for an address and the answer of a proxy, too."""
+
+        def connected(address: tuple[str, int], *_: object) -> socket.socket:
+            return reach(address, deadline, timeout=timeout)
+
+        def proxy_answer(wire: socket.socket, **options: str) -> HTTPResponse:
+            limited = LimitedSocket(wire, deadline, timeout=timeout, limits=self._limits)
+            return HTTPResponse(limited, **options)  # type: ignore[arg-type]
+
+        vars(connection).update(_create_connection=connected, response_class=proxy_answer)
 
     def _cookie_header(self, target: str) -> dict[str, str]:
         asked = CookieRequest(f"{self._origin}{target}")  # noqa: S310 (nothing is opened by it)
@@ -220,6 +271,8 @@ class Connections:
     def _remember(self, target: str, answer: Answer) -> None:
         asked = CookieRequest(f"{self._origin}{target}")  # noqa: S310 (nothing is opened by it)
         self._cookies.extract_cookies(_Told(answer.headers), asked)  # type: ignore[arg-type]
+        if len(self._cookies) > _MOST_COOKIES:  # a server that sets more makes requests grow
+            self._cookies.clear()
         self._has_cookies = len(self._cookies) > 0
 
 
@@ -232,36 +285,28 @@ class _Told(NamedTuple):
         return self.headers
 
 
-def _exchanged(connection: HTTPConnection, sent: bytes, method: str) -> tuple[Answer, bool]:
+def _exchanged(
+    wire: LimitedSocket, sent: bytes, method: str, *, limits: AnswerLimits
+) -> tuple[Answer, bool]:
     """Return an answer, and whether the connection may be used again."""
     try:
-        connection.sock.sendall(sent)
+        wire.send_all(sent)
         refused = None
     except (BrokenPipeError, ConnectionResetError) as error:
         refused = error  # a server may refuse a request before it has read all of it
-    response = HTTPResponse(connection.sock, method=method)
+    response = HTTPResponse(wire, method=method)  # type: ignore[arg-type]
     try:
         response.begin()
-        content = response.read()
+        wire.expect_body()
+        content = read_body(response, limits)
     except (OSError, HTTPException):
         if refused is not None:
             raise refused from None
         raise
     finally:
         response.close()
-    coding = str(response.headers.get("Content-Encoding", "")).strip().lower()
-    if content and coding in _COMPRESSED:
-        content = _unpacked(content, _COMPRESSED[coding])
     answer = Answer(response.status, response.headers, content)
     return answer, refused is None and not response.will_close
-
-
-def _unpacked(content: bytes, window: int) -> bytes:
-    reader = zlib.decompressobj(window)
-    whole = reader.decompress(content) + reader.flush()
-    if not reader.eof:
-        raise EOFError
-    return whole
 
 
 def _is_quiet(connection: HTTPConnection) -> bool:

@@ -35,13 +35,19 @@ from lumos.core.errors import (
     PlatformNotFoundError,
     PlatformUnavailableError,
 )
+from lumos.core.platform.answer_limits import (
+    DEFAULT_LIMITS,
+    AnswerLimits,
+    OverLimitError,
+    require_few_values,
+)
 from lumos.core.platform.login import TOKEN, Login, server_of
 from lumos.core.platform.threads import mapped
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.platform.connections import Answer, Request, TransportError
+    from lumos.core.platform.connections import Answer, LimitError, Request, TransportError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -114,6 +120,7 @@ class CatalogHttp:
         retries: RetryPolicy = DEFAULT_RETRIES,
         connections: int = 32,
         login: Login = TOKEN,
+        limits: AnswerLimits = DEFAULT_LIMITS,
     ) -> None:
         """Get ready; nothing is sent yet.
 
@@ -126,6 +133,7 @@ class CatalogHttp:
             retries: how often to try again.
             connections: how many requests may be under way at a time.
             login: what messages say where the catalog does not take who asks.
+            limits: how large an answer may be, and how long one request may take.
 
         Raises:
             ConfigurationError: the address is none, or the file of authorities cannot be read.
@@ -135,6 +143,7 @@ class CatalogHttp:
         self._login = login
         self._retries = retries
         self._timeout = timeout
+        self._limits = limits
         self._left = retries.budget  # threads may overdraw it by one request each
         place = _checked_place(base_url, name)
         self._server = server_of(place)
@@ -156,6 +165,7 @@ class CatalogHttp:
                 headers={**_COMMON, **(headers or {})},
                 verify=verify,
                 most=connections,
+                limits=limits,
             )
         except wire.ProxyError as error:
             raise ConfigurationError(
@@ -201,17 +211,19 @@ class CatalogHttp:
             PlatformAuthError: the token is not accepted or not allowed this.
             PlatformNotFoundError: there is no such address or thing.
             PlatformConflictError: somebody else changed it meanwhile.
-            PlatformAnswerError: the answer is a web page, a redirect or a broken document.
+            PlatformAnswerError: the answer is a web page, a redirect or a broken document, or
+                larger than the limits allow.
             PlatformError: any other refusal.
         """
         sent = {"Content-Type": content_type} if body is not None else {}
-        patience = _PATIENCE.get()
+        patience = math.inf if (set_to := _PATIENCE.get()) is None else set_to
         request = self._wire.Request(
             method.upper(),
             self._target(path, params),
             None if body is None else _encoded(body),
             {**sent, **headers} if headers else sent,
-            self._timeout if patience is None else min(patience, self._timeout),
+            min(patience, self._timeout),
+            min(patience, self._limits.seconds),
         )
         safe = method.upper() in _REPEATABLE if idempotent is None else idempotent
         call = _Call(path, request, ok, safe)
@@ -316,6 +328,8 @@ class CatalogHttp:
     def _once(self, call: _Call) -> JsonValue | None:
         try:
             answer = self._connections.send(call.request)
+        except self._wire.LimitError as error:
+            raise self._over_limit(call, error) from error
         except self._wire.TransportError as error:
             if isinstance(error, self._wire.CertificateError):
                 raise self._untrusted(call, error) from error
@@ -335,7 +349,10 @@ class CatalogHttp:
             what = "a web page" if "html" in kind else "no JSON"
             raise self._odd(call, f"the answer is {what}", "check that the URL is the API's")
         try:
+            require_few_values(answer.content, self._limits)
             content: JsonValue = orjson.loads(answer.content)
+        except OverLimitError as error:
+            raise self._over_limit(call, self._wire.LimitError(error)) from error
         except orjson.JSONDecodeError:
             broken = self._odd(call, "the answer is broken off or no JSON", "run again")
             raise (_AgainError(broken) if call.repeatable else broken) from None
@@ -399,6 +416,16 @@ class CatalogHttp:
         return PlatformCertificateError(
             f"{self.where(call.request.method, call.path)}: {reason}", hint=hint
         )
+
+    def _over_limit(self, call: _Call, error: LimitError) -> PlatformError:
+        """Name the limit and its setting; the request is not repeated, as it would end alike."""
+        where = self.where(call.request.method, call.path)
+        hint = "check that the URL is the catalog's"
+        if error.setting is not None:
+            hint += f"; if it is, raise platform_config.{self._name}.{error.setting}"
+        too_slow = error.setting == "request_seconds"
+        kind = PlatformUnavailableError if too_slow else PlatformAnswerError
+        return kind(f"{where}: {error.reason}", hint=hint)
 
     def _odd(self, call: _Call, reason: str, hint: str) -> PlatformAnswerError:
         return PlatformAnswerError(

@@ -43,9 +43,10 @@ _WHERE: Final[Mapping[str, tuple[_Key, ...]]] = {
         _Key(("stash_schema",), "LUMOS"),
     ),
 }
-_HOW: Final = frozenset(
-    {"attempts", "batch_size", "page_size", "timeout", "timeout_seconds", "verify", "workers"}
-)
+_HOW: Final = frozenset({
+    "attempts", "batch_size", "max_compression_ratio", "max_response_bytes", "page_size",
+    "request_seconds", "timeout", "timeout_seconds", "verify", "workers",
+})  # fmt: skip
 """What adapters of others may call how they are to work, which says nothing of where."""
 
 

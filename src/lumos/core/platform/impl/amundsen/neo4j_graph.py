@@ -56,6 +56,7 @@ class Neo4jGraph:
             timeout=settings.timeout,
             retries=retries,
             login=NOBODY if settings.neo4j_username is None else PASSWORD,
+            limits=settings.answer_limits,
         )
         self._path = f"db/{settings.neo4j_database}/tx/commit"
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field, SecretStr, model_validator
 
-from lumos.core.models.base import CanonicalModel, Name
+from lumos.core.models.base import Name
+from lumos.core.platform.answer_limits import ServerLimits
 
 
-class AmundsenSettings(CanonicalModel):
+class AmundsenSettings(ServerLimits):
     """Settings of Amundsen: either `database_url` or `neo4j_url`."""
 
     database_url: SecretStr | None = Field(

@@ -44,6 +44,7 @@ class AtlasClient:
             verify=settings.verify,
             retries=RetryPolicy(attempts=settings.attempts),
             login=_login(settings),
+            limits=settings.answer_limits,
         )
         self._finds_several = True
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field, SecretStr
 
-from lumos.core.models.base import CanonicalModel, Name
+from lumos.core.models.base import Name
+from lumos.core.platform.answer_limits import ServerLimits
 from lumos.core.platform.impl.atlas.foreign import TABLE_TYPES
 
 
-class AtlasSettings(CanonicalModel):
+class AtlasSettings(ServerLimits):
     """Settings of the Apache Atlas platform."""
 
     url: str = Field(

@@ -94,6 +94,7 @@ class DataHubHandler(CatalogHandler):
             retries=retries,
             connections=settings.workers + settings.slices,
             login=NOBODY if settings.token is None else TOKEN,
+            limits=settings.answer_limits,
         )
         self._client = DataHubClient(self._http, settings)
         self._last_seen: LastSeen[str, Held] = LastSeen(self._found)

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import AliasChoices, Field, SecretStr
 
-from lumos.core.models.base import CanonicalModel
+from lumos.core.platform.answer_limits import ServerLimits
 
 MOST_ASPECTS: Final = 200
 """What DataHub takes in one request."""
@@ -14,7 +14,7 @@ LARGEST_REQUEST: Final = 15_000_000
 """In bytes; DataHub refuses more than 16 MB."""
 
 
-class DataHubSettings(CanonicalModel):
+class DataHubSettings(ServerLimits):
     """Settings of the DataHub adapter."""
 
     gms_server: str = Field(

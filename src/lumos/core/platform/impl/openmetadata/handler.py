@@ -101,6 +101,7 @@ class OpenMetadataHandler(CatalogHandler):
             retries=retries,
             connections=settings.workers,
             login=TOKEN if token else NOBODY,
+            limits=settings.answer_limits,
         )
         return cls(
             OpenMetadataApi(http, page_size=settings.page_size),

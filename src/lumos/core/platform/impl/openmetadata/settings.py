@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field, SecretStr
 
-from lumos.core.models.base import CanonicalModel
+from lumos.core.platform.answer_limits import ServerLimits
 
 
-class OpenMetadataSettings(CanonicalModel):
+class OpenMetadataSettings(ServerLimits):
     """What `platform_config.openmetadata` may hold."""
 
     server: str = Field(
