@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import orjson
@@ -127,19 +128,19 @@ def test_help_needs_no_folder(project: Path) -> None:
 
 @pytest.mark.parametrize("as_json", [False, True])
 def test_an_interrupt_is_one_line(project: Path, as_json: bool) -> None:
-    pipe = project / "pipe"
-    os.mkfifo(pipe)
-    arguments = ["import", "--input", str(pipe), *(["--json"] if as_json else [])]
-    with (
-        subprocess.Popen(
-            [sys.executable, "-m", "lumos", *arguments],
-            cwd=project,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as running,
-        pipe.open("wb"),
-    ):  # opens once the command has it open too, and waits for content
+    arguments = ["import", "--input", "-", *(["--json"] if as_json else [])]
+    with subprocess.Popen(
+        [sys.executable, "-m", "lumos", *arguments],
+        cwd=project,
+        env={**os.environ, "TMPDIR": str(project)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        while not [*project.glob("lumos-*/standard-input.json")]:
+            assert running.poll() is None
+            time.sleep(0.02)  # until it waits for standard input, which nobody writes to
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=400)
 

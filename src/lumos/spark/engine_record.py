@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 FOLDER_VARIABLE = "LUMOS_ENGINE_DIR"
 _OTHER_FOLDER = f"set {FOLDER_VARIABLE} to a folder of your own"
+_LARGEST_RECORD = 64 * 1024
 _TRIES = 5
 _SECONDS_BETWEEN_TRIES = 0.05
 
@@ -108,7 +109,7 @@ class EngineFolder:
         try:
             handle = open_trusted_file(self.record, os.O_RDONLY, hint=_OTHER_FOLDER)
             with os.fdopen(handle, "rb") as file:
-                record = EngineRecord.model_validate_json(file.read())
+                record = EngineRecord.model_validate_json(file.read(_LARGEST_RECORD))
         except (OSError, NotPrivateError, ValidationError):
             return None
         return record if record.host == socket.gethostname() else None

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.private_files import make_private_folder, tighten_below, write_private_text
+from lumos.core.regular_files import read_regular
 from lumos.spark.parquet_rows import scan_rows
 from lumos.spark.stages.rows import CARRIED_PART, DATASETS, FILE_PART, ITEMS, SCHEMAS
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _CURRENT = "CURRENT"
 _ORIGIN = "origin.json"
 _UNITS = "units.json"
+_LARGEST_NAME = 1024
+_LARGEST_NOTE = 256 * 1024 * 1024
 _MAGIC = b"PAR1"
 _TABLES = {"items": ITEMS, "schemas": SCHEMAS, "datasets": DATASETS}
 
@@ -201,7 +204,7 @@ class FileIndex:
 
     def _current(self) -> Path | None:
         try:
-            name = (self._folder / _CURRENT).read_text(encoding="utf-8").strip()
+            name = read_regular(self._folder / _CURRENT, most=_LARGEST_NAME).decode().strip()
         except (OSError, UnicodeDecodeError):
             return None
         folder = self._folder / name
@@ -215,7 +218,7 @@ def parquet_table(spark: SparkSession, folder: Path, schema: str) -> DataFrame:
 
 def _origin_of(folder: Path) -> Origin | None:
     try:
-        document = json.loads((folder / _ORIGIN).read_text(encoding="utf-8"))
+        document = json.loads(read_regular(folder / _ORIGIN, most=_LARGEST_NOTE))
         return Origin(document["readers"], dict(document["sources"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -232,7 +235,7 @@ def _units_text(units: KnownUnits) -> str:
 
 def _units_of(folder: Path) -> KnownUnits:
     try:
-        document = json.loads((folder / _UNITS).read_text(encoding="utf-8"))
+        document = json.loads(read_regular(folder / _UNITS, most=_LARGEST_NOTE))
         return {
             source: {os.fsencode(unit): KnownUnit(*known) for unit, known in each.items()}
             for source, each in document.items()

@@ -24,7 +24,7 @@ from lumos.core.platform.unreadable import Unreadable, outcomes
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.history import NewEntry
-from lumos.core.store.part_format import dataset_json_of, dataset_of, hash_of, item_of, urn_of
+from lumos.core.store.part_format import dataset_item_of, dataset_of, hash_of, urn_of
 from lumos.feature.snapshot.pairs import aligned_buckets
 from lumos.feature.versioning.planning import is_removal
 from lumos.feature.versioning.scanning import ScannedVersion, VersionScan
@@ -430,7 +430,7 @@ class VersionController:
 
 
 def _version_in(line: bytes) -> JsonValue:
-    return item_of(dataset_json_of(line)).get("version")
+    return dataset_item_of(line).get("version")
 
 
 def _entry(found: ScannedVersion) -> NewEntry:

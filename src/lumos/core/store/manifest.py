@@ -20,12 +20,15 @@ from lumos.core.errors import (
 from lumos.core.models import SNAPSHOT_SCHEMA_VERSION, LumosDataset, SnapshotStatistics
 from lumos.core.models.base import CanonicalModel, Count, UtcDatetime, sha256_of
 from lumos.core.store.part_format import MAX_BUCKETS, SECTIONS, bucket_of, is_part_name, part_name
+from lumos.core.strict_json import require_few_values
 
 MANIFEST_NAME = "manifest.json"
 SIGNATURE_SUFFIX = ".sig"
 SIGNATURE_NAME = f"{MANIFEST_NAME}{SIGNATURE_SUFFIX}"
 _PLAIN_VERSION, _NUMBERED_VERSION = 1, 2
 """A manifest with a number is of the newer version: an older Lumos asks for an upgrade."""
+LARGEST_MANIFEST_BYTES = 64 * 1024 * 1024
+"""Enough for 160,000 parts, which are 640 GB of metadata."""
 _CHECKSUM = "manifest_sha256"
 _ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8,64}\Z")
 _MODULUS = 1 << 256
@@ -140,6 +143,7 @@ def _rendered(document: Mapping[str, JsonValue]) -> bytes:
 
 def _checked(content: bytes, where: str) -> dict[str, JsonValue]:
     try:
+        require_few_values(content)
         document = orjson.loads(content)
     except ValueError:
         document = None

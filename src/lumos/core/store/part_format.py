@@ -25,16 +25,28 @@ from lumos.core.store.part_frames import (
     packed_lines,
     unpacked_frames,
 )
+from lumos.core.strict_json import LARGEST_ITEM_BYTES, parsed_unique
 
 PART_BYTES = 4 * 1024 * 1024
 """The plain size that a part aims at; larger parts made a diff slower than linear."""
 
+LARGEST_PART_BYTES = 128 * 1024 * 1024
+"""The largest plain size of a part; the largest line is `LARGEST_ITEM_BYTES`."""
+MOST_LINES = 1_000_000
+"""How many lines a part may have."""
+LARGEST_RATIO = 1_000
+"""How many times its packed size a part of more than `RATIO_FLOOR_BYTES` may unpack to."""
+RATIO_FLOOR_BYTES = 16 * 1024 * 1024
 MAX_BUCKETS = 65_536
 _SHORTEST_STRIDE, _LONGEST_STRIDE = 1 << 12, 1 << 16  # longer ones cost fresh memory each time
 _HASH_LENGTH = 64
 _URN_START = len(b'{"urn":"')
-_URN_TO_HASH = len(b'","contract_hash":"')
-_URN_TO_DATASET = _URN_TO_HASH + _HASH_LENGTH + len(b'","dataset":')
+_BEFORE_HASH = b'","contract_hash":"'
+_BEFORE_DATASET = b'","dataset":'
+_URN_TO_HASH = len(_BEFORE_HASH)
+_HASH_END = _URN_TO_HASH + _HASH_LENGTH
+_URN_TO_DATASET = _HASH_END + len(_BEFORE_DATASET)
+_LONGEST_NAME = 120
 _PART_NAME = re.compile(r"[a-z_]+-[0-9]{5}-[0-9a-f]{16}\.jsonl\.zst\Z")
 Json = Mapping[str, JsonValue]
 
@@ -117,8 +129,17 @@ def hash_of(line: bytes) -> bytes:
 
 
 def dataset_json_of(line: bytes) -> bytes:
-    """Slice the dataset's own JSON out of its line."""
-    return line[_urn_end(line) + _URN_TO_DATASET : -1]
+    """Slice the dataset's own JSON out of its line.
+
+    Raises:
+        InvalidModelError: the line is not laid out as a dataset's.
+    """
+    end = _urn_end(line)
+    start = end + _URN_TO_DATASET
+    before_hash, before_dataset = line[end : end + _URN_TO_HASH], line[end + _HASH_END : start]
+    if before_hash != _BEFORE_HASH or before_dataset != _BEFORE_DATASET or line[-1:] != b"}":
+        raise InvalidModelError("a line of the snapshot is not laid out as a dataset's")
+    return line[start:-1]
 
 
 def dataset_of(line: bytes) -> LumosDataset:
@@ -127,7 +148,20 @@ def dataset_of(line: bytes) -> LumosDataset:
     Raises:
         InvalidModelError: the line holds no valid dataset.
     """
-    return LumosDataset.from_json(item_of(dataset_json_of(line)))
+    return LumosDataset.from_json(dataset_item_of(line))
+
+
+def dataset_item_of(line: bytes) -> dict[str, JsonValue]:
+    """Parse the dataset's own JSON of a line.
+
+    Raises:
+        InvalidModelError: it is not a JSON object, or has a key twice; the URN is named.
+    """
+    try:
+        return item_of(dataset_json_of(line))
+    except InvalidModelError as error:
+        urn = urn_of(line).decode("utf-8", "replace")
+        raise InvalidModelError(f"{urn[:_LONGEST_NAME]}: {error.message}") from None
 
 
 def item_line(item: Json) -> bytes:
@@ -139,12 +173,14 @@ def item_of(line: bytes) -> dict[str, JsonValue]:
     """Parse a line, or the dataset's part of one.
 
     Raises:
-        InvalidModelError: it is not a JSON object.
+        InvalidModelError: it is not a JSON object, or has a key twice.
     """
     try:
-        item = orjson.loads(line)
-    except ValueError:
+        item = parsed_unique(line)
+    except orjson.JSONDecodeError:
         item = None
+    except ValueError as error:
+        raise InvalidModelError(f"a line of the snapshot cannot be read: {error}") from None
     if not isinstance(item, dict):
         raise InvalidModelError("a line of the snapshot is not a JSON object")
     return item
@@ -172,8 +208,13 @@ def split_bucket(lines: Iterable[bytes], section: str, *, buckets: int) -> dict[
 
 
 def encode_part(lines: Iterable[bytes]) -> EncodedPart:
-    """Compress sorted lines into a part; the same lines always give the same bytes."""
+    """Compress sorted lines into a part; the same lines always give the same bytes.
+
+    Raises:
+        InvalidModelError: they are larger than a part may be.
+    """
     listed = list(lines)
+    _refuse_excess(listed)
     content = packed_lines(listed)
     return EncodedPart(
         content=content,
@@ -181,6 +222,21 @@ def encode_part(lines: Iterable[bytes]) -> EncodedPart:
         plain_bytes=sum(map(len, listed)) + len(listed),
         sha256=hashlib.sha256(content).hexdigest(),
     )
+
+
+def _refuse_excess(lines: list[bytes]) -> None:
+    """Write nothing that would be refused when it is read."""
+    longest = max(lines, key=len, default=b"")
+    if len(longest) > LARGEST_ITEM_BYTES:
+        raise InvalidModelError(
+            f"an item of {len(longest):,} bytes is larger than a snapshot takes, "
+            f"{LARGEST_ITEM_BYTES:,}; it begins {longest[:_LONGEST_NAME]!r}"
+        )
+    if sum(map(len, lines)) + len(lines) > LARGEST_PART_BYTES or len(lines) > MOST_LINES:
+        raise InvalidModelError(
+            f"items of more than {LARGEST_PART_BYTES:,} bytes or {MOST_LINES:,} lines would lie "
+            "in one part of the snapshot"
+        )
 
 
 def unpacked_part(content: bytes, plain_bytes: int) -> bytes:

@@ -19,6 +19,7 @@ _LEVEL = 3
 _LEAST_BYTES = 48 * 1024
 _MOST_BYTES = 16 * _LEAST_BYTES
 _ENDS_OF = 8  # one line of so many may end a frame
+_LARGEST_WINDOW = 8 * 1024 * 1024  # of memory for each frame; Lumos writes 2 MB at most
 _KEY_BYTES = 96  # of a dataset, its URN: another state of it ends a frame as the old one did
 _HEADER = struct.Struct("<II")
 _ENTRY = struct.Struct("<II")
@@ -70,8 +71,9 @@ def unpacked_frames(frames: list[Frame]) -> bytes:
     size = sum(frame.plain_bytes for frame in frames)
     content = b"".join(frame.packed for frame in frames)
     try:
+        unpacker = zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW)
         # One byte more than there may be: a frame that holds more than it says is found out.
-        with zstandard.ZstdDecompressor().stream_reader(content, read_across_frames=True) as reader:
+        with unpacker.stream_reader(content, read_across_frames=True) as reader:
             plain = reader.read(size + 1)
     except zstandard.ZstdError as error:
         raise ValueError(str(error)) from None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.errors import InputUnreadableError, LumosError, MissingExtraError
+from lumos.core.regular_files import read_regular
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -220,8 +221,7 @@ def _public_key(file: Path) -> Ed25519PublicKey:
 
 def _key_file(file: Path) -> bytes:
     try:
-        with file.open("rb") as stream:
-            return stream.read(_LARGEST_KEY_FILE)
+        return read_regular(file, most=_LARGEST_KEY_FILE)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is no file name"
         raise InputUnreadableError(

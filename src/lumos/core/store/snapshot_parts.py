@@ -11,10 +11,20 @@ from typing import Self
 import orjson
 from typing_extensions import override
 
-from lumos.core.errors import InvalidModelError, StateError
+from lumos.core.errors import CorruptSnapshotError, InvalidModelError, StateError
+from lumos.core.regular_files import open_regular
 from lumos.core.store.manifest import PartEntry, corrupt, lines_out_of_place
-from lumos.core.store.part_format import differing_plain, key_of_line, lines_of, unpacked_part
+from lumos.core.store.part_format import (
+    LARGEST_PART_BYTES,
+    LARGEST_RATIO,
+    MOST_LINES,
+    RATIO_FLOOR_BYTES,
+    differing_plain,
+    key_of_line,
+    unpacked_part,
+)
 from lumos.core.store.snapshot_files import reading
+from lumos.core.strict_json import LARGEST_ITEM_BYTES
 
 
 class UnseenFolderError(StateError):
@@ -40,8 +50,9 @@ class StoredPart:
             UnseenFolderError: the whole folder is missing.
             StateError: it cannot be read.
         """
-        lines = lines_of(self.plain())
-        if len(lines) != self.entry.count:
+        count = self.entry.count
+        *lines, rest = self.plain().split(b"\n", count)
+        if len(lines) != count or rest:
             raise corrupt(self.snapshot, str(self), reason="it holds another number of lines")
         return lines
 
@@ -54,9 +65,11 @@ class StoredPart:
             StateError: it cannot be read.
         """
         try:
-            return unpacked_part(self.content(), self.entry.plain_bytes)
+            plain = unpacked_part(self.content(), self.entry.plain_bytes)
         except ValueError:
             raise corrupt(self.snapshot, str(self), reason="it cannot be unpacked") from None
+        self._refuse_long_lines(plain)
+        return plain
 
     def differing_plain(self, other: StoredPart) -> tuple[bytes, bytes]:
         """Return the texts of this and another part without stretches that both have packed alike.
@@ -68,9 +81,12 @@ class StoredPart:
         """
         sides = [(part.content(), part.entry.plain_bytes) for part in (self, other)]
         try:
-            return differing_plain(*sides)
+            plain, other_plain = differing_plain(*sides)
         except ValueError:  # whichever of them is damaged says so
             return self.plain(), other.plain()
+        self._refuse_long_lines(plain)
+        other._refuse_long_lines(other_plain)
+        return plain, other_plain
 
     def content(self) -> bytes:
         """Return the packed bytes, once the checksum has matched.
@@ -117,16 +133,46 @@ class StoredPart:
         return self.entry.name
 
     def _read(self) -> bytes:
+        self._refuse_excess()
         path = self.folder / self.entry.name
         with reading(path):
             try:
-                return path.read_bytes()
+                with open_regular(path) as stream:
+                    return stream.read(self.entry.bytes + 1)
             except FileNotFoundError:
                 if not self.folder.is_dir():
                     raise self._unseen() from None
                 raise corrupt(
                     self.snapshot, self.entry.name, reason="the file is missing"
                 ) from None
+
+    def _refuse_excess(self) -> None:
+        """Refuse what the manifest states, before a byte of the part is read."""
+        entry = self.entry
+        if max(entry.plain_bytes, entry.bytes) > LARGEST_PART_BYTES:
+            raise self._too_large(f"more than {LARGEST_PART_BYTES:,} bytes")
+        if entry.count > MOST_LINES:
+            raise self._too_large(f"more than {MOST_LINES:,} lines")
+        packed = max(entry.bytes, RATIO_FLOOR_BYTES // LARGEST_RATIO)
+        if entry.plain_bytes > packed * LARGEST_RATIO:
+            raise self._too_large(f"more than {LARGEST_RATIO:,} times its packed size")
+
+    def _refuse_long_lines(self, plain: bytes) -> None:
+        if len(plain) <= RATIO_FLOOR_BYTES:
+            return
+        if plain.count(b"\n") > MOST_LINES:
+            raise self._too_large(f"more than {MOST_LINES:,} lines")
+        if len(plain) > LARGEST_ITEM_BYTES:
+            longest = max(map(len, plain.split(b"\n")))
+            if longest > LARGEST_ITEM_BYTES:
+                raise self._too_large(f"a line of more than {LARGEST_ITEM_BYTES:,} bytes")
+
+    def _too_large(self, what: str) -> CorruptSnapshotError:
+        return CorruptSnapshotError(
+            f"snapshot {self.snapshot} cannot be read: {self}: it unpacks to {what}, "
+            "which no Lumos writes",
+            hint="take the snapshot from a source that you trust",
+        )
 
     def _unseen(self) -> UnseenFolderError:
         return UnseenFolderError(

@@ -16,6 +16,7 @@ from lumos.core.errors import (
     UnsupportedSnapshotVersionError,
 )
 from lumos.core.private_files import private_opener
+from lumos.core.regular_files import read_regular
 from lumos.core.store.folder_claim import CLAIM_NAME, FolderClaim
 from lumos.core.store.line_sorter import MEMORY_BYTES
 from lumos.core.store.manifest import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 LATEST = "latest"
 _MADE_OF = ".made-of.json"
+_LARGEST_NOTE = 64 * 1024
 _SECOND = len("YYYYMMDDTHHMMSSZ")
 _NAMED_IN_ERROR = 3
 
@@ -269,7 +271,7 @@ class SnapshotStore:
             fingerprint: of a catalog's content, as `remember` was given it.
         """
         try:
-            note = json.loads((self.root / _MADE_OF).read_text(encoding="utf-8"))
+            note = json.loads(read_regular(self.root / _MADE_OF, most=_LARGEST_NOTE))
         except (OSError, ValueError):
             return None
         if not isinstance(note, dict) or note.get("fingerprint") != fingerprint:

@@ -17,9 +17,11 @@ from lumos.core.errors import (
     StateError,
     UnsupportedSnapshotVersionError,
 )
+from lumos.core.regular_files import read_regular
 from lumos.core.store.folder_claim import CLAIM_NAME, FolderClaim
 from lumos.core.store.line_sorter import LineSorter
 from lumos.core.store.manifest import (
+    LARGEST_MANIFEST_BYTES,
     MANIFEST_NAME,
     SIGNATURE_NAME,
     ContentHasher,
@@ -263,10 +265,14 @@ def discard_folder(folder: Path, *, files: DurableFiles) -> None:
 
 def _manifest_with(content_hash: str, folder: Path) -> Manifest | None:
     try:
-        manifest = Manifest.parse((folder / MANIFEST_NAME).read_bytes(), where=folder.name)
+        manifest = Manifest.parse(_manifest_bytes(folder), where=folder.name)
     except (CorruptSnapshotError, UnsupportedSnapshotVersionError):
         return None
     return manifest if manifest.content_hash == content_hash else None
+
+
+def _manifest_bytes(folder: Path) -> bytes:
+    return read_regular(folder / MANIFEST_NAME, most=LARGEST_MANIFEST_BYTES)
 
 
 def _refuse_duplicates(section: str, keys: Iterable[bytes]) -> None:
@@ -292,7 +298,7 @@ def _refuse_strangers(folder: Path) -> None:
 def _remove_unnamed(folder: Path, *, files: DurableFiles) -> None:
     """Remove what the manifest does not name, and the folder where there is no manifest."""
     try:
-        manifest = Manifest.parse((folder / MANIFEST_NAME).read_bytes(), where=folder.name)
+        manifest = Manifest.parse(_manifest_bytes(folder), where=folder.name)
     except FileNotFoundError:
         discard_folder(folder, files=files)
         return

@@ -11,9 +11,11 @@ from pathlib import Path
 
 from lumos.core.errors import StateLockedError
 from lumos.core.private_files import FILE_MODE, private_opener
+from lumos.core.regular_files import read_regular
 from lumos.core.store.snapshot_files import storing
 from lumos.core.store.state_folder import HOLDER_FILE, LOCK_FILE, prepare_state_folder
 
+_LARGEST_NOTE = 64 * 1024
 _MOMENT_SECONDS = 1.0
 
 
@@ -67,9 +69,10 @@ class StateLock:
 
     def _note_holder(self, purpose: str) -> None:
         note = {"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose}
+        path = self._folder / HOLDER_FILE
         with suppress(OSError):
-            holder = self._folder / HOLDER_FILE
-            with open(holder, "w", encoding="utf-8", opener=private_opener) as file:
+            path.unlink(missing_ok=True)  # a pipe of that name would wait for a reader
+            with open(path, "w", encoding="utf-8", opener=private_opener) as file:
                 json.dump(note, file)
 
     def _locked(self) -> StateLockedError:
@@ -81,7 +84,7 @@ class StateLock:
 
     def _holder(self) -> str:
         try:
-            note = json.loads((self._folder / HOLDER_FILE).read_text(encoding="utf-8"))
+            note = json.loads(read_regular(self._folder / HOLDER_FILE, most=_LARGEST_NOTE))
             return f"process {note['pid']} on {note['host']} ({note['purpose']})"
         except (OSError, ValueError, KeyError, TypeError):
             return "another Lumos process"

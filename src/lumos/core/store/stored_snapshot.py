@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from lumos.core.errors import CorruptSnapshotError, SnapshotNotFoundError
 from lumos.core.models import LumosDataset, Snapshot, load_snapshot
+from lumos.core.regular_files import read_regular
 from lumos.core.store.manifest import (
+    LARGEST_MANIFEST_BYTES,
     MANIFEST_NAME,
     ContentHasher,
     Manifest,
@@ -19,7 +21,7 @@ from lumos.core.store.manifest import (
 )
 from lumos.core.store.part_format import (
     SECTIONS,
-    dataset_json_of,
+    dataset_item_of,
     dataset_of,
     item_of,
 )
@@ -48,7 +50,7 @@ class StoredSnapshot:
         """
         with reading(folder / MANIFEST_NAME):
             try:
-                content = (folder / MANIFEST_NAME).read_bytes()
+                content = read_regular(folder / MANIFEST_NAME, most=LARGEST_MANIFEST_BYTES)
             except (FileNotFoundError, NotADirectoryError):
                 raise SnapshotNotFoundError(
                     f"there is no snapshot in {folder}",
@@ -127,7 +129,7 @@ class StoredSnapshot:
             for section in SECTIONS
             if section not in {"datasets", "identity_map", "extensions"}
         }
-        datasets: list[JsonValue] = [item_of(dataset_json_of(line)) for line in self.iter_lines()]
+        datasets: list[JsonValue] = [dataset_item_of(line) for line in self.iter_lines()]
         identity = [item_of(line) for line in self.iter_lines("identity_map")]
         extensions = [item_of(line) for line in self.iter_lines("extensions")]
         return load_snapshot(

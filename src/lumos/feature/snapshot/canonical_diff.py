@@ -21,7 +21,7 @@ from lumos.core.platform.concept_parts import (
 )
 from lumos.core.platform.fidelity import CONCEPTS
 from lumos.core.store.part_format import (
-    dataset_json_of,
+    dataset_item_of,
     differing_lines,
     item_of,
     key_of_line,
@@ -173,7 +173,7 @@ def _datasets(old: bytes, new: bytes) -> Iterator[Found]:
         if other is None:
             yield "datasets", name, {"dataset": Outcome.LACKING}
         else:
-            before, after = (item_of(dataset_json_of(each)) for each in (line, other))
+            before, after = (dataset_item_of(each) for each in (line, other))
             yield "datasets", name, dataset_outcomes(before, after)
 
 

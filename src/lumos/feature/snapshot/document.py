@@ -15,6 +15,7 @@ from lumos.core.models import SNAPSHOT_SCHEMA_VERSION, DatasetLineage, Snapshot
 from lumos.core.models.base import canonical_json
 from lumos.core.models.migrations import require_readable
 from lumos.core.models.snapshot import DOCUMENT_CHECKSUM
+from lumos.core.regular_files import NotRegularError, open_regular
 from lumos.core.store.manifest import SnapshotHeader, StatisticsCounter
 from lumos.core.store.part_format import SECTIONS
 from lumos.core.store.snapshot_sections import (
@@ -26,6 +27,7 @@ from lumos.core.store.snapshot_sections import (
     header_of,
     item_section_line,
 )
+from lumos.core.strict_json import DuplicateKeyError, require_all_keys, require_few_values
 from lumos.feature.snapshot.document_seal import (
     COMPACT,
     Layout,
@@ -63,7 +65,7 @@ def opened_file(path: Path) -> Iterator[BinaryIO]:
         InputUnreadableError: there is no such file, or it cannot be read.
     """
     try:
-        stream = path.open("rb")
+        stream = open_regular(path)
     except FileNotFoundError:
         raise InputUnreadableError(
             f"there is no snapshot {path}",
@@ -82,7 +84,10 @@ def opened_file(path: Path) -> Iterator[BinaryIO]:
 def unreadable(path: Path, error: OSError | ValueError) -> InputUnreadableError:
     """Say why what the user named cannot be read."""
     reason = getattr(error, "strerror", None) or "it is no file name"
-    return InputUnreadableError(f"cannot read {path}: {reason}", hint="check that you may read it")
+    hint = "check that you may read it"
+    if isinstance(error, NotRegularError):
+        hint = "write it to a file; lumos import and validate take - for standard input"
+    return InputUnreadableError(f"cannot read {path}: {reason}", hint=hint)
 
 
 def stored_document(path: Path, scratch: Scratch) -> StoredSnapshot:
@@ -111,8 +116,6 @@ def checked_seal(stream: BinaryIO, where: str) -> Seal | None:
     Raises:
         CorruptSnapshotError: the document is not what was written.
     """
-    if not stream.seekable():
-        return None
     seal = seal_of(stream, where)
     if seal is not None:
         require_seal(stream, seal, where=where)
@@ -155,18 +158,32 @@ def _sealed_lines(
 ) -> Iterator[SectionLine]:
     for section, text in document.items():
         try:
+            require_few_values(text)
             item = orjson.loads(text)
             if section == "datasets":
+                # As the text of a compact one is kept, its keys are checked when it is parsed.
+                spelt = text if layout is COMPACT else _spelt(item, text)
                 counter.add_dataset_json(item)
-                yield dataset_section_line(item, text if layout is COMPACT else None)
-            elif section in MAP_SECTIONS:
+                yield dataset_section_line(item, spelt)
+                continue
+            _spelt(item, text)
+            if section in MAP_SECTIONS:
                 name, value = next(iter(item.items()))
                 yield _entry_line(section, name, value=value)
             else:
                 counter.add_item(section, tag=item["name"] if section == "tags" else None)
                 yield item_section_line(section, item)
+        except DuplicateKeyError as error:
+            raise damaged(where, f"in an item of {section} {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError, StopIteration):
             raise damaged(where, f"an item of {section} is not what Lumos writes") from None
+
+
+def _spelt(item: JsonValue, text: bytes) -> bytes:
+    """Return the canonical JSON of an item once its text is known to have no key twice."""
+    spelt = canonical_json(item)
+    require_all_keys(text, spelt)
+    return spelt
 
 
 def _checked_lines(spool: DocumentSpool, counter: StatisticsCounter) -> Iterator[SectionLine]:

@@ -12,6 +12,7 @@ from lumos.core.errors import LumosError
 from lumos.core.models import LumosDataset, Snapshot
 from lumos.core.models.migrations import migrated
 from lumos.core.models.sharing import Json, Known, built_beside
+from lumos.core.strict_json import parsed_unique
 from lumos.feature.snapshot.document import checked_seal, opened_file
 from lumos.feature.snapshot.source import LoadedSource
 
@@ -32,7 +33,7 @@ def loaded_pair(old: Path, new: Path) -> tuple[LoadedSource, LoadedSource] | Non
         before, after = (migrated(document) for document in documents)
         earlier = Snapshot.from_json(before)
         later = Snapshot.from_json({**after, "datasets": _beside(after, before, earlier)})
-    except (LumosError, orjson.JSONDecodeError):
+    except (LumosError, ValueError):
         return None
     return (
         LoadedSource(earlier.with_derived_parts(), str(old)),
@@ -42,10 +43,10 @@ def loaded_pair(old: Path, new: Path) -> tuple[LoadedSource, LoadedSource] | Non
 
 def _document(path: Path) -> Json | None:
     with opened_file(path) as stream:
-        content = stream.read(LARGEST_BYTES + 1) if stream.seekable() else b""
+        content = stream.read(LARGEST_BYTES + 1)
         if not content or len(content) > LARGEST_BYTES or checked_seal(stream, str(path)):
             return None
-        document = orjson.loads(content)
+        document = parsed_unique(content)
         return document if isinstance(document, dict) else None
 
 

@@ -14,12 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-import orjson
-
 from lumos.core.errors import CorruptSnapshotError
 from lumos.core.models.snapshot import DOCUMENT_CHECKSUM
 from lumos.core.store.part_format import SECTIONS
 from lumos.core.store.snapshot_sections import MAP_SECTIONS
+from lumos.core.strict_json import LARGEST_ITEM_BYTES, parsed_unique
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -140,7 +139,7 @@ class SealedDocument:
         while (end := self._buffer.find(mark)) < 0:
             self._fill()
         try:
-            head = orjson.loads(self._buffer[:end] + b"}")
+            head = parsed_unique(self._buffer[:end] + b"}")
         except ValueError:
             head = None
         if not isinstance(head, dict):
@@ -177,6 +176,7 @@ class SealedDocument:
                 end = self._buffer.rfind(between)
             if end >= 0:
                 for piece in self._buffer[:end].split(between):
+                    self._refuse_long(len(piece))
                     yield b'{"' + piece + b"}" if is_map else first + piece
                 self._buffer = self._buffer[end + len(close if whole else between) :]
             if whole:
@@ -193,11 +193,16 @@ class SealedDocument:
 
     def _fill(self, *, at_end: bool = False) -> bool:
         """Read on, twice as much each time, so that a long item is not searched again and again."""
+        self._refuse_long(len(self._buffer))
         block = self._stream.read(max(_BLOCK, len(self._buffer)))
         if not block and not at_end:
             raise self._strange()
         self._buffer += block
         return bool(block)
+
+    def _refuse_long(self, length: int) -> None:
+        if length > LARGEST_ITEM_BYTES:
+            raise damaged(self._where, f"it has an item of more than {LARGEST_ITEM_BYTES:,} bytes")
 
     def _strange(self) -> CorruptSnapshotError:
         return damaged(self._where, "it is not laid out as Lumos writes it")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 import orjson
 
+from lumos.core.errors import InvalidModelError
 from lumos.core.models import SNAPSHOT_SCHEMA_VERSION
 from lumos.core.models.migrations import (
     edge_key,
@@ -20,7 +21,9 @@ from lumos.core.models.migrations import (
 from lumos.core.store.line_sorter import LineSorter
 from lumos.core.store.snapshot_files import DurableFiles, storing
 from lumos.core.store.snapshot_sections import MAP_SECTIONS
+from lumos.core.strict_json import DuplicateKeyError
 from lumos.feature.snapshot.document_seal import SEAL
+from lumos.feature.snapshot.document_text import raw_line
 from lumos.feature.snapshot.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -72,6 +75,7 @@ class DocumentSpool:
             for piece in text.pieces():
                 spool._add(piece)
             spool._flush()
+            spool._refuse_repeated_entries()
             version = require_readable(spool.head)
             if version == 0 or "lineage_edges" not in spool.head:
                 spool._lift_edges()
@@ -129,16 +133,14 @@ class DocumentSpool:
         self.close()
 
     def _add(self, piece: Piece) -> None:
-        if piece.is_item:
-            self._write(piece.key, piece.value)
+        if piece.line is not None:
+            self._write(piece.key, piece.line)
             if piece.key in MAP_SECTIONS:
                 self.head.setdefault(piece.key, {})
         else:
             self.head[piece.key] = piece.value
-            self._files.pop(piece.key, None)  # of two keys that are the same, the last counts
-            self._counts.pop(piece.key, None)
 
-    def _write(self, section: str, value: JsonValue) -> None:
+    def _write(self, section: str, line: bytes) -> None:
         if section not in self._files:
             file = self._open.enter_context(DurableFiles().open_spill(self._scratch.folder))
             self._files[section] = file
@@ -147,13 +149,24 @@ class DocumentSpool:
         if count % CHUNK_ITEMS == 0:
             self._marks[section].append(file.tell())
         with storing(self._scratch.folder):
-            file.write(raw_line(value) + b"\n")
+            file.write(line + b"\n")
         self._counts[section] = count + 1
 
     def _flush(self) -> None:
         with storing(self._scratch.folder):
             for file in self._files.values():
                 file.flush()
+
+    def _refuse_repeated_entries(self) -> None:
+        """Refuse a map that has a key twice; the keys are sorted on disk, not held."""
+        for section in MAP_SECTIONS:
+            with storing(self._scratch.folder), self.sorter() as sorter:
+                for name, _ in self.entries(section):
+                    sorter.add(0, name.encode("utf-8", "surrogatepass"), line=b"")
+                for earlier, later in pairwise(sorter):
+                    if earlier.key == later.key:
+                        error = DuplicateKeyError(later.key.decode("utf-8", "replace"))
+                        raise InvalidModelError(f"{section}: {error}")
 
     def _lift_edges(self) -> None:
         """Add an edge for each neighbour that a dataset lists, unless that edge is there."""
@@ -171,17 +184,9 @@ class DocumentSpool:
             last = None
             for _, key, line in sorter:
                 if key != last and line != _GIVEN:
-                    self._write("lineage_edges", orjson.loads(line[1:]))
+                    self._write("lineage_edges", line[1:])
                 last = key
         self.head.setdefault("lineage_edges", [])
-
-
-def raw_line(item: JsonValue) -> bytes:
-    """Write an item as it is, its keys in their order, since problems are told in that order."""
-    try:
-        return orjson.dumps(item)
-    except TypeError:  # nested deeper than orjson writes, though not than it reads
-        return json.dumps(item, separators=(",", ":")).encode()
 
 
 def _objects(items: Iterable[JsonValue]) -> Iterator[dict[str, JsonValue]]:

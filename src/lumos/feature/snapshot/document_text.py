@@ -13,6 +13,12 @@ import orjson
 from lumos.core.errors import InvalidModelError
 from lumos.core.store.part_format import SECTIONS
 from lumos.core.store.snapshot_sections import MAP_SECTIONS
+from lumos.core.strict_json import (
+    LARGEST_ITEM_BYTES,
+    MOST_ITEM_VALUES,
+    DuplicateKeyError,
+    require_all_keys,
+)
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -28,7 +34,8 @@ class Piece(NamedTuple):
 
     key: str
     value: JsonValue
-    is_item: bool
+    line: bytes | None = None
+    """Of an item, its JSON on one line."""
 
 
 class DocumentText:
@@ -43,6 +50,9 @@ class DocumentText:
         self._ended = False
         self._whole = False
         self._lines_before = 0
+        self._head_size = 0
+        self._length = 0
+        self._line = b""
         self._scan = json.JSONDecoder().raw_decode
 
     @property
@@ -63,18 +73,35 @@ class DocumentText:
             self._value()
             self._end()
             return
-        for key in self._keys():
+        for key in self._distinct_keys():
             opening = self._peek()
             if key in MAP_SECTIONS and opening == "{":
                 for name in self._keys():
-                    yield Piece(key, {name: self._value()}, True)
+                    value = self._value()
+                    yield Piece(key, {name: value}, raw_line({name: value}))
             elif key in SECTIONS and key not in MAP_SECTIONS and opening == "[":
-                yield Piece(key, [], False)
+                yield Piece(key, [])
                 for _ in self._members("[", "]"):
-                    yield Piece(key, self._value(), True)
+                    yield Piece(key, self._value(), self._line)
             else:
-                yield Piece(key, self._value(), False)
+                value = self._value()
+                self._count_head(len(key) + self._length)
+                yield Piece(key, value)
         self._end()
+
+    def _distinct_keys(self) -> Iterator[str]:
+        seen: set[str] = set()
+        for key in self._keys():
+            if key in seen:
+                raise self._refused(str(DuplicateKeyError(key)))
+            seen.add(key)
+            yield key
+
+    def _count_head(self, size: int) -> None:
+        """Refuse a document that says endlessly much beside its items, all of which is held."""
+        self._head_size += size
+        if self._head_size > LARGEST_ITEM_BYTES:
+            raise self._refused(f"more than {LARGEST_ITEM_BYTES:,} characters are no items")
 
     def _keys(self) -> Iterator[str]:
         for _ in self._members("{", "}"):
@@ -111,8 +138,15 @@ class DocumentText:
                 raise self._not_json() from None
             if end + _NEAR_END < len(self._text) or not self._fill():  # else a number may go on
                 break
+        self._length = end - self._place
+        self._refuse_long(self._length)
+        text = self._text[self._place : end]
         try:
-            value: JsonValue = orjson.loads(self._text[self._place : end])
+            value: JsonValue = orjson.loads(text)
+            self._line = raw_line(value)
+            require_all_keys(text, self._line)
+        except DuplicateKeyError as error:
+            raise self._refused(str(error)) from None
         except (ValueError, UnicodeEncodeError):  # what Python reads and JSON does not allow
             raise self._not_json() from None
         self._place = end
@@ -143,6 +177,9 @@ class DocumentText:
         if self._ended:
             return False
         rest = self._text[self._place :]
+        self._refuse_long(len(rest))
+        if len(rest) > MOST_ITEM_VALUES and sum(map(rest.count, ",[{")) > MOST_ITEM_VALUES:
+            raise self._refused(f"a value holds more than {MOST_ITEM_VALUES:,} values")
         block = self._stream.read(max(_BLOCK, len(rest)))
         self._lines_before += self._text.count("\n", 0, self._place)
         self._ended = not block
@@ -153,6 +190,17 @@ class DocumentText:
         self._place = 0
         return True
 
+    def _refuse_long(self, length: int) -> None:
+        if length > LARGEST_ITEM_BYTES:
+            raise self._refused(f"a value is longer than {LARGEST_ITEM_BYTES:,} characters")
+
+    def _refused(self, reason: str) -> InvalidModelError:
+        line = self._lines_before + self._text.count("\n", 0, self._place) + 1
+        return InvalidModelError(
+            f"{self._where} is no snapshot: in what begins at line {line}, {reason}",
+            hint="a snapshot is what lumos export --output FILE writes",
+        )
+
     def _not_json(self, place: int | None = None) -> InvalidModelError:
         at = self._place if place is None else place
         line = self._lines_before + self._text.count("\n", 0, at) + 1
@@ -161,3 +209,11 @@ class DocumentText:
             f"{self._where} is not JSON: line {line}, column {column}",
             hint="a snapshot is what lumos export --output FILE writes",
         )
+
+
+def raw_line(item: JsonValue) -> bytes:
+    """Write an item as it is, its keys in their order, since problems are told in that order."""
+    try:
+        return orjson.dumps(item)
+    except TypeError:  # nested deeper than orjson writes, though not than it reads
+        return json.dumps(item, separators=(",", ":")).encode()

@@ -12,7 +12,7 @@ import orjson
 from lumos.core.models import Change, DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
 from lumos.core.models.sharing import Known, built_beside
 from lumos.core.store.part_format import (
-    dataset_json_of,
+    dataset_item_of,
     dataset_of,
     differing_lines,
     item_of,
@@ -128,9 +128,9 @@ def _stored_sides(pair: BucketPair, *, observations: bool) -> Iterator[Sides]:
                 urn = Urn(urn_of(new_line or b"").decode())
                 yield urn, None, dataset_of(new_line) if new_line else None
                 continue
-            document = item_of(dataset_json_of(old_line))
+            document = dataset_item_of(old_line)
             known = Known(document, LumosDataset.from_json(document))
-            after = built_beside(item_of(dataset_json_of(new_line)), known) if new_line else None
+            after = built_beside(dataset_item_of(new_line), known) if new_line else None
             yield known.dataset.urn, known.dataset, after
 
 

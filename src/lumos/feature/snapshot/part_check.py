@@ -28,7 +28,8 @@ from lumos.core.store.part_format import (
 from lumos.core.store.snapshot_parts import StoredPart
 from lumos.core.store.snapshot_sections import MODEL_OF
 from lumos.feature.snapshot.bucket_work import BucketWork, Codec, Fact
-from lumos.feature.snapshot.document_spool import CHUNK_ITEMS, raw_line
+from lumos.feature.snapshot.document_spool import CHUNK_ITEMS
+from lumos.feature.snapshot.document_text import raw_line
 from lumos.feature.snapshot.exposed_secrets import exposed_secrets
 from lumos.feature.snapshot.references import facts_of
 from lumos.feature.snapshot.scratch import scratch_folder

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS
 from lumos.core.store.manifest import StatisticsCounter
-from lumos.core.store.part_format import dataset_json_of, item_of
+from lumos.core.store.part_format import dataset_item_of, item_of
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -98,7 +98,7 @@ class _Chosen:
     ) -> Iterator[SectionLine]:
         for line in lines:
             is_dataset = line.section == "datasets"
-            item = item_of(dataset_json_of(line.line) if is_dataset else line.line)
+            item = dataset_item_of(line.line) if is_dataset else item_of(line.line)
             if not self._keeps(line.section, item):
                 continue
             if is_dataset:

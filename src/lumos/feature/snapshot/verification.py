@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lumos.core.errors import CorruptSnapshotError, LumosError, MissingExtraError
+from lumos.core.regular_files import open_regular
 from lumos.core.store.manifest import (
     MANIFEST_NAME,
     SIGNATURE_NAME,
@@ -140,7 +141,7 @@ def read_signature(file: Path) -> bytes:
     """
     with reading(file):
         try:
-            with file.open("rb") as stream:
+            with open_regular(file) as stream:
                 return stream.read(_LARGEST_SIGNATURE)
         except FileNotFoundError:
             raise SignatureError(
@@ -149,6 +150,6 @@ def read_signature(file: Path) -> bytes:
 
 
 def _content(signed: Path) -> Iterator[bytes]:
-    with reading(signed), signed.open("rb") as stream:
+    with reading(signed), open_regular(signed) as stream:
         while block := stream.read(_BLOCK):
             yield block
