@@ -24,6 +24,8 @@ from lumos.core.store.snapshot_files import storing
 
 PREFIX = "git:"
 FORM = "git:REVISION:PATH, such as git:main:metadata/snapshot.json"
+LARGEST_BYTES = 4 * 1024**3
+"""Packed by git, it may be a thousand times smaller, and the disk would fill up."""
 _CHUNK = 1 << 20
 _LARGE_FILE_POINTER = b"version https://git-lfs.github.com/spec/"
 _ENVIRONMENT = {
@@ -240,7 +242,11 @@ class _Git:
 
         Returns:
             whether the repository has all of them.
+
+        Raises:
+            InputUnreadableError: all of them are larger than `LARGEST_BYTES`.
         """
+        left = LARGEST_BYTES
         with self._batch() as (questions, answers):
             for target, content in contents.items():
                 questions.write(content.encode() + b"\n")
@@ -250,6 +256,12 @@ class _Git:
                     return False
                 if not size.strip().isdigit():
                     raise _unusable(None)
+                left -= int(size)
+                if left < 0:
+                    raise InputUnreadableError(
+                        f"a snapshot in git is larger than {LARGEST_BYTES:,} bytes",
+                        hint="check the revision out and give the file or folder",
+                    )
                 with target.open("xb") as file:
                     _copy(answers, file, size=int(size))
                 answers.read(1)
