@@ -223,3 +223,15 @@ def test_any_text_is_read_or_refused_by_name(text: str) -> None:
         refused = ()
         json.dumps(document.value)
     assert all(problem.message for problem in refused)
+
+
+@pytest.mark.parametrize("name", ["lumos.yaml", "lumos.json"])
+@pytest.mark.parametrize("value", ["0", "[]", "{}"])
+def test_a_file_of_tiny_values_is_refused_before_all_of_them_are_built(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    path = tmp_path / name
+    path.write_text("[" + ",".join([value] * 240_000) + "]", encoding="utf-8")
+    with pytest.raises(LumosError, match="more than 100,000 values") as raised:
+        read_document(path)
+    assert "aliases" not in str(raised.value), "it was counted after it had been built"

@@ -6,14 +6,15 @@ ruamel.yaml is imported with the first YAML text, not before.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from lumos.core.errors import ConfigurationError, InputUnreadableError, LumosError
+from lumos.core.regular_files import NotRegularError, open_regular
 from lumos.core.settings.problems import (
     InvalidSettingsError,
     SettingsProblem,
@@ -23,6 +24,7 @@ from lumos.core.settings.problems import (
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
+    from ruamel.yaml.composer import Composer
     from ruamel.yaml.nodes import Node
 
 MAX_BYTES: Final = 1_000_000
@@ -33,6 +35,8 @@ MOST_ALIAS_GROWTH: Final = 10
 FREE_ALIAS_VALUES: Final = 20_000
 FREE_ALIAS_CHARACTERS: Final = 1_000_000
 """What aliases may expand to in a document of any size."""
+_MAX_YAML_NODES: Final = 2_000_000
+"""Each takes half a kilobyte while YAML is read; JSON takes less."""
 
 
 class DocumentKind(NamedTuple):
@@ -87,7 +91,8 @@ class SettingsDocument:
         """Return the line of the key at this path, or of the nearest thing around it."""
         if self._root is None:
             # JSON has no tabs inside its texts, so this keeps lines while YAML would refuse tabs.
-            self._root = _compose(self._text.replace("\t", " "), self.file)
+            text = self._text.replace("\t", " ")
+            self._root = _compose(text, self.file, max_nodes=self._max_nodes)
         node = self._root
         if node is None:
             return None
@@ -100,7 +105,7 @@ class SettingsDocument:
         return line
 
     def _read_yaml(self) -> JsonValue:
-        self._root = _compose(self._text, self.file)
+        self._root = _compose(self._text, self.file, max_nodes=self._max_nodes)
         if self._root is None:
             return None
         _Expansion(self.file, self._max_nodes).require_small(self._root)
@@ -113,6 +118,8 @@ class SettingsDocument:
                 raise _DuplicateKeyError
             return mapping
 
+        if sum(map(self._text.count, ",[{")) > 2 * self._max_nodes:  # commas in texts count, too
+            raise _invalid(self.file, None, f"more than {self._max_nodes:,} values")
         try:
             value: JsonValue = json.loads(self._text, object_pairs_hook=unique)
         except _DuplicateKeyError:
@@ -152,15 +159,13 @@ def read_document(
 def read_limited(path: Path, *, file: str, kind: DocumentKind = SETTINGS) -> bytes:
     """Return the bytes of a small regular file, refusing folders, devices and large files."""
     try:
-        # Opening a pipe or a device could wait for ever, so its kind is looked at first.
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            found = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
-            raise InputUnreadableError(
-                f"{file} is {found}, not a {kind.noun}", hint="give the path of a file"
-            )
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             content = stream.read(kind.max_bytes + 1)
+    except (IsADirectoryError, NotRegularError) as error:
+        found = "a folder" if isinstance(error, IsADirectoryError) else "not a regular file"
+        raise InputUnreadableError(
+            f"{file} is {found}, not a {kind.noun}", hint="give the path of a file"
+        ) from None
     except FileNotFoundError:
         raise kind.missing(f"there is no {kind.noun} {file}", hint=kind.hint) from None
     except OSError as error:
@@ -184,7 +189,7 @@ def file_exists(path: Path, *, file: str) -> bool:
         ) from error
 
 
-def _compose(text: str, file: str) -> Node | None:
+def _compose(text: str, file: str, *, max_nodes: int) -> Node | None:
     from ruamel.yaml import YAML
     from ruamel.yaml.composer import MaxDepthExceededError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -194,6 +199,7 @@ def _compose(text: str, file: str) -> Node | None:
     yaml = YAML(typ="safe", pure=True)
     yaml.max_depth = MAX_DEPTH
     yaml.composer.warn_double_anchors = False
+    _limit_nodes(yaml.composer, min(max_nodes, _MAX_YAML_NODES), file=file)
     try:
         root: Node | None = yaml.compose(text)
     except MaxDepthExceededError as error:
@@ -207,6 +213,19 @@ def _compose(text: str, file: str) -> Node | None:
     except (ValueError, AssertionError):
         raise _invalid(file, None, "not valid YAML: a malformed escape or directive") from None
     return root
+
+
+def _limit_nodes(composer: Composer, most: int, *, file: str) -> None:
+    """Let a composer refuse a document as soon as it has more values than that."""
+    compose, count = composer.compose_node, itertools.count(1)
+
+    def counted(parent: Node, index: object) -> Node:
+        if next(count) > most:
+            raise _invalid(file, None, f"more than {most:,} values")
+        node: Node = compose(parent, index)
+        return node
+
+    composer.compose_node = counted  # type: ignore[method-assign]
 
 
 def _without_values(reason: object) -> str:
