@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import socket
+import threading
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +18,7 @@ from lumos.core.storage.hdfs import HdfsSource
 from lumos.core.storage.port import ListedObject, UnlistedPrefix
 from lumos.core.storage.reading import ReadItem, read_items
 from ports import closed_port
+from raw_server import listening, request_from
 from s3_server import Answer, S3Server, Times, proxied
 
 PATIENCE = {"retries": 1, "timeout": 30}
@@ -116,3 +120,82 @@ def test_a_forbidden_folder_of_a_real_hdfs_is_named(hdfs_cluster: HdfsCluster) -
     (unlisted,) = [each for each in found if isinstance(each, UnlistedPrefix)]
     assert str(unlisted.error) == "there is no permission"
     assert unlisted.shown.endswith(f"{root}/locked")
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+def answering(head: bytes, more: bytes, *, ended: threading.Event | None = None) -> Any:
+    """Send a head and then more of the same without end: at once, or now and then."""
+
+    def serve(connection: socket.socket) -> None:
+        request_from(connection)
+        connection.sendall(head)
+        while ended is None or not ended.wait(0.02):
+            connection.sendall(more)
+
+    return serve
+
+
+def refusal_of(serve: Any, **settings: Any) -> str:
+    with listening(serve) as port, pytest.raises(SourceError) as raised:
+        source(f"http://127.0.0.1:{port}", **{"retries": 0, **settings}).open().check()
+    return raised.value.message
+
+
+def test_a_listing_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lumos.core.storage.hdfs._LARGEST_LISTING", 100_000)
+    told = refusal_of(answering(HEAD + b"\r\n", b" " * 65_536))
+    assert "an answer of HDFS is larger than" in told
+
+
+def test_a_listing_that_drips_ends_with_the_time_of_a_request() -> None:
+    ended = threading.Event()
+    try:
+        serve = answering(HEAD + b"Content-Length: 5000\r\n\r\n", b" ", ended=ended)
+        told = refusal_of(serve, request_seconds=0.3)
+    finally:
+        ended.set()
+    assert "an answer of HDFS took too long as a whole" in told
+
+
+def test_a_packed_answer_is_not_unpacked() -> None:
+    bomb = gzip.compress(bytes(10_000_000))
+    head = HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb)
+    assert "or packed" in refusal_of(answering(head + bomb, b""))
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>", b"[]", b'{"FileStatus": {}}', b"[" * 9_999])
+def test_an_answer_that_is_none_of_webhdfs_is_one_line(content: bytes) -> None:
+    head = HEAD + b"Content-Length: %d\r\n\r\n" % len(content)
+    assert "the answer is not one of WebHDFS" in refusal_of(answering(head + content, b""))
+
+
+def test_redirects_in_a_circle_are_left() -> None:
+    moved = b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n"
+
+    def serve(connection: socket.socket) -> None:
+        while request_from(connection):
+            connection.sendall(moved)
+
+    assert "the answer is not one of WebHDFS" in refusal_of(serve)
+
+
+def test_of_a_file_no_more_is_read_than_was_asked_for() -> None:
+    with listening(answering(HEAD + b"\r\n", b"x" * 65_536)) as port:
+        storage = source(f"http://127.0.0.1:{port}", retries=0).open()
+        assert storage.read(b"a.csv", start=0, length=100_000) == b"x" * 100_000
+
+
+def test_a_connection_is_used_again_after_a_read() -> None:
+    opened: list[int] = []
+
+    def serve(connection: socket.socket) -> None:
+        opened.append(1)
+        while request_from(connection):
+            connection.sendall(HEAD + b"Content-Length: 10\r\n\r\n0123456789")
+
+    with listening(serve) as port:
+        storage = source(f"http://127.0.0.1:{port}", retries=0).open()
+        assert [storage.read(b"a", start=0, length=10) for _ in range(5)] == [b"0123456789"] * 5
+    assert len(opened) == 1

@@ -5,11 +5,14 @@ It needs no Java and no native library on the machines that read.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
+import orjson
 from pydantic import Field, SecretStr
 from typing_extensions import override
 
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
 
 PLATFORM: Final = "hdfs"
 _API: Final = "/webhdfs/v1/"
+_LARGEST_LISTING: Final = 64_000_000
+"""In bytes; a namenode sends 1,000 entries at a time, which are some 400 KB."""
+_MOST_REDIRECTS: Final = 5
 _FIRST_WAIT: Final = 0.2
 _LONGEST_WAIT: Final = 10.0
 _GONE = Problem("it is gone since it was listed", "nothing to do, if it was removed on purpose")
@@ -47,6 +53,17 @@ _UNREACHED = Problem(
     "HDFS cannot be reached", "check namenode and the network; WebHDFS has a port of its own",
     retryable=True,
 )  # fmt: skip
+_TOO_SLOW = Problem(
+    "an answer of HDFS took too long as a whole", "raise request_seconds of the source",
+    retryable=True,
+)  # fmt: skip
+_TOO_LARGE = Problem(
+    f"an answer of HDFS is larger than {_LARGEST_LISTING:,} bytes or packed",
+    "check that namenode is the address of WebHDFS",
+)
+_NOT_WEBHDFS = Problem(
+    "the answer is not one of WebHDFS", "check that namenode is the address of WebHDFS"
+)
 _UNKNOWN = Problem("HDFS refused for an unknown reason", "run with --debug for the trace")
 _PROBLEMS: Final = {
     "FileNotFoundException": _GONE,
@@ -75,7 +92,12 @@ class HdfsAccess(SettingsModel):
     retries: int = Field(
         default=8, ge=0, le=100, description="How often a failed request is tried again."
     )
-    timeout: float = Field(default=30, gt=0, description="How many seconds one request may take.")
+    timeout: float = Field(
+        default=30, gt=0, description="How many seconds HDFS may take to send the next bytes."
+    )
+    request_seconds: float = Field(
+        default=300, gt=0, description="How many seconds one answer may take as a whole."
+    )
 
 
 class HdfsSource(StorageSource, HdfsAccess):
@@ -231,39 +253,49 @@ class _WebHdfs:
         self._stamina = stamina
         self._retries = source.retries
         self._timeout = source.timeout
+        self._seconds = source.request_seconds
         self._base = f"{source.namenode.rstrip('/')}{_API}"
         self._who: dict[str, str] = {}
         if source.delegation_token is not None:
             self._who["delegation"] = source.delegation_token.get_secret_value()
         elif source.user is not None:
             self._who["user.name"] = source.user
-        self._client = httpx2.Client(timeout=source.timeout, follow_redirects=True)
+        self._client = httpx2.Client(
+            timeout=source.timeout,
+            follow_redirects=True,
+            max_redirects=_MOST_REDIRECTS,
+            headers={"Accept-Encoding": "identity"},
+        )
 
     def status(self, path: str) -> _Status:
         """Return the status of a file or folder."""
-        return _Status.of(self._asked(path, "GETFILESTATUS").json()["FileStatus"])
+        with _answered():
+            return _Status.of(orjson.loads(self._asked(path, "GETFILESTATUS"))["FileStatus"])
 
     def statuses(self, path: str) -> list[_Status]:
         """Return what a folder holds, by name; for a file, that file without a name."""
         found: list[_Status] = []
         after: dict[str, str] = {}
         while True:
-            page = self._asked(path, "LISTSTATUS_BATCH", **after).json()["DirectoryListing"]
-            part = page["partialListing"]["FileStatuses"]["FileStatus"]
-            found.extend(_Status.of(each) for each in part)
-            if not page["remainingEntries"] or not part:
-                return sorted(found)
-            after = {"startAfter": found[-1].name}
+            content = self._asked(path, "LISTSTATUS_BATCH", **after)
+            with _answered():
+                page = orjson.loads(content)["DirectoryListing"]
+                part = page["partialListing"]["FileStatuses"]["FileStatus"]
+                found.extend(_Status.of(each) for each in part)
+                if not page["remainingEntries"] or not part:
+                    return sorted(found)
+            if after == (following := {"startAfter": found[-1].name}):
+                raise RefusedError(_NOT_WEBHDFS)
+            after = following
 
     def read(self, path: str, start: int, length: int) -> bytes:
         """Return bytes of a file; fewer where it ends before."""
         try:
-            answer = self._asked(path, "OPEN", offset=str(start), length=str(length))
+            return self._asked(path, "OPEN", offset=str(start), length=str(length))
         except _OutOfRangeError:
             return b""
-        return answer.content
 
-    def _asked(self, path: str, operation: str, **more: str) -> httpx2.Response:
+    def _asked(self, path: str, operation: str, **more: str) -> bytes:
         url = self._base + quote(path, safe="/", errors="surrogateescape")
         query = {"op": operation, **more, **self._who}
         try:
@@ -280,20 +312,43 @@ class _WebHdfs:
             raise RefusedError(error.problem) from error
         raise RefusedError(_UNKNOWN)
 
-    def _once(self, url: str, query: Mapping[str, str]) -> httpx2.Response:
+    def _once(self, url: str, query: Mapping[str, str]) -> bytes:
+        end = time.monotonic() + self._seconds
         try:
-            answer = self._client.get(url, params=query)
+            with self._client.stream("GET", url, params=query) as answer:
+                status, content = answer.status_code, self._content(answer, query, end)
+        except self._httpx.TooManyRedirects:
+            raise RefusedError(_NOT_WEBHDFS) from None
         except self._httpx.TransportError as error:
             if problem := untrusted(error, host=error.request.url.host):
                 raise RefusedError(problem) from error
             raise _RetryError(_UNREACHED) from error
-        if answer.status_code == HTTPStatus.OK:
-            return answer
-        name = _exception_name(answer)
+        if status == HTTPStatus.OK:
+            return content
+        name = _exception_name(content)
         if "offset" in query and name in {"EOFException", "IllegalArgumentException"}:
             raise _OutOfRangeError
-        problem = _PROBLEMS.get(name) or _problem_of_status(answer.status_code)
+        problem = _PROBLEMS.get(name) or _problem_of_status(status)
         raise _RetryError(problem) if problem.retryable else RefusedError(problem)
+
+    def _content(self, answer: httpx2.Response, query: Mapping[str, str], end: float) -> bytes:
+        """Read an answer: of a file no more than was asked for, of a listing up to a limit."""
+        is_file = "length" in query and answer.status_code == HTTPStatus.OK
+        most = int(query["length"]) if is_file else _LARGEST_LISTING
+        if answer.headers.get("Content-Encoding", "identity") != "identity":
+            raise RefusedError(_TOO_LARGE)
+        pieces: list[bytes] = []
+        size = 0
+        for piece in answer.iter_raw():
+            pieces.append(piece)
+            size += len(piece)
+            if size > most:  # else the end of the answer is read, and the connection kept
+                break
+            if time.monotonic() > end:
+                raise RefusedError(_TOO_SLOW)
+        if size > most and not is_file:
+            raise RefusedError(_TOO_LARGE)
+        return b"".join(pieces)[:most]
 
 
 class _RetryError(Exception):
@@ -308,9 +363,18 @@ class _OutOfRangeError(Exception):
     """The file ends before the range."""
 
 
-def _exception_name(answer: httpx2.Response) -> str:
+@contextmanager
+def _answered() -> Iterator[None]:
+    """Turn an answer that is none of WebHDFS into one refusal."""
     try:
-        return str(answer.json()["RemoteException"]["exception"])
+        yield
+    except (ValueError, KeyError, TypeError):
+        raise RefusedError(_NOT_WEBHDFS) from None
+
+
+def _exception_name(content: bytes) -> str:
+    try:
+        return str(orjson.loads(content)["RemoteException"]["exception"])
     except (ValueError, KeyError, TypeError):
         return ""
 

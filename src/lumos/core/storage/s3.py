@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 from urllib.parse import urlsplit, urlunsplit
 
@@ -15,6 +14,7 @@ from pydantic import Field, SecretStr, model_validator
 from typing_extensions import override
 
 from lumos.core.errors import SourceError
+from lumos.core.regular_files import read_regular
 from lumos.core.storage.object_errors import Problem, RefusedError, problem_of, problem_of_code
 from lumos.core.storage.object_storage import Entry, ObjectAccess, ObjectSource, Target
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 PLATFORM: Final = "s3"
 _DEFAULT_REGION: Final = "us-east-1"
+_LARGEST_BUNDLE: Final = 16 * 1024 * 1024
 _SESSION_NAME: Final = "lumos"
 _TRUST: Final = timedelta(minutes=15)
 """How long credentials are used before they are asked for again; asking costs nothing."""
@@ -174,7 +175,7 @@ class S3Source(ObjectSource, S3Access):
     def _client(self, endpoint: str | None) -> ClientConfig:
         options = self.client_options(allow_http=(endpoint or "").startswith("http://"))
         if bundle := self.ca_bundle or os.environ.get("AWS_CA_BUNDLE"):
-            options["root_certificate"] = Path(bundle).read_bytes()
+            options["root_certificate"] = read_regular(bundle, most=_LARGEST_BUNDLE)
         return options
 
 
@@ -283,7 +284,7 @@ class BotoKeys:
             answer = self._client.get_object(
                 Bucket=self._source.bucket, Key=key, Range=range_, **self._payer
             )
-            return bytes(answer["Body"].read())
+            return bytes(answer["Body"].read(length))
 
     @property
     def _payer(self) -> dict[str, str]:
