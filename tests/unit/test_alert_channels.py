@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import socket
+import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -15,6 +18,7 @@ from lumos.core.settings.problems import InvalidSettingsError
 from lumos.feature.alerting.channels import DeliveryError, deliver
 from lumos.feature.alerting.messages import MOST_TOLD, Message, message_of, trial_message
 from ports import closed_port
+from raw_server import listening, request_from
 
 NOW = datetime(2026, 11, 15, 9, tzinfo=UTC)
 MESSAGE = Message("Lumos: 1 breaking change in orders", "orders 2.0.0", ({"rule": "x"},))
@@ -246,3 +250,40 @@ def test_only_known_kinds_of_addresses_are_settings(channel: dict[str, JsonValue
 def test_channels_and_routes_must_fit_together(alerts: JsonValue, said: str) -> None:
     settings = settings_from_mapping({"alerts": alerts}, {})
     assert str(settings.refused([*settings.alerts.problems()])) == said
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+
+
+def refusal_by(serve: Callable[[socket.socket], None], **more: object) -> str:
+    with listening(serve) as port, pytest.raises(DeliveryError) as raised:
+        deliver(webhook(f"http://127.0.0.1:{port}/hooks/{TOKEN}", **more), MESSAGE)
+    assert TOKEN not in raised.value.message
+    return raised.value.message
+
+
+def test_an_answer_of_a_webhook_without_end_is_cut_off() -> None:
+    def serve(connection: socket.socket) -> None:
+        request_from(connection)
+        connection.sendall(HEAD + b"\r\n")
+        while True:
+            connection.sendall(b"x" * 65_536)
+
+    assert "the answer is larger than 1,000,000 bytes" in refusal_by(serve)
+
+
+@pytest.mark.parametrize("head", [b"", HEAD, HEAD + b"Content-Length: 5000\r\n\r\n"])
+def test_a_webhook_that_drips_holds_nobody(head: bytes) -> None:
+    ended = threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        request_from(connection)
+        connection.sendall(head)
+        while not ended.wait(0.02):
+            connection.sendall(b"x")
+
+    try:
+        told = refusal_by(serve, timeout_seconds=0.2)
+    finally:
+        ended.set()
+    assert "the request took longer than 0.6 s" in told

@@ -42,7 +42,7 @@ def _without_proxy(monkeypatch: pytest.MonkeyPatch, authority: Authority) -> Non
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
     monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(authority.file))
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
 
 
 def assert_told(error: LumosError, fault: str, *, authority: str) -> None:
@@ -135,7 +135,7 @@ def test_a_webhook_tells_it(server: TlsServer, fault: str) -> None:
     with pytest.raises(DeliveryError) as told:
         deliver(channel, Message("title", "certificate has expired", ()))
 
-    assert_told(told.value, fault, authority="REQUESTS_CA_BUNDLE")
+    assert_told(told.value, fault, authority="SSL_CERT_FILE")
     assert "secret-path" not in told.value.message
 
 

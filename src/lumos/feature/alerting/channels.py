@@ -1,4 +1,7 @@
-"""Sends messages through Apprise: only to addresses of the settings, only over these plugins."""
+"""Sends messages: to webhooks by the bounded HTTP client of the catalogs, mail through Apprise.
+
+Only addresses of the settings are written to, and no answer leads elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,25 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote, urlsplit
 
+import orjson
 from typing_extensions import override
 
+from lumos import __version__
 from lumos.core.certificates import certificate_problem
 from lumos.core.errors import EXIT_UNREADABLE, LumosError, MissingExtraError
+from lumos.core.platform.answer_limits import AnswerLimits
+from lumos.core.platform.connections import (
+    CertificateError,
+    Connections,
+    LimitError,
+    Request,
+    TransportError,
+)
 from lumos.core.settings import EmailChannel, SlackChannel, WebhookChannel
 from lumos.feature.alerting.messages import Message, in_slack
 
@@ -25,10 +39,13 @@ ChannelSettings = WebhookChannel | SlackChannel | EmailChannel
 
 _STATUS = re.compile(r"error=([0-9]{3})\b")
 _ERROR = "Socket Exception"
+_AUTHORITY = "SSL_CERT_FILE"
 _LOGGERS = ("apprise", "requests", "urllib3")
 _SECURITY = {"starttls": "starttls", "tls": "ssl", "none": "insecure"}
-# Apprise drops a field of its own that is named with nothing, and renames one named with a text.
-_WITHOUT_ITS_OWN: Mapping[str, JsonValue] = {"version": "", "attachments": "", "type": ""}
+_COMMON = {"Accept": "*/*", "User-Agent": f"lumos/{__version__}"}
+_PATH_SAFE = "%/?:@!$&'()*+,;=~-._[]|^\\"
+_LARGEST_ANSWER = 1_000_000
+_WAITS_IN_A_REQUEST = 3  # connecting, sending and receiving
 _PORTS = {"starttls": 587, "tls": 465, "none": 25}
 _sending = threading.Lock()
 
@@ -39,6 +56,10 @@ class DeliveryError(LumosError):
     code = "LUM-420"
     exit_code = EXIT_UNREADABLE
     retryable = True
+
+
+class NotTakenError(Exception):
+    """Why a message was not taken, in words for people."""
 
 
 class _Plugin(Protocol):
@@ -52,13 +73,17 @@ def deliver(channel: ChannelSettings, message: Message) -> None:
         DeliveryError: it was not taken; the reason holds neither address nor secret.
         MissingExtraError: the library that sends is not installed.
     """
+    reason = None
     with _sending, _captured_logs() as told:
-        taken = _plugin(channel, message).notify(body=_body(channel, message), title=message.title)
-    if not taken:
-        is_mail = isinstance(channel, EmailChannel)
-        authority = "SSL_CERT_FILE" if is_mail else "REQUESTS_CA_BUNDLE"
+        try:
+            plugin = _plugin(channel, message)
+            if not plugin.notify(body=_body(channel, message), title=message.title):
+                reason = _reason(told)
+        except NotTakenError as error:
+            reason = str(error)
+    if reason is not None:
         raise DeliveryError(
-            f"channel {channel.name}: {_reason(told, authority=authority)}",
+            f"channel {channel.name}: {reason}",
             hint=f"try it with: lumos alerts test {channel.name}",
         )
 
@@ -80,44 +105,69 @@ def _plugin(channel: ChannelSettings, message: Message) -> _Plugin:
     match channel:
         case WebhookChannel():
             headers = {name: value.get_secret_value() for name, value in channel.headers.items()}
-            extras: dict[str, JsonValue] = {
-                "event": "changes" if message.findings else "test",
-                "findings": list(message.findings),
-            }
-            return _posting(channel, headers=headers, payload={**_WITHOUT_ITS_OWN, **extras})
+            event = "changes" if message.findings else "test"
+
+            def fields(title: str, text: str) -> dict[str, JsonValue]:
+                findings: list[JsonValue] = [*message.findings]
+                return {"title": title, "message": text, "event": event, "findings": findings}
+
+            return _Posting(channel, headers=headers, fields=fields)
         case SlackChannel():
-            renamed: dict[str, JsonValue] = {"title": "", "message": "text"}
-            return _posting(channel, headers={}, payload={**_WITHOUT_ITS_OWN, **renamed})
+            return _Posting(channel, headers={}, fields=lambda _, text: {"text": text})
         case EmailChannel():
             return _mail(channel)
 
 
-def _posting(
-    channel: WebhookChannel | SlackChannel,
-    *,
-    headers: Mapping[str, str],
-    payload: Mapping[str, JsonValue],
-) -> _Plugin:
-    from apprise.plugins.custom_json import NotifyJSON
+class _Posting:
+    """Posts JSON to one address and looks at the status of the answer only."""
 
-    address = urlsplit(channel.url.get_secret_value())
-    host = address.hostname or ""
-    make: Callable[..., _Plugin] = NotifyJSON
-    return make(
-        secure=address.scheme == "https",
-        host=f"[{host}]" if ":" in host else host,
-        port=address.port,
-        user=address.username,
-        password=address.password,
-        fullpath=(address.path or "/") + (f"?{address.query}" if address.query else ""),
-        headers=dict(headers),
-        payload=dict(payload),
-        format="text",
-        # The settings name the host; an answer may not send the message elsewhere.
-        redirect=False,
-        rto=channel.timeout_seconds,
-        cto=channel.timeout_seconds,
-    )
+    def __init__(
+        self,
+        channel: WebhookChannel | SlackChannel,
+        *,
+        headers: Mapping[str, str],
+        fields: Callable[[str, str], dict[str, JsonValue]],
+    ) -> None:
+        self._url = channel.url.get_secret_value()
+        self._timeout = channel.timeout_seconds
+        self._headers = {"Content-Type": "application/json", **_COMMON, **headers}
+        self._fields = fields
+
+    def notify(self, *, body: str, title: str) -> bool:
+        """Send a message; an answer that leads elsewhere is not followed.
+
+        Raises:
+            NotTakenError: the reason, which holds neither address nor secret.
+        """
+        address = urlsplit(self._url)
+        target = quote(address.path or "/", safe=_PATH_SAFE)
+        query = f"?{quote(address.query, safe=_PATH_SAFE)}" if address.query else ""
+        content = orjson.dumps(self._fields(title, body))
+        seconds = self._timeout * _WAITS_IN_A_REQUEST
+        limits = AnswerLimits(response_bytes=_LARGEST_ANSWER, seconds=seconds)
+        try:
+            wire = Connections(self._url, headers={}, verify=True, most=1, limits=limits)
+            request = Request(
+                "POST", f"{target}{query}", content, self._headers, self._timeout, seconds
+            )
+            with closing(wire):
+                status = wire.send(request).status
+        except LimitError as error:
+            raise NotTakenError(error.reason) from None
+        except CertificateError as error:
+            raise NotTakenError(_certificate_reason(error)) from None
+        except TransportError:
+            raise NotTakenError("it could not be reached, or did not answer in time") from None
+        except (OSError, ValueError) as error:
+            raise NotTakenError(f"it cannot be asked ({type(error).__name__})") from None
+        if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+            raise NotTakenError(f"it answered {status}")
+        return True
+
+
+def _certificate_reason(error: CertificateError) -> str:
+    problem = certificate_problem(str(error), authority=_AUTHORITY)
+    return f"{problem.reason}; {problem.hint}" if problem else "its certificate is not accepted"
 
 
 def _mail(channel: EmailChannel) -> _Plugin:
@@ -176,11 +226,11 @@ def _captured_logs() -> Iterator[list[str]]:
             each.propagate = propagate
 
 
-def _reason(told: list[str], *, authority: str) -> str:
+def _reason(told: list[str]) -> str:
     """Say why a message was not taken; of what the library logged only a status gets out."""
     text = "\n".join(told)
     errors = "\n".join(each for each in told if each.startswith(_ERROR))  # others hold the message
-    if problem := certificate_problem(errors, authority=authority):
+    if problem := certificate_problem(errors, authority=_AUTHORITY):
         return f"{problem.reason}; {problem.hint}"
     if status := _STATUS.search(text):
         return f"it answered {status[1]}"
