@@ -17,9 +17,11 @@ import pytest
 from pyarrow import ipc, orc
 from typing_extensions import override
 
+from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.reader import read_file
 from lumos.core.models import Field, Schema, TypeName
 from lumos.core.storage.local import LocalSource, LocalStorage
+from lumos.feature.profiling import record_batches
 from lumos.feature.profiling.columns import ProfiledColumn, profiled_columns
 from lumos.feature.profiling.data_files import DataFiles
 from lumos.feature.profiling.native import are_plain, native_schema
@@ -347,3 +349,12 @@ def test_spark_reads_only_what_it_reads_right() -> None:
     assert are_plain(["/lake/year=2024/part-0.parquet"])
     for odd in ("/lake/a*b", "/lake/_x/a", "/lake/.x", "/lake/a{b}", "/lake/[a]"):
         assert not are_plain([odd])
+
+
+def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_batches, "LARGEST_DOCUMENT_BYTES", 2 << 20)
+    content = io.BytesIO(b'{"a": 1}\n{"a": "' + b"x" * (8 << 20) + b'"}\n')
+    found = iter(record_batches.JsonRecords(content, layout="lines", encoding="utf-8"))
+    assert next(found) == {"a": 1}
+    with pytest.raises(UnreadableItemError, match="a line of 2 MB or more"):
+        next(found)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
+from functools import partial
 from itertools import filterfalse, islice
 from typing import TYPE_CHECKING, BinaryIO, Final
 from uuid import UUID
@@ -49,7 +50,12 @@ class JsonRecords:
     def _lines(self) -> Iterator[object]:
         lines = io.TextIOWrapper(self._stream, encoding=self._encoding, newline="\n")
         try:
-            for line in filterfalse(str.isspace, lines):
+            read = iter(partial(lines.readline, LARGEST_DOCUMENT_BYTES), "")
+            for line in filterfalse(str.isspace, read):
+                if len(line) == LARGEST_DOCUMENT_BYTES:
+                    raise UnreadableItemError(
+                        f"it has a line of {LARGEST_DOCUMENT_BYTES >> 20} MB or more"
+                    )
                 try:
                     yield orjson.loads(line)
                 except orjson.JSONDecodeError:
