@@ -57,12 +57,11 @@ class Case:
     def changes(self, *, profile: str = "lumos") -> tuple[Change, ...]:
         """Return what the change engine finds."""
         if self.compares == "edges":
-            before, after = self.before or {}, self.after or {}
-            return diff_edges(
-                LineageEdge.from_json({**PLAIN_EDGE, **before}),
-                LineageEdge.from_json({**PLAIN_EDGE, **after}),
-                profile=profile,
+            before, after = (
+                None if part is None else LineageEdge.from_json({**PLAIN_EDGE, **part})
+                for part in (self.before, self.after)
             )
+            return diff_edges(before, after, profile=profile)
         old, new = self.datasets()
         if self.compares == "observations":
             assert old is not None

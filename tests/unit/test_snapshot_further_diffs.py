@@ -168,3 +168,43 @@ def test_observations_are_told_beside_a_change_of_the_contract(form: str, tmp_pa
 
     assert {change.rule for change in found.changes} == {"obs.stats.rows", "doc.added"}
     assert found.changed == (sample_dataset(0).urn,)
+
+
+def with_edge(snapshot: Snapshot, **parts: object) -> Snapshot:
+    """Return the snapshot with one more edge, into its first dataset."""
+    urns = [each.urn for each in snapshot.datasets]
+    known = {edge.key[:2] for edge in snapshot.lineage_edges}
+    upstream = next(urn for urn in urns[1:] if (urn, urns[0]) not in known)
+    document = {"upstream_urn": upstream, "downstream_urn": urns[0], **parts}
+    edges = (*snapshot.lineage_edges, LineageEdge.from_json(document))
+    return snapshot.model_copy(update={"lineage_edges": edges}).with_derived_parts()
+
+
+def test_an_inferred_edge_is_informational_and_raises_no_version(form: str, tmp_path: Path) -> None:
+    plain = sample_snapshot(12).with_derived_parts()
+    inferred = with_edge(plain, basis="INFERRED", provenance="sql")
+
+    found = diff(sides(plain, inferred, form=form, folder=tmp_path / "there"))
+    back = diff(sides(inferred, plain, form=form, folder=tmp_path / "back"))
+
+    assert [(each.rule, each.level, each.bump) for each in found.changes] == [
+        ("lineage.inferred.added", ChangeLevel.INFORMATIONAL, "NONE")
+    ]
+    assert [each.rule for each in back.changes] == ["lineage.inferred.removed"]
+    assert found.changed == ()
+    assert found.sections["lineage_edges"].added == 1
+    first = plain.datasets[0].urn
+    hashes = [
+        next(each.contract_hash for each in snapshot.datasets if each.urn == first)
+        for snapshot in (plain, inferred, with_edge(plain, basis="FOUND"))
+    ]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_an_edge_without_a_basis_is_a_declared_one(form: str, tmp_path: Path) -> None:
+    plain = sample_snapshot(12).with_derived_parts()
+    declared = with_edge(plain)
+
+    assert declared.lineage_edges[-1].to_json().keys() & {"basis"} == set()
+    found = diff(sides(plain, declared, form=form, folder=tmp_path))
+    assert [each.rule for each in found.changes] == ["lineage.edge.added"]

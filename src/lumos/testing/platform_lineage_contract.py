@@ -66,6 +66,23 @@ class LineageContract:
             created_by="ada",
         )
 
+    def test_an_inferred_edge_is_told_apart_and_is_not_part_of_the_contract(
+        self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
+    ) -> None:
+        before = platform.get_dataset(ends[1].urn).contract_hash
+        inferred = edge(*ends, basis="INFERRED", confidence=0.8, provenance="sql")
+        platform.emit_edge(inferred)
+
+        found = platform.get_dataset(ends[1].urn)
+        assert [*platform.list_edges()] == [inferred]
+        assert (found.lineage.upstream, found.lineage.inferred) == ((ends[0].urn,), (ends[0].urn,))
+        assert found.contract_hash == before
+        declared = edge(*ends, job_urn=Urn.of("airflow", "load"))
+        platform.emit_edge(declared)
+        found = platform.get_dataset(ends[1].urn)
+        assert (found.lineage.upstream, found.lineage.inferred) == ((ends[0].urn,), ())
+        assert found.contract_hash != before
+
     def test_an_edge_of_the_same_ends_and_job_is_replaced(
         self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
     ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from lumos.core.changes.detectors import DETECTORS
-from lumos.core.changes.detectors.lineage import edge_findings
+from lumos.core.changes.detectors.lineage import edge_findings, inferred_edge_findings
 from lumos.core.changes.detectors.observations import observation_findings
 from lumos.core.changes.finding import Finding
 from lumos.core.changes.profiles import BASES, DEFAULT_PROFILE, PROFILES, resolve_profile
@@ -48,10 +48,20 @@ def diff_datasets(
 
 
 def diff_edges(
-    old: LineageEdge, new: LineageEdge, *, profile: str = DEFAULT_PROFILE
+    old: LineageEdge | None, new: LineageEdge | None, *, profile: str = DEFAULT_PROFILE
 ) -> tuple[Change, ...]:
-    """Return what changed within one step of lineage, as changes of its downstream dataset."""
-    return judged_findings(edge_findings(old, new), new.downstream_urn, profile=profile)
+    """Return what changed within one step of lineage, as changes of its downstream dataset.
+
+    That a step came or went is told of inferred ones alone: others are part of the contract.
+    """
+    edge = new or old
+    if edge is None:
+        return ()
+    if old is not None and new is not None:
+        findings = edge_findings(old, new)
+    else:
+        findings = inferred_edge_findings(edge, is_new=new is not None)
+    return judged_findings(findings, edge.downstream_urn, profile=profile)
 
 
 def diff_observations(

@@ -131,7 +131,7 @@ class ChangePolicy:
         return self.adjusted(changes, old=old, at=at)
 
     def judge_edges(
-        self, old: LineageEdge, new: LineageEdge, *, at: datetime | None = None
+        self, old: LineageEdge | None, new: LineageEdge | None, *, at: datetime | None = None
     ) -> tuple[Change, ...]:
         """Return what changed within one step of lineage, as this policy sees it."""
         return self.adjusted(diff_edges(old, new, profile=self.profile), old=None, at=at)

@@ -36,9 +36,11 @@ from lumos.core.models.governance import (
 from lumos.core.models.lineage import (
     ColumnMapping,
     DatasetLineage,
+    EdgeBasis,
     Job,
     LineageEdge,
     LineageType,
+    NeighboursBuilder,
     TransformationType,
 )
 from lumos.core.models.migrations import load_snapshot
@@ -97,6 +99,7 @@ __all__ = [
     "Documentation",
     "Domain",
     "DownstreamImpact",
+    "EdgeBasis",
     "Field",
     "FieldType",
     "ForeignKey",
@@ -112,6 +115,7 @@ __all__ = [
     "Link",
     "Location",
     "LumosDataset",
+    "NeighboursBuilder",
     "OperationalMetadata",
     "Owner",
     "Ownership",

@@ -158,8 +158,8 @@ def contract_of(dataset: Json) -> Json:
     """Return the contract of a dataset that is given as `to_json` writes it."""
     document = {name: value for name, value in dataset.items() if name not in NOT_COMPARED}
     lineage = document.pop(DERIVED, None)
-    if isinstance(lineage, dict) and lineage.get("upstream"):
-        document["upstream"] = lineage["upstream"]
+    if isinstance(lineage, dict) and (upstream := _contract_of_lineage(lineage)):
+        document["upstream"] = upstream
     if not document.get("location"):
         document.pop("location", None)
     documentation = document.get("documentation")
@@ -169,6 +169,13 @@ def contract_of(dataset: Json) -> Json:
     if isinstance(schema, dict):
         document["schema"] = _contract_of_schema(schema)
     return _with_sorted(document, *_IN_ANY_ORDER)
+
+
+def _contract_of_lineage(lineage: Json) -> list[JsonValue]:
+    """Return the upstream datasets that are declared or found; a better parser infers others."""
+    upstream = cast("list[JsonValue]", lineage.get("upstream") or [])
+    inferred = cast("list[JsonValue]", lineage.get("inferred") or [])
+    return [each for each in upstream if each not in inferred] if inferred else upstream
 
 
 def with_parts(dataset: LumosDataset, **parts: object) -> LumosDataset:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -26,6 +28,17 @@ class LineageType(StrEnum):
     def _missing_(cls, value: object) -> LineageType | None:
         """Read a type written in any case."""
         return cls.__members__.get(value.upper()) if isinstance(value, str) else None
+
+
+class EdgeBasis(StrEnum):
+    """How an edge is known."""
+
+    DECLARED = "DECLARED"
+    """Somebody said so: a person, a dbt manifest, a catalog, a job that reported its run."""
+    FOUND = "FOUND"
+    """A server's own dependency tables have it."""
+    INFERRED = "INFERRED"
+    """Lumos concluded it, such as from SQL text. It is never part of a contract."""
 
 
 class TransformationType(StrEnum):
@@ -71,6 +84,7 @@ class LineageEdge(CanonicalModel):
         json_schema_extra={"default": "TRANSFORMED"},
     )
     job_urn: Urn | None = Field(default=None, description="The job that makes this step.")
+    basis: EdgeBasis = Field(default=EdgeBasis.DECLARED, description="DECLARED, FOUND or INFERRED.")
     confidence: float = Field(default=1.0, ge=0.0, le=1.0)
     provenance: str | None = Field(
         default=None, description="How the edge is known: manual, sql, dbt, openlineage, …"
@@ -103,11 +117,56 @@ class DatasetLineage(CanonicalModel):
 
     upstream: UrnSet = ()
     downstream: UrnSet = ()
+    inferred: UrnSet = Field(
+        default=(), description="Those of `upstream` that are only inferred, not declared or found."
+    )
+
+    @model_validator(mode="after")
+    def _inferred_are_upstream(self) -> Self:
+        if not set(self.inferred) <= set(self.upstream):
+            raise PydanticCustomError("lineage", "an inferred dataset is not upstream")
+        return self
 
     def ends(self, urn: Urn) -> list[tuple[Urn, Urn]]:
-        """Return the ends of the edges between a dataset and its neighbours, never itself."""
-        upstream = [(each, urn) for each in self.upstream if each != urn]
+        """Return the ends of the edges between a dataset and its neighbours, never itself.
+
+        Neighbours that are only inferred are left out: a list of them is no evidence for an edge.
+        """
+        known = [each for each in self.upstream if each not in self.inferred]
+        upstream = [(each, urn) for each in known if each != urn]
         return upstream + [(urn, each) for each in self.downstream if each != urn]
+
+
+class NeighboursBuilder:
+    """Collects edges, and tells the neighbours of each dataset that they touch."""
+
+    def __init__(self, edges: Iterable[LineageEdge] = ()) -> None:
+        self._upstream: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+        self._downstream: defaultdict[str, list[str]] = defaultdict(list)
+        for edge in edges:
+            is_inferred = edge.basis is EdgeBasis.INFERRED
+            self.add(edge.upstream_urn, edge.downstream_urn, is_inferred=is_inferred)
+
+    def add(self, upstream: str, downstream: str, *, is_inferred: bool) -> None:
+        """Add an edge; one that is not inferred outweighs an inferred one between the same ends."""
+        known = self._upstream[downstream]
+        known[upstream] = known.get(upstream, True) and is_inferred
+        self._downstream[upstream].append(downstream)
+
+    def datasets(self) -> set[str]:
+        """Return the datasets that the edges touch."""
+        return {*self._upstream, *self._downstream}
+
+    def of(self, urn: str) -> DatasetLineage:
+        """Return the neighbours of a dataset."""
+        upstream = self._upstream.get(urn, {})
+        return DatasetLineage.from_json(
+            {
+                "upstream": tuple(upstream),
+                "downstream": tuple(self._downstream.get(urn, ())),
+                "inferred": tuple(each for each, is_inferred in upstream.items() if is_inferred),
+            }
+        )
 
 
 class Job(CanonicalModel):

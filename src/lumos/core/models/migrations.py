@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from lumos.core.errors import InvalidModelError, InvalidUrnError, UnsupportedSnapshotVersionError
 from lumos.core.models.base import canonical_json
+from lumos.core.models.lineage import EdgeBasis
 from lumos.core.models.snapshot import DOCUMENT_CHECKSUM, SNAPSHOT_SCHEMA_VERSION, Snapshot
 from lumos.core.models.urn import Urn
 
@@ -85,7 +86,10 @@ def _with_listed_lineage(document: Json) -> Json:
             key = edge_key(upstream, downstream)
             if key not in known:
                 known.add(key)
-                lifted.append({"upstream_urn": upstream, "downstream_urn": downstream})
+                edge: Json = {"upstream_urn": upstream, "downstream_urn": downstream}
+                if upstream in _inferred(dataset):
+                    edge["basis"] = EdgeBasis.INFERRED.value
+                lifted.append(edge)
     return {**document, "lineage_edges": [*given, *lifted]}
 
 
@@ -112,6 +116,12 @@ def listed_edges(dataset: Json) -> list[tuple[JsonValue, JsonValue]]:
         *((source, urn) for source in (upstream if isinstance(upstream, list) else ())),
         *((urn, target) for target in (downstream if isinstance(downstream, list) else ())),
     ]
+
+
+def _inferred(dataset: Json) -> list[JsonValue]:
+    lineage = dataset.get("lineage")
+    inferred = lineage.get("inferred") if isinstance(lineage, dict) else None
+    return inferred if isinstance(inferred, list) else []
 
 
 def _objects(value: JsonValue) -> list[Json]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from operator import attrgetter
@@ -23,7 +23,7 @@ from lumos.core.models.base import CanonicalModel, Count, Properties, UtcDatetim
 from lumos.core.models.dataset import LumosDataset, with_parts
 from lumos.core.models.frozen import FrozenDict
 from lumos.core.models.governance import Domain, GlossaryTerm, Tag
-from lumos.core.models.lineage import DatasetLineage, Job, LineageEdge
+from lumos.core.models.lineage import Job, LineageEdge, NeighboursBuilder
 from lumos.core.models.ownership import Group, User
 from lumos.core.models.urn import Urn
 
@@ -167,14 +167,7 @@ def with_lineage_from(
     edges: Iterable[LineageEdge], datasets: Iterable[LumosDataset]
 ) -> Iterator[LumosDataset]:
     """Yield the datasets with their neighbours as the edges, which are the truth, have them."""
-    upstream: defaultdict[str, list[Urn]] = defaultdict(list)
-    downstream: defaultdict[str, list[Urn]] = defaultdict(list)
-    for edge in edges:
-        upstream[edge.downstream_urn].append(edge.upstream_urn)
-        downstream[edge.upstream_urn].append(edge.downstream_urn)
+    neighbours = NeighboursBuilder(edges)
     for dataset in datasets:
-        lineage = DatasetLineage(
-            upstream=tuple(upstream.get(dataset.urn, ())),
-            downstream=tuple(downstream.get(dataset.urn, ())),
-        )
+        lineage = neighbours.of(dataset.urn)
         yield dataset if lineage == dataset.lineage else with_parts(dataset, lineage=lineage)

@@ -11,7 +11,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
+from lumos.core.models import (
+    DatasetLineage,
+    EdgeBasis,
+    LineageEdge,
+    LumosDataset,
+    NeighboursBuilder,
+    Urn,
+    with_parts,
+)
 from lumos.core.models.base import canonical_json, sha256_of
 from lumos.core.models.origin import origin_of
 from lumos.core.store.checksums import (
@@ -77,6 +85,8 @@ ON CONFLICT (urn, catalog) DO UPDATE SET
 WHERE identity_map.document <> excluded.document OR identity_map.checksum <> excluded.checksum
 """
 _SELECT_IDENTITIES = "SELECT urn, catalog, document, checksum FROM identity_map"
+_INFERRED = f'%"basis":"{EdgeBasis.INFERRED}"%'
+"""What the document of an inferred edge has; inside a text the quotes would be escaped."""
 _NAMES_AT_ONCE = 500
 """Fewer than the parameters that any version of SQLite takes."""
 
@@ -451,18 +461,15 @@ class CatalogTables:
         if not urns:
             return {}
         ends = {"first": urns[0], "last": urns[-1]}
-        upstream: defaultdict[str, list[str]] = defaultdict(list)
-        downstream: defaultdict[str, list[str]] = defaultdict(list)
-        for row in self._edges_where("downstream_urn BETWEEN :first AND :last", ends):
-            upstream[row.text("downstream_urn")].append(row.text("upstream_urn"))
-        for row in self._edges_where("upstream_urn BETWEEN :first AND :last", ends):
-            downstream[row.text("upstream_urn")].append(row.text("downstream_urn"))
-        return {
-            urn: DatasetLineage.from_json(
-                {"upstream": upstream.get(urn, ()), "downstream": downstream.get(urn, ())}
-            )
-            for urn in urns
-        }
+        neighbours = NeighboursBuilder()
+        for end in ("downstream_urn", "upstream_urn"):
+            for row in self._edges_where(f"{end} BETWEEN :first AND :last", ends):
+                neighbours.add(
+                    row.text("upstream_urn"),
+                    row.text("downstream_urn"),
+                    is_inferred=bool(row.integer("is_inferred")),
+                )
+        return {urn: neighbours.of(urn) for urn in urns}
 
     def _edges_where(self, condition: str, params: Parameters) -> Iterator[Row]:
         """Yield edges by their ends; one whose ends are damaged leads nowhere.
@@ -470,8 +477,9 @@ class CatalogTables:
         It is told by whoever lists the edges.
         """
         rows = self._database.query(
-            "SELECT edge_key, upstream_urn, downstream_urn, checksum FROM lineage_edges "  # noqa: S608
-            f"WHERE {condition}",
+            "SELECT edge_key, upstream_urn, downstream_urn, checksum, "  # noqa: S608
+            f"CASE WHEN document LIKE '{_INFERRED}' THEN 1 ELSE 0 END AS is_inferred "
+            f"FROM lineage_edges WHERE {condition}",
             params,
         )
         return filter(EDGES.has_whole_keys, rows)

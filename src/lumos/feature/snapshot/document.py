@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import orjson
 
 from lumos.core.errors import InputUnreadableError, InvalidModelError
-from lumos.core.models import SNAPSHOT_SCHEMA_VERSION, DatasetLineage, Snapshot
+from lumos.core.models import SNAPSHOT_SCHEMA_VERSION, DatasetLineage, EdgeBasis, Snapshot
 from lumos.core.models.base import canonical_json
 from lumos.core.models.migrations import require_readable
 from lumos.core.models.snapshot import DOCUMENT_CHECKSUM
@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from lumos.core.store.stored_snapshot import StoredSnapshot
     from lumos.feature.snapshot.scratch import Scratch
 
-_UPSTREAM, _DOWNSTREAM, _DATASET = b"d", b"u", b"x"  # a dataset comes after its edges
+# A dataset comes after its edges.
+_UPSTREAM, _INFERRED, _DOWNSTREAM, _DATASET = b"d", b"i", b"u", b"x"
 _NOTHING = {
     "snapshot_schema_version": SNAPSHOT_SCHEMA_VERSION,
     "lumos_version": "",
@@ -198,7 +199,10 @@ def _checked_lines(spool: DocumentSpool, counter: StatisticsCounter) -> Iterator
                 if section == "lineage_edges":
                     ends = str(document["upstream_urn"]), str(document["downstream_urn"])
                     upstream, downstream = (end.encode() for end in ends)
-                    sorter.add(0, downstream, line=_UPSTREAM + upstream)
+                    is_inferred = document.get("basis") == EdgeBasis.INFERRED
+                    sorter.add(
+                        0, downstream, line=(_INFERRED if is_inferred else _UPSTREAM) + upstream
+                    )
                     sorter.add(0, upstream, line=_DOWNSTREAM + downstream)
                 counter.add_item(section, tag=str(document["name"]) if section == "tags" else None)
                 yield item_section_line(section, document)
@@ -233,14 +237,18 @@ def _entry_line(section: str, name: str, *, value: JsonValue) -> SectionLine:
 def _with_lineage(sorter: LineSorter, counter: StatisticsCounter) -> Iterator[SectionLine]:
     """Yield the datasets with their neighbours as the edges, which are the truth, have them."""
     for _, group in groupby(sorter, key=lambda item: item.key):
-        found: dict[bytes, list[str]] = {_UPSTREAM: [], _DOWNSTREAM: []}
+        found: dict[bytes, list[str]] = {_UPSTREAM: [], _DOWNSTREAM: [], _INFERRED: []}
         for _, _, line in group:
             kind, content = line[:1], line[1:]
             if kind != _DATASET:
                 found[kind].append(content.decode())
                 continue
             lineage = DatasetLineage.from_json(
-                {"upstream": found[_UPSTREAM], "downstream": found[_DOWNSTREAM]}
+                {
+                    "upstream": found[_UPSTREAM] + found[_INFERRED],
+                    "downstream": found[_DOWNSTREAM],
+                    "inferred": [*({*found[_INFERRED]} - {*found[_UPSTREAM]})],
+                }
             ).to_json()
             dataset = {**orjson.loads(content), "lineage": lineage}
             if not lineage:

@@ -104,10 +104,16 @@ def combined_entity(present: ModelT, incoming: ModelT) -> ModelT:
 
 def _kept_here(present: LumosDataset, wanted: LumosDataset, *, exact: bool) -> LumosDataset:
     """Keep what is counted or known here: the version and the edges."""
-    known = () if exact else present.lineage.upstream
+    known = DatasetLineage() if exact else present.lineage
+    stated = {
+        *(each for each in known.upstream if each not in known.inferred),
+        *(each for each in wanted.lineage.upstream if each not in wanted.lineage.inferred),
+    }
+    upstream = {*known.upstream, *wanted.lineage.upstream}
     lineage = DatasetLineage(
-        upstream=(*known, *wanted.lineage.upstream),
+        upstream=tuple(upstream),
         downstream=(*present.lineage.downstream, *wanted.lineage.downstream),
+        inferred=tuple(upstream - stated),
     )
     return with_parts(wanted, version=present.version, lineage=lineage)
 

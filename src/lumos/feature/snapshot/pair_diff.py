@@ -9,7 +9,15 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
-from lumos.core.models import Change, DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
+from lumos.core.models import (
+    Change,
+    DatasetLineage,
+    EdgeBasis,
+    LineageEdge,
+    LumosDataset,
+    Urn,
+    with_parts,
+)
 from lumos.core.models.sharing import Known, built_beside
 from lumos.core.store.part_format import (
     dataset_item_of,
@@ -25,6 +33,7 @@ from lumos.feature.snapshot.pairs import PAIRS, BucketPair
 
 Sides = tuple[Urn, LumosDataset | None, LumosDataset | None]
 _EDGES = "lineage_edges"
+_INFERRED = f'"{EdgeBasis.INFERRED}"'.encode()
 
 
 class DiffDatasets(Protocol):
@@ -36,10 +45,14 @@ class DiffDatasets(Protocol):
         """Return the changes; where not `observed`, the new state could not be looked at."""
 
 
+DiffEdges = Callable[[LineageEdge | None, LineageEdge | None], tuple[Change, ...]]
+"""Tells what changed in one step of lineage; `None` is not to be there."""
+
+
 class FurtherDiffs(NamedTuple):
     """What is compared besides the contracts of datasets, if anything."""
 
-    edges: Callable[[LineageEdge, LineageEdge], tuple[Change, ...]] | None = None
+    edges: DiffEdges | None = None
     """Compares what two snapshots say of one step of lineage."""
     observations: Callable[[LumosDataset, LumosDataset], tuple[Change, ...]] | None = None
     """Compares what was seen of a dataset; to look for that, more has to be parsed."""
@@ -164,9 +177,14 @@ def _difference(
 
 def _with_unobserved_lineage(old: LumosDataset, new: LumosDataset) -> LumosDataset:
     """Keep the neighbours that were not seen again: not to be seen is not to be gone."""
+    seen = {*new.lineage.upstream}
     lineage = DatasetLineage(
-        upstream=(*old.lineage.upstream, *new.lineage.upstream),
+        upstream=(*old.lineage.upstream, *seen),
         downstream=(*old.lineage.downstream, *new.lineage.downstream),
+        inferred=(
+            *(each for each in old.lineage.inferred if each not in seen),
+            *new.lineage.inferred,
+        ),
     )
     return new if lineage == new.lineage else with_parts(new, lineage=lineage)
 
@@ -176,19 +194,24 @@ def _diff_items(
     old_lines: list[bytes],
     *,
     new_lines: list[bytes],
-    diff_edges: Callable[[LineageEdge, LineageEdge], tuple[Change, ...]] | None,
+    diff_edges: DiffEdges | None,
 ) -> Iterator[DatasetDifference | ItemDifferences]:
-    """Yield how many items differ and, of steps of lineage that both sides have, what changed."""
+    """Yield how many items differ and, of steps of lineage, what changed."""
     before, after = set(old_lines), set(new_lines)
     gone = {key_of_line(section, line): line for line in before - after}
     come = {key_of_line(section, line): line for line in after - before}
     both = gone.keys() & come.keys()
     yield ItemDifferences(section, len(come) - len(both), len(gone) - len(both), len(both))
     if section == _EDGES and diff_edges is not None:
-        for key in both:
-            old, new = (LineageEdge.from_json(item_of(side[key])) for side in (gone, come))
-            if changes := diff_edges(old, new):
-                yield DatasetDifference(new.downstream_urn, changes=changes)
+        inferred = {key for side in (gone, come) for key, line in side.items() if _INFERRED in line}
+        for key in sorted(both | inferred):
+            old, new = (
+                LineageEdge.from_json(item_of(side[key])) if key in side else None
+                for side in (gone, come)
+            )
+            edge = new or old
+            if edge is not None and (changes := diff_edges(old, new)):
+                yield DatasetDifference(edge.downstream_urn, changes=changes)
 
 
 def _encoded(found: DatasetDifference | ItemDifferences) -> bytes:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lumos.core.changes.detectors.sets import name_findings
 from lumos.core.changes.finding import Finding
 from lumos.core.changes.text import quoted, shown_value
+from lumos.core.models.lineage import EdgeBasis
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -20,8 +21,26 @@ _Mappings = defaultdict[str, list["ColumnMapping"]]
 
 def lineage_findings(old: LumosDataset, new: LumosDataset) -> Iterator[Finding]:
     """Yield upstream datasets that came or went; a new consumer is no change of its source."""
-    upstream = ((str(urn) for urn in dataset.lineage.upstream) for dataset in (old, new))
-    yield from name_findings(*upstream, rule="lineage.edge")
+    yield from name_findings(_stated_upstream(old), _stated_upstream(new), rule="lineage.edge")
+
+
+def _stated_upstream(dataset: LumosDataset) -> list[str]:
+    lineage = dataset.lineage
+    return [str(urn) for urn in lineage.upstream if urn not in lineage.inferred]
+
+
+def inferred_edge_findings(edge: LineageEdge, *, is_new: bool) -> Iterator[Finding]:
+    """Yield an inferred edge that came or went; others are seen in the contract of the dataset."""
+    if edge.basis is not EdgeBasis.INFERRED:
+        return
+    step: dict[str, JsonValue] = {"upstream_urn": str(edge.upstream_urn)}
+    if edge.job_urn is not None:
+        step["job_urn"] = str(edge.job_urn)
+    subject = quoted(edge.upstream_urn)
+    if is_new:
+        yield Finding("lineage.inferred.added", new=step, subject=subject)
+    else:
+        yield Finding("lineage.inferred.removed", old=step, subject=subject)
 
 
 def edge_findings(old: LineageEdge, new: LineageEdge) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import delete, or_, select
 
-from lumos.core.models import DatasetLineage, LineageEdge, Urn
+from lumos.core.models import DatasetLineage, LineageEdge, NeighboursBuilder, Urn
 from lumos.core.platform.impl.amundsen import tables
 from lumos.core.platform.impl.amundsen.database import rows_of
 from lumos.core.platform.impl.amundsen.keys import column_key, digest
@@ -202,13 +202,7 @@ class Edges:
 
 def lineage_of(urn: Urn, edges: Iterable[LineageEdge]) -> DatasetLineage:
     """Return the neighbours of a dataset by the edges that touch it."""
-    upstream, downstream = [], []
-    for edge in edges:
-        if edge.downstream_urn == urn:
-            upstream.append(edge.upstream_urn)
-        elif edge.upstream_urn == urn:
-            downstream.append(edge.downstream_urn)
-    return DatasetLineage(upstream=tuple(upstream), downstream=tuple(downstream))
+    return NeighboursBuilder(edges).of(urn)
 
 
 def _patterns(urn: Urn) -> tuple[str, str]:

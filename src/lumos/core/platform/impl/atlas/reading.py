@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, with_parts
+from lumos.core.models import LineageEdge, LumosDataset, NeighboursBuilder, with_parts
 from lumos.core.platform.fitting import fitting
 from lumos.core.platform.impl.atlas.columns import field_of, key_columns
 from lumos.core.platform.impl.atlas.datasets import OWN, DatasetParts, dataset_of
@@ -56,22 +55,13 @@ class DatasetReader:
 
         One that cannot be read is noted.
         """
-        upstream: dict[str, set[str]] = defaultdict(set)
-        downstream: dict[str, set[str]] = defaultdict(set)
         around = self._processes(entities)
-        for edge in self._edges_of(around, UnreadableItems()):  # listing the edges tells of others
-            upstream[edge.downstream_urn].add(edge.upstream_urn)
-            downstream[edge.upstream_urn].add(edge.downstream_urn)
+        # What cannot be read is reported where the edges are listed.
+        neighbours = NeighboursBuilder(self._edges_of(around, UnreadableItems()))
         itself = self._others.to_themselves(around)
         read = partial(self.dataset, referred=referred)
         for dataset in unread.each("dataset", entities, read, name=name_in):
-            lineage = DatasetLineage.from_json(
-                {
-                    "upstream": tuple(upstream[dataset.urn]),
-                    "downstream": tuple(downstream[dataset.urn]),
-                }
-            )
-            parts: dict[str, object] = {"lineage": lineage}
+            parts: dict[str, object] = {"lineage": neighbours.of(dataset.urn)}
             if dataset.urn in itself:
                 parts["extensions"] = _extended(dataset, _ITSELF, itself[dataset.urn])
             yield with_parts(dataset, **parts)

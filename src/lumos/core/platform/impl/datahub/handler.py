@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, cast
 from typing_extensions import override
 
 from lumos.core.errors import DatasetNotFoundError, InvalidUrnError, PlatformConflictError
-from lumos.core.models import DatasetLineage, LumosDataset, Urn
+from lumos.core.models import DatasetLineage, LumosDataset, NeighboursBuilder, Urn
 from lumos.core.platform.batches import together
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
@@ -423,8 +423,8 @@ class DataHubHandler(CatalogHandler):
             if isinstance(lineage, dict)
             else []
         )
-        upstream: list[JsonValue] = [edge.upstream_urn for edge in edges]
-        document["lineage"] = {"upstream": upstream, "downstream": [*downstream]}
+        upstream = NeighboursBuilder(edges).of(name)
+        document["lineage"] = {**upstream.to_json(), "downstream": [*downstream]}
         self._companions.add_assertions(document, held.urn, assertions)
         return LumosDataset.from_json(document)
 

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
+from lumos.core.models import (
+    DatasetLineage,
+    LineageEdge,
+    LumosDataset,
+    NeighboursBuilder,
+    Urn,
+    with_parts,
+)
 from lumos.core.models.base import sha256_of
 from lumos.core.platform.impl.openmetadata.entities import NAME, kept_of
 from lumos.core.platform.impl.openmetadata.names import (
@@ -106,7 +113,10 @@ class LineageWires:
         found = self.neighbours(node.type, node.entity)
         parts: dict[str, object] = {}
         if (lineage := self._between(found)) != DatasetLineage():
-            parts["lineage"] = lineage
+            upstream = NeighboursBuilder(
+                edge for edges in self._edges_into(node, found).values() for edge in edges
+            ).of(dataset.urn)
+            parts["lineage"] = lineage.model_copy(update={"inferred": upstream.inferred})
         if found.itself is not None:
             extension: JsonValue = {**kept_of(dataset), ITSELF: _stated(found.itself)}
             parts["extensions"] = {**dataset.extensions, NAME: extension}
@@ -127,7 +137,9 @@ class LineageWires:
 
     def into(self, node: Node) -> dict[Urn, tuple[LineageEdge, ...]]:
         """Return the edges that lead to a dataset, by where they come from."""
-        found = self.neighbours(node.type, node.entity)
+        return self._edges_into(node, self.neighbours(node.type, node.entity))
+
+    def _edges_into(self, node: Node, found: Neighbours) -> dict[Urn, tuple[LineageEdge, ...]]:
         edges = {}
         for identity, details in found.upstream.items():
             upstream = self._urn_of(found.references[identity])

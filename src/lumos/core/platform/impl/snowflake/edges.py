@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lumos.core.models import DatasetLineage, LineageEdge, Urn
+from lumos.core.models import DatasetLineage, LineageEdge, NeighboursBuilder, Urn
 from lumos.core.platform.impl.snowflake.shelf import digest
 from lumos.core.platform.unreadable import UnreadableItems
 
@@ -72,17 +71,8 @@ class Edges:
 
 def lineages(edges: Iterable[LineageEdge]) -> Mapping[Urn, DatasetLineage]:
     """Return the neighbours of each dataset that edges touch."""
-    upstream: dict[Urn, list[Urn]] = defaultdict(list)
-    downstream: dict[Urn, list[Urn]] = defaultdict(list)
-    for edge in edges:
-        upstream[edge.downstream_urn].append(edge.upstream_urn)
-        downstream[edge.upstream_urn].append(edge.downstream_urn)
-    return {
-        urn: DatasetLineage(
-            upstream=tuple(upstream.get(urn, ())), downstream=tuple(downstream.get(urn, ()))
-        )
-        for urn in {*upstream, *downstream}
-    }
+    neighbours = NeighboursBuilder(edges)
+    return {Urn(urn): neighbours.of(urn) for urn in neighbours.datasets()}
 
 
 def _ordered(edges: Iterable[LineageEdge]) -> list[LineageEdge]:
