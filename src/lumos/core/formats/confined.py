@@ -28,7 +28,9 @@ def outside_error() -> UnreadableItemError:
 
 def is_inside(path: str, folder: str) -> bool:
     """Tell whether a real path is a real folder or lies in it."""
-    return path == folder or path.startswith(folder if folder == "/" else f"{folder}/")
+    return path == folder or (
+        path.startswith(folder) and (folder == "/" or path[len(folder)] == "/")
+    )
 
 
 def require_inside(descriptor: int, path: str, *, folder: str) -> None:

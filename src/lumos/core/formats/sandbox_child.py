@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 LOCAL, STORED, TABLE = "local", "stored", "table"
 """What a request may be about; text alone is the path of a local file."""
 Request = str | list[Any]
+CONFINED: Final = "\0/"
+"""Stands in a local path between the folder that it must not leave and the rest."""
 
 MESSAGE: Final = struct.Struct("<cq")
 """What the zygote is told: a command and a process id; forking brings pipes and a page, too."""
@@ -177,9 +179,9 @@ class _Child:
             return self._local(request, value_ranges=False)
         kind, *rest = request
         if kind == LOCAL:
-            path, ranges, inside = rest
+            path, ranges = rest
             self._allow(self._seconds)
-            return self._local(path, value_ranges=ranges, inside=inside)
+            return self._local(path, value_ranges=ranges)
         if kind == TABLE:
             table, root, folder, seconds, is_confined = rest
             self._allow(seconds)
@@ -206,9 +208,13 @@ class _Child:
         if hard == resource.RLIM_INFINITY or soft < hard:
             resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
-    def _local(self, path: str, *, value_ranges: bool, inside: str | None = None) -> bytes:
+    def _local(self, path: str, *, value_ranges: bool) -> bytes:
+        folder, is_confined, below = path.partition(CONFINED)
+        inside = None
+        if is_confined:
+            path, inside = f"{folder}/{below}", _real_folder(folder)
         try:
-            stream, size = opened(path, inside=inside and _real_folder(inside))
+            stream, size = opened(path, inside=inside)
             with stream:
                 name = path.rpartition("/")[2]
                 return self._one(stream, size=size, name=name, value_ranges=value_ranges)

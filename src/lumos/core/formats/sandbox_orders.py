@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
 from typing_extensions import override
 
 from lumos.core.errors import UnreadableItemError
-from lumos.core.formats.sandbox_child import LOCAL, STORED, TABLE
+from lumos.core.formats.sandbox_child import CONFINED, LOCAL, STORED, TABLE
 from lumos.core.formats.sandbox_io import ERROR, FACTS, FRAME, packed, refuse_outside
 from lumos.core.formats.sandbox_process import Task
 from lumos.core.formats.tails import TAIL_BYTES
@@ -150,13 +150,13 @@ def folder_orders(
         is_confined: whether files that symlinks place outside of the folder are refused.
     """
     start = os.path.join(folder, "")
-    inside = folder if is_confined else None
+    if is_confined:
+        start = f"{folder}{CONFINED}"
 
     def order(item: StoredItem) -> Order[StoredItem]:
         path = os.fsdecode(item.path)
         if item.table is None:
-            line = _local_line(start + path, value_ranges, inside)
-            return Order(item, Task(line, limits.seconds))
+            return Order(item, Task(_local_line(start + path, value_ranges), limits.seconds))
         seconds = limits.table_seconds
         line = _line([TABLE, item.table, path, folder, seconds, is_confined])
         return Order(item, Task(line, seconds))
@@ -289,10 +289,8 @@ def first_ranges(item: StoredItem) -> Iterator[tuple[int, int]]:
         yield 0, HEAD_BYTES
 
 
-def _local_line(path: str, value_ranges: bool, inside: str | None = None) -> bytes:
-    if inside is None and not value_ranges:
-        return _line(path)
-    return _line([LOCAL, path, value_ranges, inside])
+def _local_line(path: str, value_ranges: bool) -> bytes:
+    return _line([LOCAL, path, True] if value_ranges else path)
 
 
 def _line(request: str | Sequence[object]) -> bytes:
