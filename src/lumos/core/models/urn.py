@@ -61,6 +61,11 @@ class Urn(str):
         return super().__new__(cls, _join(platform, parts))
 
     @classmethod
+    def canonical(cls, text: str) -> Self:
+        """Take text that is known to be a canonical URN: one that was written and not changed."""
+        return super().__new__(cls, text)
+
+    @classmethod
     def of_path(cls, platform: str, *parts: str) -> Self:
         """Name something by a path of any length.
 

@@ -443,7 +443,8 @@ class CatalogTables:
         self, rows: Sequence[Row], *, neighbours: bool, damaged: NoteDamage
     ) -> list[tuple[Urn, bytes]]:
         found = {
-            Urn(row.text("urn")): _document(row) for row in whole_rows(rows, DATASETS, damaged)
+            Urn.canonical(row.text("urn")): _document(row)
+            for row in whole_rows(rows, DATASETS, damaged)
         }
         for urn, lineage in self._lineage([*found]).items() if neighbours else ():
             if lineage != DatasetLineage():

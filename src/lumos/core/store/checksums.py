@@ -100,13 +100,26 @@ class CheckedTable(NamedTuple):
 
 def whole_rows(rows: Iterable[Row], table: CheckedTable, damaged: NoteDamage) -> list[Row]:
     """Return the rows that are what was written, and tell `damaged` of the others."""
-    found = []
+    found: list[Row] = []
+    places: list[int] = []
     for row in rows:
-        if table.is_whole(row):
+        places = places or row.places((table.column, table.document, *table.keys))
+        if _is_plainly_whole(row.values, places) or table.is_whole(row):
             found.append(row)
         else:
             damaged(table.error(row))
     return found
+
+
+def _is_plainly_whole(values: tuple[SqlValue, ...], places: Sequence[int]) -> bool:
+    """Check a row of text alone, as nearly all are, in a third of the time of `is_whole`."""
+    checksum, document, *keys = places
+    try:
+        text = "\n".join([values[key] or "" for key in keys])  # type: ignore[misc]
+        head, body = zlib.crc32(text.encode()), zlib.crc32(values[document].encode())  # type: ignore[union-attr]
+    except (AttributeError, TypeError, UnicodeEncodeError):
+        return False
+    return (head << _HALF | body) - _OFFSET == values[checksum]
 
 
 def refuse_damage(error: DamagedDocumentError) -> None:

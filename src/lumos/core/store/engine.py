@@ -101,6 +101,15 @@ class Row:
     def __getitem__(self, name: str) -> SqlValue:
         return self._values[self._columns[name]]
 
+    @property
+    def values(self) -> tuple[SqlValue, ...]:
+        """All columns, in the order of the query."""
+        return self._values
+
+    def places(self, names: Sequence[str]) -> list[int]:
+        """Return where columns are in `values`, of this and all other rows of its query."""
+        return [self._columns[name] for name in names]
+
     def text(self, name: str) -> str:
         """Return a text column that is never null."""
         return str(self[name])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.errors import StateError
 from lumos.core.progress import SILENT, Progress
-from lumos.core.store.checksums import TABLES, CheckedTable
+from lumos.core.store.checksums import TABLES, CheckedTable, whole_rows
 
 if TYPE_CHECKING:
     from lumos.core.errors import DamagedDocumentError
@@ -54,11 +54,10 @@ def check_documents(database: StateDatabase, progress: Progress = SILENT) -> Doc
     named: list[DamagedDocumentError] = []
     for table in TABLES:
         for page in _pages(database, table):
-            for row in page:
-                if not table.is_whole(row):
-                    damaged += 1
-                    if len(named) < _NAMED:
-                        named.append(table.error(row))
+            errors: list[DamagedDocumentError] = []
+            whole_rows(page, table, errors.append)
+            damaged += len(errors)
+            named += errors[: _NAMED - len(named)]
             done += len(page)
             progress.advance(done)
     return DocumentCheck(done, damaged, tuple(named))
