@@ -181,3 +181,13 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
         write_private_text(tmp_path / "file", "new \udcff")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_text("utf-8") == "old"
+
+
+def test_what_is_for_reading_only_stays_so(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "file").touch()
+    (folder / "file").chmod(0o444)
+    folder.chmod(0o555)
+    tighten(folder)
+    assert (mode_of(folder), mode_of(folder / "file")) == (0o500, 0o400)

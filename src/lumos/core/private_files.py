@@ -157,10 +157,10 @@ def _tighten(path: Path) -> None:
             return
         if stat.S_ISDIR(found.st_mode):
             tighten_below(path)  # before the folder: a killed process leaves it open
-            if found.st_mode & _OTHERS:
-                path.chmod(FOLDER_MODE)
-        elif stat.S_ISREG(found.st_mode) and found.st_mode & _OTHERS:
-            path.chmod(FILE_MODE)
+        elif not stat.S_ISREG(found.st_mode):
+            return
+        if found.st_mode & _OTHERS:  # the owner gets no right that was not there
+            path.chmod(found.st_mode & FOLDER_MODE)
 
 
 def _make(folder: Path) -> None:

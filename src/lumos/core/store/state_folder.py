@@ -43,5 +43,6 @@ def prepare_state_folder(folder: Path) -> None:
                 other = True
         for entry in own:
             tighten(entry)
-        if not other and not folder.stat().st_mode & stat.S_ISVTX:
-            folder.chmod(FOLDER_MODE)
+        mode = folder.stat().st_mode
+        if not other and not mode & stat.S_ISVTX:
+            folder.chmod(mode & FOLDER_MODE)  # one for reading only stays so
