@@ -169,6 +169,12 @@ def test_a_pipe_with_the_name_of_a_file_makes_nothing_wait(tmp_path: Path) -> No
     ]
 
 
+def test_a_device_behind_a_link_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "zero.csv").symlink_to("/dev/zero")
+    _, report = ingest(tmp_path)
+    assert [item.reason for item in report.failed] == ["it is not a regular file: it is a device"]
+
+
 def test_a_folder_with_the_name_of_a_file_is_a_folder(tmp_path: Path) -> None:
     write(tmp_path / "orders.parquet" / "part-0.parquet")
     assert names(ingest(tmp_path)) == ["part-0"]
