@@ -5,11 +5,13 @@ SHELL := /bin/sh
 
 BIN := .venv/bin
 STAMP := .venv/.lumos-setup
-PYTEST := $(BIN)/python -m pytest
+# Test processes at the same time: auto is one for each core, 0 runs all tests in one process.
+WORKERS ?= auto
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 # Another interpreter: make setup PYTHON=/path/to/python3.13
 PYTHON ?=
 
-.PHONY: help setup demo test test-fast services test-services test-full lint format generate docs bench lock lock-check clean
+.PHONY: help setup demo test test-fast services test-services service-tests test-full lint format generate docs bench lock lock-check clean
 
 help: ## Show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,8 +33,10 @@ test-fast: $(STAMP) ## Unit, contract and golden tests: no JVM, no server, secon
 services: ## Install the system packages of the service tests (Debian; elsewhere it says what to install)
 	@tools/services.sh install
 
-test-services: $(STAMP) services ## Tests against system packages and larger servers
-	@$(BIN)/python tools/service_tests.py
+test-services: $(STAMP) services service-tests ## Tests against system packages and larger servers
+
+service-tests: $(STAMP)
+	$(PYTEST) -m service
 
 test-full: $(STAMP) ## Every test of `make test`, with fault, fuzz and scale tests at full size
 	LUMOS_TEST_FULL=1 $(PYTEST) -m "not service"

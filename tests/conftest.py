@@ -12,6 +12,9 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from hypothesis import HealthCheck, settings
 
+from distribution import Distribution
+from run_times import RunTimes
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -58,6 +61,12 @@ MARKER_OF_FIXTURE = {
     "spark_cluster_url": "spark",
     "spark_connect_url": "spark",
 }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Distribution(config))
+    if not hasattr(config, "workerinput"):  # workers send their reports to this process
+        config.pluginmanager.register(RunTimes())
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -153,7 +153,9 @@ def test_what_is_no_http_is_told(answer: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("coding", "packed"), [("gzip", gzip.compress), ("deflate", zlib.compress)], ids=str
+    ("coding", "packed"),
+    [("gzip", gzip.compress), ("deflate", zlib.compress)],
+    ids=["gzip", "deflate"],
 )
 def test_a_compressed_answer_is_unpacked(
     server: ScriptedServer, coding: str, packed: Callable[[bytes], bytes]

@@ -393,7 +393,7 @@ def test_a_view_has_the_schema_of_its_current_version() -> None:
         (b"{", "v1.metadata.json is damaged: it is not JSON"),
         (b"[]", "v1.metadata.json is damaged: it is no JSON object"),
         (b"\x1f\x8b123", "v1.metadata.json is damaged: it cannot be unpacked"),
-        (gzip.compress(b"{}" * 1000)[:-9], "v1.metadata.json is damaged: it is cut off"),
+        (gzip.compress(b"{}" * 1000, mtime=0)[:-9], "v1.metadata.json is damaged: it is cut off"),
         (b"{}", "a struct of the schema has no fields"),
         (document(snapshots=[]), "the current snapshot is not in it"),
     ],

@@ -1,0 +1,132 @@
+"""Which tests share a worker of pytest-xdist, in which order they start, and how many workers.
+
+The scheduler is this project's own, since `--dist=loadgroup` of pytest-xdist 3.8 does not group
+with pytest 9.2 (pytest-xdist issue 1386).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from typing_extensions import override
+from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.workermanage import WorkerController
+
+# Tests that use the same server run on one worker, which starts it once. A test that uses several
+# belongs to the first of them here. The order is also the order of starting: longest group first.
+GROUP_OF_FIXTURE = {
+    "real_atlas": "atlas",
+    "amundsen_server": "amundsen",
+    "hdfs_cluster": "hdfs",
+    "azurite": "azurite",
+    "spark": "spark",
+    "spark_cluster_url": "cluster",
+    "postgres_url": "postgres",
+    "s3_server": "s3",
+}
+# Files without a shared server that take longer than the others, so they start before them.
+LONG_FILES: tuple[str, ...] = ()
+
+_GIB = 1024**3
+_MEMORY_OF_WORKER = 3 * _GIB
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+def group_of(nodeid: str, fixtures: Sequence[str]) -> str:
+    """Return the server that a test shares with others, or else its file."""
+    shared = (group for fixture, group in GROUP_OF_FIXTURE.items() if fixture in fixtures)
+    return next(shared, file_of(nodeid))
+
+
+def file_of(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
+class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives each worker one group after the other, in the order of the collected tests."""
+
+    def __init__(self, config: pytest.Config, log: Producer, *, groups: Path) -> None:
+        super().__init__(config, log)
+        self._path = groups
+        self._groups: Mapping[str, str] = {}
+
+    @override
+    def schedule(self) -> None:
+        self._groups = self._groups or json.loads(self._path.read_text("utf-8"))
+        super().schedule()
+
+    @override
+    def _split_scope(self, nodeid: str) -> str:
+        return self._groups[nodeid]
+
+
+class Distribution:
+    """The plugin of pytest that sorts tests into groups and hands the groups to workers."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        # None where no other process runs the tests.
+        self._input: dict[str, str] | None = getattr(config, "workerinput", None)
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._groups: dict[str, str] = {}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        first = [*GROUP_OF_FIXTURE.values(), *LONG_FILES]
+        places = {group: place for place, group in enumerate(first)}
+        self._groups = {
+            item.nodeid: group_of(item.nodeid, getattr(item, "fixturenames", ())) for item in items
+        }
+        items.sort(key=lambda item: places.get(self._groups[item.nodeid], len(first)))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self) -> None:
+        # Only workers collect. All have the same tests, so one tells the scheduler.
+        if self._input and self._input["workerid"] == "gw0":
+            Path(self._input["groups"]).write_text(json.dumps(self._groups), "utf-8")
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        node.workerinput["groups"] = str(self._file())
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> GroupScheduling:
+        return GroupScheduling(config, log, groups=self._file())
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_auto_num_workers(self) -> int:
+        return worker_count(usable_cores(), usable_memory())
+
+    def pytest_unconfigure(self) -> None:
+        if self._folder:
+            self._folder.cleanup()
+
+    def _file(self) -> Path:
+        self._folder = self._folder or tempfile.TemporaryDirectory(prefix="lumos-test-groups-")
+        return Path(self._folder.name, "groups.json")
+
+
+def worker_count(cores: int, memory: int) -> int:
+    """Return how many workers a machine can carry: one for each core, if there is memory."""
+    return max(1, min(cores, memory // _MEMORY_OF_WORKER))
+
+
+def usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def usable_memory() -> int:
+    """Return the bytes of memory that this machine or container has."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = int(_CGROUP_LIMIT.read_text())
+    except (OSError, ValueError):  # no limit reads "max"
+        return physical
+    return min(limit, physical)
