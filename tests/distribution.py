@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +41,8 @@ LONG_FILES: tuple[str, ...] = ()
 
 _GIB = 1024**3
 _MEMORY_OF_WORKER = 3 * _GIB
+_NOTICE_SECONDS = 1
+_STOP_SECONDS = 60
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -75,8 +80,12 @@ class Distribution:
     def __init__(self, config: pytest.Config) -> None:
         # None where no other process runs the tests.
         self._input: dict[str, str] | None = getattr(config, "workerinput", None)
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._shared: tempfile.TemporaryDirectory[str] | None = None
         self._groups: dict[str, str] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        self._tell("pid", str(os.getpid()))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         first = [*GROUP_OF_FIXTURE.values(), *LONG_FILES]
@@ -88,29 +97,60 @@ class Distribution:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self) -> None:
-        # Only workers collect. All have the same tests, so one tells the scheduler.
-        if self._input and self._input["workerid"] == "gw0":
-            Path(self._input["groups"]).write_text(json.dumps(self._groups), "utf-8")
+        # Only workers collect. All have the same tests, so the scheduler reads what one found.
+        self._tell("groups", json.dumps(self._groups))
+
+    def pytest_keyboard_interrupt(self) -> None:
+        if self._input:
+            self._tell("interrupted")
+        elif self._shared:
+            stop_workers(Path(self._shared.name))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_unconfigure(self) -> None:
+        self._tell("ended")
+        if self._shared:
+            self._shared.cleanup()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: WorkerController) -> None:
-        node.workerinput["groups"] = str(self._file())
+        node.workerinput["shared_folder"] = str(self._folder())
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Producer) -> GroupScheduling:
-        return GroupScheduling(config, log, groups=self._file())
+        return GroupScheduling(config, log, groups=self._folder() / "gw0.groups")
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_auto_num_workers(self) -> int:
         return worker_count(usable_cores(), usable_memory())
 
-    def pytest_unconfigure(self) -> None:
-        if self._folder:
-            self._folder.cleanup()
+    def _folder(self) -> Path:
+        self._shared = self._shared or tempfile.TemporaryDirectory(prefix="lumos-test-workers-")
+        return Path(self._shared.name)
 
-    def _file(self) -> Path:
-        self._folder = self._folder or tempfile.TemporaryDirectory(prefix="lumos-test-groups-")
-        return Path(self._folder.name, "groups.json")
+    def _tell(self, name: str, text: str = "") -> None:
+        """Write a file about this worker where the process that started it reads it."""
+        folder = Path(self._input["shared_folder"]) if self._input else None
+        if self._input and folder and folder.exists():
+            (folder / f"{self._input['workerid']}.{name}").write_text(text, "utf-8")
+
+
+def stop_workers(folder: Path) -> None:
+    """Interrupt workers and wait until they have stopped their servers.
+
+    Otherwise pytest-xdist would kill them after ten seconds, and the servers would stay. Ctrl-C
+    interrupts all processes of a terminal, so those that know of it are not interrupted again.
+    """
+    time.sleep(_NOTICE_SECONDS)
+    for path in folder.glob("*.pid"):
+        if not path.with_suffix(".interrupted").exists():
+            with suppress(ProcessLookupError):
+                os.kill(int(path.read_text()), signal.SIGINT)
+    deadline = time.monotonic() + _STOP_SECONDS
+    while time.monotonic() < deadline and any(
+        not path.with_suffix(".ended").exists() for path in folder.glob("*.pid")
+    ):
+        time.sleep(0.1)
 
 
 def worker_count(cores: int, memory: int) -> int:

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,25 @@ def test_that_takes_no_signal():
     while True:
         time.sleep(1)
 """
+SERVER = """
+import time
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def server():
+    Path("{name}.started").touch()
+    yield
+    time.sleep(12)  # pytest-xdist itself waits for ten seconds
+    Path("{name}.stopped").touch()
+
+
+def test_endless(server):
+    while True:
+        time.sleep(0.05)
+"""
 OPTIONS = (
     "-p", "no:cacheprovider", "-v", "-n", "2",
     "--dist=loadscope", "--no-loadscope-reorder", "--max-worker-restart=0",
@@ -116,6 +137,28 @@ def test_tests_of_one_server_share_a_worker_and_a_file_elsewhere_another(tmp_pat
     workers = {test: worker for worker, test in passed}
     assert workers["test_a.py::test_served"] == workers["test_c.py::test_served"]
     assert workers["test_a.py::test_served"] != workers["test_b.py::test_alone"]
+
+
+@pytest.mark.parametrize("reaches_workers", [True, False])
+def test_an_interrupted_run_stops_its_servers(tmp_path: Path, reaches_workers: bool) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    for name in ("a", "b"):
+        (tmp_path / f"test_{name}.py").write_text(SERVER.format(name=name))
+    command = [sys.executable, "-m", "pytest", *OPTIONS, "."]
+    with subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as process:
+        while len(list(tmp_path.glob("*.started"))) < 2:
+            time.sleep(0.05)
+        # A terminal interrupts all processes; `kill` only the one that it is given.
+        (os.killpg if reaches_workers else os.kill)(process.pid, signal.SIGINT)
+        assert process.wait() == pytest.ExitCode.INTERRUPTED
+
+    assert {path.name for path in tmp_path.glob("*.stopped")} == {"a.stopped", "b.stopped"}
 
 
 def test_a_worker_that_dies_fails_the_run_and_its_test_is_named(tmp_path: Path) -> None:
