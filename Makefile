@@ -8,10 +8,11 @@ STAMP := .venv/.lumos-setup
 # Test processes at the same time: auto is one for each core, 0 runs all tests in one process.
 WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+SIDE_BY_SIDE := $(BIN)/python tools/side_by_side.py
 # Another interpreter: make setup PYTHON=/path/to/python3.13
 PYTHON ?=
 
-.PHONY: help setup demo test test-fast services test-services service-tests test-full lint format generate docs bench lock lock-check clean
+.PHONY: help setup demo test tests test-fast services test-services service-tests test-full ci all-tests lint format generate docs bench lock lock-check clean
 
 help: ## Show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +25,10 @@ $(STAMP): requirements.lock tools/bootstrap.lock pyproject.toml tools/setup.py t
 demo: $(STAMP) ## See Lumos work on a small lake, from nothing to a reported change
 	@$(BIN)/lumos demo
 
-test: $(STAMP) lint docs ## Lint, docs and every test that wheels can carry: Spark, PostgreSQL; no root
+test: $(STAMP) ## Lint, docs and every test that wheels can carry: Spark, PostgreSQL; no root
+	@$(SIDE_BY_SIDE) lint docs tests
+
+tests: $(STAMP) ## The tests of `make test` without lint and docs (in one process: WORKERS=0)
 	$(PYTEST) -m "not service and not full"
 
 test-fast: $(STAMP) ## Unit, contract and golden tests: no JVM, no server, seconds
@@ -40,6 +44,12 @@ service-tests: $(STAMP)
 
 test-full: $(STAMP) ## Every test of `make test`, with fault, fuzz and scale tests at full size
 	LUMOS_TEST_FULL=1 $(PYTEST) -m "not service"
+
+ci: $(STAMP) ## What must pass before a merge: `make test` and `make test-services` at the same time
+	@$(SIDE_BY_SIDE) lint docs services+all-tests
+
+all-tests: $(STAMP)
+	$(PYTEST) -m "not full"
 
 lint: $(STAMP) ## Formatting, lint rules, types and import contracts
 	$(BIN)/ruff format --check .
