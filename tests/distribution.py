@@ -36,8 +36,14 @@ GROUP_OF_FIXTURE = {
     "postgres_url": "postgres",
     "s3_server": "s3",
 }
-# Files without a shared server that take longer than the others, so they start before them.
-LONG_FILES: tuple[str, ...] = ()
+# Next come files with tests that start a JVM of their own, then these, then all others.
+LONG_FILES = (
+    "tests/contract/test_platforms.py",
+    "tests/unit/test_distribution.py",
+    "tests/unit/test_property_seed.py",
+    "tests/unit/test_database_migrations.py",
+    "tests/unit/test_changes_properties.py",
+)
 
 _GIB = 1024**3
 _MEMORY_OF_WORKER = 3 * _GIB
@@ -50,6 +56,10 @@ def group_of(nodeid: str, fixtures: Sequence[str]) -> str:
     """Return the server that a test shares with others, or else its file."""
     shared = (group for fixture, group in GROUP_OF_FIXTURE.items() if fixture in fixtures)
     return next(shared, file_of(nodeid))
+
+
+def place_in(first: Sequence[str], group: str) -> int:
+    return first.index(group) if group in first else len(first)
 
 
 def file_of(nodeid: str) -> str:
@@ -88,12 +98,12 @@ class Distribution:
         self._tell("pid", str(os.getpid()))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        first = [*GROUP_OF_FIXTURE.values(), *LONG_FILES]
-        places = {group: place for place, group in enumerate(first)}
         self._groups = {
             item.nodeid: group_of(item.nodeid, getattr(item, "fixturenames", ())) for item in items
         }
-        items.sort(key=lambda item: places.get(self._groups[item.nodeid], len(first)))
+        with_jvm = {self._groups[each.nodeid] for each in items if each.get_closest_marker("spark")}
+        first = [*GROUP_OF_FIXTURE.values(), *sorted(with_jvm), *LONG_FILES]
+        items.sort(key=lambda item: place_in(first, self._groups[item.nodeid]))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self) -> None:

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from distribution import GROUP_OF_FIXTURE, group_of, usable_cores, usable_memory, worker_count
+from distribution import (
+    GROUP_OF_FIXTURE,
+    LONG_FILES,
+    group_of,
+    usable_cores,
+    usable_memory,
+    worker_count,
+)
 
 TESTS = Path(__file__).parents[1]
 GIB = 1024**3
@@ -105,7 +112,7 @@ def test_endless(server):
         time.sleep(0.05)
 """
 OPTIONS = (
-    "-p", "no:cacheprovider", "-v", "-n", "2",
+    "-p", "xdist", "-p", "pytest_timeout", "-p", "no:cacheprovider", "-v", "-n", "2",
     "--dist=loadscope", "--no-loadscope-reorder", "--max-worker-restart=0",
 )  # fmt: skip
 
@@ -120,8 +127,13 @@ def run(folder: Path, *options: str, **files: str) -> subprocess.CompletedProces
         cwd=folder,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env=environment(),
     )
+
+
+def environment() -> dict[str, str]:
+    """Return an environment with the modules of the tests and without plugins of no use here."""
+    return {**os.environ, "PYTHONPATH": str(TESTS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 def test_tests_of_one_server_share_a_worker_and_a_file_elsewhere_another(tmp_path: Path) -> None:
@@ -148,7 +160,7 @@ def test_an_interrupted_run_stops_its_servers(tmp_path: Path, reaches_workers: b
     with subprocess.Popen(
         command,
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env=environment(),
         stdout=subprocess.DEVNULL,
         start_new_session=True,
     ) as process:
@@ -194,6 +206,32 @@ def test_the_same_limits_hold_in_this_project(pytestconfig: pytest.Config) -> No
     seconds = [float(pytestconfig.getini(name)) for name in ("timeout", "faulthandler_timeout")]
     assert seconds == sorted(seconds)
     assert pytestconfig.getoption("maxworkerrestart") == "0"
+
+
+def test_every_file_that_starts_early_exists() -> None:
+    assert [name for name in LONG_FILES if not (TESTS.parent / name).is_file()] == []
+
+
+def test_tests_start_in_the_order_of_their_groups(tmp_path: Path) -> None:
+    plain, own_jvm = (
+        "def test_plain():\n    pass\n",
+        "@pytest.mark.spark\ndef test_jvm():\n    pass\n",
+    )
+    done = run(
+        tmp_path,
+        "--collect-only",
+        "-qq",
+        "-n0",
+        test_a=plain,
+        test_b=f"import pytest\n\n\n{own_jvm}",
+        test_c="def test_served(spark):\n    pass\n",
+    )
+
+    assert re.findall(r"^(test_\w).py::", done.stdout, flags=re.MULTILINE) == [
+        "test_c",
+        "test_b",
+        "test_a",
+    ]
 
 
 def test_a_test_of_two_servers_belongs_to_the_first() -> None:
