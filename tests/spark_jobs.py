@@ -8,9 +8,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from typing_extensions import override
 
 from lumos.core.errors import LumosError
@@ -115,6 +117,19 @@ def run_jobs(
     assert process.stderr == ""
     answers: list[dict[str, object]] = json.loads(process.stdout)
     return answers
+
+
+@contextmanager
+def normal_priority(folder: Path) -> Iterator[None]:
+    """Let Python processes that start meanwhile keep their priority.
+
+    A class archive is made at the lowest one, at which it would not get on beside busy tests.
+    """
+    (folder / "sitecustomize.py").write_text("import os\n\nos.nice = lambda _: 0\n")
+    paths = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", paths)
+        yield
 
 
 def timer_from(sign: Path) -> type[threading.Timer]:

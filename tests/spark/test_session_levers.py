@@ -17,7 +17,7 @@ from lumos.spark.class_archive import ClassArchive, class_archive, trainer_comma
 from lumos.spark.java import find_java
 from lumos.spark.session import _started
 from lumos.spark.start_failures import SparkUnavailableError
-from spark_jobs import run_job, run_jobs
+from spark_jobs import normal_priority, run_job, run_jobs
 
 STUCK_JAVA = """\
 #!/bin/sh
@@ -34,7 +34,8 @@ def spark_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A class archive, made as the background process makes it, in a cache with a blank in it."""
     cache = tmp_path_factory.mktemp("a cache")
     runtime = find_java({"HOME": os.environ.get("HOME", str(Path.home()))})
-    subprocess.run(trainer_command(runtime, cache_dir=cache), check=True)
+    with normal_priority(tmp_path_factory.mktemp("priority")):
+        subprocess.run(trainer_command(runtime, cache_dir=cache), check=True)
     (archive,) = (cache / "spark").glob("*.jsa")
     return archive
 

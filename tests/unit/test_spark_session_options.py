@@ -31,6 +31,7 @@ from lumos.spark.options import (
 from lumos.spark.session import spark_session
 from lumos.spark.start_failures import SparkUnavailableError
 from ports import closed_port
+from spark_jobs import normal_priority
 
 SECRET = "s3cr3t-value"
 
@@ -308,7 +309,8 @@ def test_an_archive_that_cannot_be_made_leaves_a_note_and_is_not_tried_again(
     spark_home = Path(pyspark.__file__).parent
     archive = class_archive(nowhere, spark_home=spark_home, cache_dir=tmp_path)
 
-    assert make_in_background(archive, runtime=nowhere, cache_dir=tmp_path)
+    with normal_priority(tmp_path):
+        assert make_in_background(archive, runtime=nowhere, cache_dir=tmp_path)
 
     assert waited_for(archive.note.exists), "the process that makes it left no note"
     assert not make_in_background(archive, runtime=nowhere, cache_dir=tmp_path)
