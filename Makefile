@@ -39,7 +39,7 @@ services: ## Install the system packages of the service tests (Debian; elsewhere
 
 test-services: $(STAMP) services service-tests ## Tests against system packages and larger servers
 
-service-tests: $(STAMP)
+service-tests: $(STAMP) ## The tests of `make test-services`, where the packages are installed
 	$(PYTEST) -m service
 
 test-full: $(STAMP) ## Every test of `make test`, with fault, fuzz and scale tests at full size
@@ -48,7 +48,7 @@ test-full: $(STAMP) ## Every test of `make test`, with fault, fuzz and scale tes
 ci: $(STAMP) ## What must pass before a merge: `make test` and `make test-services` at the same time
 	@$(SIDE_BY_SIDE) lint docs services+all-tests
 
-all-tests: $(STAMP)
+all-tests: $(STAMP) ## The tests of `make ci`, where the packages are installed
 	$(PYTEST) -m "not full"
 
 lint: $(STAMP) ## Formatting, lint rules, types and import contracts
