@@ -20,8 +20,8 @@ import pytest
 
 from command_line import run_in_child
 from held_ingest import SECRETS, held_ingest, write_bucket_project
+from lumos.core.store.state_folder import RUN_PREFIX
 from lumos.spark.engine_record import FOLDER_VARIABLE, EngineFolder
-from lumos.spark.run_folder import PREFIX
 from open_ports import descendants, greeted, listening
 from s3_server import Bucket
 from spark_wire import REFUSED, blocks
@@ -122,7 +122,7 @@ def look_around(
         leaks += [f"port {port} gave a block" for answer in answers if answer.granted]
         for content in [*(answer.content for answer in answers), *greeted(port)]:
             note(f"port {port}", content)
-    runs = [name for name in os.listdir(place.root / "tmp") if name.startswith(PREFIX)]
+    runs = [name for name in os.listdir(place.root / "tmp") if name.startswith(RUN_PREFIX)]
     opened = [name for name in runs if os.access(place.root / "tmp" / name, os.R_OK | os.X_OK)]
     return {"leaks": leaks, "seen": seen, "runs": runs, "opened": opened}
 

@@ -15,7 +15,7 @@ import pytest
 
 from command_line import run_in_child
 from held_ingest import SECRETS, held_ingest, write_bucket_project
-from lumos.spark.run_folder import PREFIX
+from lumos.core.store.state_folder import RUN_PREFIX
 from open_ports import descendants
 from s3_server import Bucket
 
@@ -57,7 +57,7 @@ def test_spark_writes_to_private_folders_alone_and_no_secret_to_any_file(
 ) -> None:
     with held_ingest(places.project, s3_bucket, places.environment) as process:
         runs = places.runs()
-        private = [run for run in runs if run.name.startswith(PREFIX)]
+        private = [run for run in runs if run.name.startswith(RUN_PREFIX)]
         modes = {stat.S_IMODE(run.stat().st_mode) for run in runs}
         names = {path.name for run in private for path in run.rglob("*")}
         leaks = [

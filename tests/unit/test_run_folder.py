@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from lumos.spark.run_folder import PREFIX, run_folder, sweep
+from lumos.core.store.state_folder import RUN_PREFIX
+from lumos.spark.run_folder import run_folder, sweep
 
 KEEPER = """
 import os, subprocess, sys, time
@@ -96,7 +97,7 @@ def test_the_folder_of_a_killed_run_stays_while_a_child_of_it_lives_and_goes_the
 
 
 def test_a_removal_that_was_killed_is_completed(tmp_path: Path) -> None:
-    (tmp_path / f"{PREFIX}0123").mkdir()
+    (tmp_path / f"{RUN_PREFIX}0123").mkdir()
 
     sweep(tmp_path)
 
@@ -108,11 +109,11 @@ def test_a_sweep_follows_no_symlink_and_leaves_what_has_no_lock(tmp_path: Path) 
     elsewhere.mkdir()
     (elsewhere / "run.lock").touch()
     (elsewhere / "kept").touch()
-    (tmp_path / f"{PREFIX}link").symlink_to(elsewhere)
-    unlocked = tmp_path / f"{PREFIX}unlocked"
+    (tmp_path / f"{RUN_PREFIX}link").symlink_to(elsewhere)
+    unlocked = tmp_path / f"{RUN_PREFIX}unlocked"
     unlocked.mkdir()
     (unlocked / "kept").touch()
-    linked = tmp_path / f"{PREFIX}linked"
+    linked = tmp_path / f"{RUN_PREFIX}linked"
     linked.mkdir()
     (linked / "run.lock").symlink_to(elsewhere / "run.lock")
 
@@ -125,7 +126,7 @@ def test_a_sweep_follows_no_symlink_and_leaves_what_has_no_lock(tmp_path: Path) 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 def test_the_folder_of_another_user_is_left_alone(tmp_path: Path) -> None:
-    theirs = tmp_path / f"{PREFIX}theirs"
+    theirs = tmp_path / f"{RUN_PREFIX}theirs"
     theirs.mkdir()
     (theirs / "run.lock").touch()
     os.chown(theirs, 65534, 65534)

@@ -18,7 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-PREFIX: Final = "lumos-run-"
+from lumos.core.store.state_folder import RUN_PREFIX
+
 _UNLOCKED_PREFIX: Final = ".lumos-new-"
 _LOCK: Final = "run.lock"
 
@@ -51,7 +52,7 @@ def run_folder(place: Path | None = None) -> Iterator[RunFolder]:
     try:
         with suppress(OSError):  # a file system without locks: no sweep can get it either
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        folder = unlocked.rename(parent / f"{PREFIX}{secrets.token_hex(8)}")
+        folder = unlocked.rename(parent / f"{RUN_PREFIX}{secrets.token_hex(8)}")
         try:
             yield RunFolder(folder, lock)
         finally:
@@ -64,7 +65,7 @@ def sweep(parent: Path) -> None:
     """Remove the folders of this user below `parent` whose processes have all ended."""
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
-            if entry.name.startswith(PREFIX):
+            if entry.name.startswith(RUN_PREFIX):
                 with suppress(OSError):
                     _remove_abandoned(Path(entry.path))
 

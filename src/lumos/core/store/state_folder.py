@@ -14,11 +14,12 @@ SNAPSHOTS: Final = "snapshots"
 FILE_INDEX: Final = "file_index"
 MIGRATIONS: Final = "migrations"
 WORK_PREFIX: Final = "work-"
+RUN_PREFIX: Final = "lumos-run-"
 LOCK_FILE: Final = "writer.lock"
 HOLDER_FILE: Final = "writer.json"
 
 _NAMES = frozenset({SNAPSHOTS, FILE_INDEX, MIGRATIONS, LOCK_FILE, HOLDER_FILE})
-_PREFIXES = (DATABASE_FILE, WORK_PREFIX)
+_PREFIXES = (DATABASE_FILE, WORK_PREFIX, RUN_PREFIX)
 
 
 def prepare_state_folder(folder: Path) -> None:
