@@ -12,7 +12,14 @@ from typing_extensions import override
 
 from folder_catalog.json_files import JsonFiles
 from lumos.core.errors import ConfigurationError, DatasetNotFoundError, UsageError
-from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
+from lumos.core.models import (
+    DatasetLineage,
+    LineageEdge,
+    LumosDataset,
+    NeighboursBuilder,
+    Urn,
+    with_parts,
+)
 from lumos.core.platform.entities import ENTITY_MODELS, Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.interface import (
     DEFAULT_PAGE,
@@ -184,12 +191,7 @@ def _named(document: JsonValue) -> str:
 
 def _with_lineage(dataset: LumosDataset, edges: Iterable[LineageEdge]) -> LumosDataset:
     """Return a dataset with the neighbours that it has by the edges of the catalog."""
-    known = [*edges]
-    lineage = DatasetLineage(
-        upstream=tuple(edge.upstream_urn for edge in known if edge.downstream_urn == dataset.urn),
-        downstream=tuple(edge.downstream_urn for edge in known if edge.upstream_urn == dataset.urn),
-    )
-    return with_parts(dataset, lineage=lineage)
+    return with_parts(dataset, lineage=NeighboursBuilder(edges).of(dataset.urn))
 
 
 def _key(edge: LineageEdge) -> str:

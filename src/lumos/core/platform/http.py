@@ -420,10 +420,12 @@ class CatalogHttp:
     def _over_limit(self, call: _Call, error: LimitError) -> PlatformError:
         """Name the limit and its setting; the request is not repeated, as it would end alike."""
         where = self.where(call.request.method, call.path)
+        too_slow = error.setting == "request_seconds"
+        if too_slow and _PATIENCE.get() is not None:  # the limit is the caller's, not the setting's
+            return self._unreached(call, self._wire.TooSlowError(error.reason))
         hint = "check that the URL is the catalog's"
         if error.setting is not None:
             hint += f"; if it is, raise platform_config.{self._name}.{error.setting}"
-        too_slow = error.setting == "request_seconds"
         kind = PlatformUnavailableError if too_slow else PlatformAnswerError
         return kind(f"{where}: {error.reason}", hint=hint)
 
