@@ -246,7 +246,10 @@ def test_who_waits_for_an_answer_waits_no_longer_than_asked_for() -> None:
     ended = threading.Event()
     with asked(dripping(CHUNKED, ended)) as http:
         try:
-            with impatient(0.3), pytest.raises(PlatformUnavailableError, match="did not answer in time"):
+            with (
+                impatient(0.3),
+                pytest.raises(PlatformUnavailableError, match="did not answer in time"),
+            ):
                 http.json("GET", "/x")
         finally:
             ended.set()

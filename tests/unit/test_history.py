@@ -196,12 +196,14 @@ def test_a_version_of_an_older_lumos_is_read_from_its_text(
 ) -> None:
     append(history, "1.0.0")
     older = dataset("customers", statistics={"row_count": 7})
+    (written,) = database.query("SELECT document FROM versions")
     database.execute(
         "UPDATE versions SET state = NULL, contract_hash = NULL, dataset = :text, "
-        "state_checksum = :checksum",
+        "checksum = :checksum, state_checksum = :state_checksum",
         {
             "text": as_text(older.to_json()),
-            "checksum": checksum_of(as_text(older.to_json()), CUSTOMERS.urn, 1),
+            "checksum": checksum_of(written.text("document"), CUSTOMERS.urn, 1, "1.0.0", None),
+            "state_checksum": checksum_of(as_text(older.to_json()), CUSTOMERS.urn, 1),
         },
     )
 

@@ -142,7 +142,7 @@ class VersionController:
         """Return the version of one dataset with its cloud versions, or those of a page of all."""
         history = self._parts.history()
         if reference is None:
-            page = history.currents_after(after, limit=limit)
+            page = history.currents_after(after, limit=limit, checked=True)
             known = tuple(CurrentVersion.of(each.urn, each.version) for each in page)
             return VersionsResult(datasets=known, total=history.count())
         urn = self._parts.urn_of(reference)

@@ -7,7 +7,7 @@ edges when it is read. Its version likewise comes from the history, where there 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +28,7 @@ from lumos.core.store.checksums import (
     ENTITIES,
     IDENTITIES,
     refuse_damage,
+    rows_with_whole_keys,
     whole_rows,
 )
 from lumos.core.store.documents import as_model, as_moment, as_object, as_text, checked_key
@@ -466,14 +467,14 @@ class CatalogTables:
         for end in ("downstream_urn", "upstream_urn"):
             for row in self._edges_where(f"{end} BETWEEN :first AND :last", ends):
                 neighbours.add(
-                    row.text("upstream_urn"),
-                    row.text("downstream_urn"),
+                    Urn.canonical(row.text("upstream_urn")),
+                    Urn.canonical(row.text("downstream_urn")),
                     is_inferred=bool(row.integer("is_inferred")),
                 )
         return {urn: neighbours.of(urn) for urn in urns}
 
-    def _edges_where(self, condition: str, params: Parameters) -> Iterator[Row]:
-        """Yield edges by their ends; one whose ends are damaged leads nowhere.
+    def _edges_where(self, condition: str, params: Parameters) -> list[Row]:
+        """Return edges by their ends; one whose ends are damaged leads nowhere.
 
         It is told by whoever lists the edges.
         """
@@ -483,7 +484,7 @@ class CatalogTables:
             f"FROM lineage_edges WHERE {condition}",
             params,
         )
-        return filter(EDGES.has_whole_keys, rows)
+        return rows_with_whole_keys(rows, EDGES)
 
 
 def _last(rows: Sequence[Row], key: str) -> str | None:

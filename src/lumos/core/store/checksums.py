@@ -111,6 +111,26 @@ def whole_rows(rows: Iterable[Row], table: CheckedTable, damaged: NoteDamage) ->
     return found
 
 
+def rows_with_whole_keys(rows: Iterable[Row], table: CheckedTable) -> list[Row]:
+    """Return the rows whose keys are what was written; their documents need not be there."""
+    found: list[Row] = []
+    places: list[int] = []
+    for row in rows:
+        places = places or row.places((table.column, *table.keys))
+        if _has_plainly_whole_keys(row.values, places) or table.has_whole_keys(row):
+            found.append(row)
+    return found
+
+
+def _has_plainly_whole_keys(values: tuple[SqlValue, ...], places: Sequence[int]) -> bool:
+    checksum, *keys = places
+    try:
+        text = "\n".join([values[key] or "" for key in keys])  # type: ignore[misc]
+        return zlib.crc32(text.encode()) == (values[checksum] + _OFFSET) >> _HALF  # type: ignore[operator]
+    except (TypeError, UnicodeEncodeError):
+        return False
+
+
 def _is_plainly_whole(values: tuple[SqlValue, ...], places: Sequence[int]) -> bool:
     """Check a row of text alone, as nearly all are, in a third of the time of `is_whole`."""
     checksum, document, *keys = places

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from lumos.core.errors import StateError, VersionNotFoundError
+from lumos.core.errors import DamagedDocumentError, LumosError, StateError, VersionNotFoundError
 from lumos.core.models import Change, DatasetVersion, LumosDataset
 from lumos.core.store.checksums import (
     CHANGES,
@@ -37,11 +37,14 @@ _STATES_AT_A_TIME = 100
 _URNS_AT_A_TIME = 500
 # The places of a dataset's versions have no gaps: the newest is the one that none follows.
 _NEWEST = """
-SELECT v.urn, v.sequence, v.version, v.contract_hash, v.document, v.checksum FROM versions v
+SELECT v.urn, v.sequence, v.contract_hash, v.document FROM versions v
 WHERE NOT EXISTS (SELECT 1 FROM versions n WHERE n.urn = v.urn AND n.sequence = v.sequence + 1)
 """
+_NEWEST_CHECKED = _NEWEST.replace("v.document", "v.document, v.version, v.checksum")
 _NEWEST_STATES = """
-SELECT v.urn, v.sequence, v.state, v.dataset, v.state_checksum FROM versions v
+SELECT v.urn, v.sequence, v.version, v.contract_hash, v.document, v.checksum, v.state, v.dataset,
+       v.state_checksum
+FROM versions v
 WHERE NOT EXISTS (SELECT 1 FROM versions n WHERE n.urn = v.urn AND n.sequence = v.sequence + 1)
 """
 _SELECT_VERSIONS = VERSIONS.select()
@@ -67,20 +70,21 @@ class KnownVersion(NamedTuple):
     sequence: int
     contract_hash: str | None
     """What the state of the version hashes to; not known of versions of an older Lumos."""
-    row: Row
-
-    @property
-    def document(self) -> str:
-        return self.row.text("document")
+    document: str
 
     @property
     def version(self) -> DatasetVersion:
-        """The version.
+        """The version; whether it is what was written is checked with its state.
+
+        Its checksum lies behind the state in the row, which costs too much for all of them.
 
         Raises:
-            DamagedDocumentError: it is not what was written.
+            DamagedDocumentError: it is no version any more.
         """
-        return _version_of(self.row)
+        try:
+            return as_model(DatasetVersion, self.document)
+        except LumosError:
+            raise DamagedDocumentError(VERSIONS.kind, f"{self.urn} {self.sequence}") from None
 
 
 class HistoryRepository:
@@ -130,12 +134,19 @@ class HistoryRepository:
             found.update((row.text("urn"), _known_version(row)) for row in rows)
         return found
 
-    def currents_after(self, urn: str, *, limit: int) -> list[KnownVersion]:
-        """Return the next newest versions in ascending order of URN; from the first with `""`."""
+    def currents_after(self, urn: str, *, limit: int, checked: bool = False) -> list[KnownVersion]:
+        """Return the next newest versions in ascending order of URN; from the first with `""`.
+
+        Raises:
+            DamagedDocumentError: with `checked`, where one is not what was written.
+        """
         rows = self._database.query(
-            f"{_NEWEST} AND v.urn > :after ORDER BY v.urn LIMIT :limit",
+            f"{_NEWEST_CHECKED if checked else _NEWEST} AND v.urn > :after "
+            "ORDER BY v.urn LIMIT :limit",
             {"after": urn, "limit": limit},
         )
+        for row in rows if checked else ():
+            VERSIONS.require(row)
         return [_known_version(row) for row in rows]
 
     def current_states(
@@ -143,13 +154,14 @@ class HistoryRepository:
     ) -> dict[str, LumosDataset]:
         """Return datasets as they are in their newest versions, with a few queries for all.
 
-        `damaged` is told of each that is not what was written; the others are returned.
+        `damaged` is told of each whose version or state is not what was written; the others are
+        returned.
         """
         states: dict[str, LumosDataset] = {}
         for some in _chunks(urns):
             names, given = _listed(some)
             rows = self._database.query(f"{_NEWEST_STATES} AND v.urn IN ({names})", given)
-            whole = whole_rows(rows, PACKED_STATES, damaged)
+            whole = whole_rows(whole_rows(rows, VERSIONS, damaged), PACKED_STATES, damaged)
             states.update((row.text("urn"), state_of(row)) for row in whole)
         return states
 
@@ -329,7 +341,10 @@ class HistoryRepository:
 
 def _known_version(row: Row) -> KnownVersion:
     return KnownVersion(
-        row.text("urn"), row.integer("sequence"), row.optional_text("contract_hash"), row
+        row.text("urn"),
+        row.integer("sequence"),
+        row.optional_text("contract_hash"),
+        row.text("document"),
     )
 
 
