@@ -5,6 +5,7 @@ from hypothesis import given, settings
 
 from change_cases import Case, load_cases
 from change_pairs import pairs
+from conftest import FULL_SIZE
 from lumos.core.changes import RULES, diff_datasets
 from lumos.core.changes.applying import apply_changes
 from lumos.core.errors import InvalidModelError
@@ -17,7 +18,7 @@ CASES = [
 ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=2_000 if FULL_SIZE else 80)
 @given(pairs)
 def test_applying_a_diff_to_the_old_state_gives_the_new_contract(
     pair: tuple[LumosDataset, LumosDataset],
@@ -26,7 +27,7 @@ def test_applying_a_diff_to_the_old_state_gives_the_new_contract(
     assert apply_changes(old, diff_datasets(old, new)).contract() == new.contract()
 
 
-@settings(max_examples=100)
+@settings(max_examples=2_000 if FULL_SIZE else 40)
 @given(pairs)
 def test_a_stored_diff_can_be_applied_as_well(pair: tuple[LumosDataset, LumosDataset]) -> None:
     old, new = pair

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from change_pairs import pairs
+from conftest import FULL_SIZE
 from lumos.core.changes import RULES_BY_ID, diff_datasets
 from lumos.core.models import Change, Field, FieldType, LumosDataset, Schema, TypeName
 from lumos.core.models.base import canonical_json
@@ -59,7 +60,7 @@ def test_the_generated_datasets_vary_every_part_that_the_models_have() -> None:
     assert {*FIELD, *parameters, "type", "name"} == set(Field.model_fields)
 
 
-@settings(max_examples=500)
+@settings(max_examples=2_000 if FULL_SIZE else 100)
 @given(pairs)
 def test_a_change_is_found_exactly_when_the_contracts_differ(
     pair: tuple[LumosDataset, LumosDataset],

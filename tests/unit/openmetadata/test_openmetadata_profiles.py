@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import FULL_SIZE
 from doubles.openmetadata_server import TOKEN, openmetadata_at, openmetadata_server
 from doubles.openmetadata_store import Json, OpenMetadataStore
 from lumos.core.models import LumosDataset, with_parts
@@ -374,7 +375,7 @@ _NAMES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2_000 if FULL_SIZE else 60)
 @given(st.dictionaries(_NAMES, _VALUES), st.dictionaries(_NAMES, _VALUES), _VALUES)
 def test_no_answer_of_a_server_breaks_the_reading_or_gets_text_through(
     column: dict[str, Any], other: dict[str, Any], rows: Any
