@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from command_line import ROOT
 from lumos.core.errors import EXIT_UNREADABLE, ConfigurationError, MissingExtraError
 from lumos.core.settings import RawSettings, SparkSettings
 from lumos.spark import connect
@@ -19,7 +22,7 @@ from lumos.spark.class_archive import (
     may_make,
     may_use,
 )
-from lumos.spark.java import JavaRuntime, JavaUnavailableError
+from lumos.spark.java import JavaRuntime, JavaUnavailableError, find_java
 from lumos.spark.options import (
     driver_options,
     is_authenticated,
@@ -315,6 +318,27 @@ def test_an_archive_that_cannot_be_made_leaves_a_note_and_is_not_tried_again(
     assert waited_for(archive.note.exists), "the process that makes it left no note"
     assert not make_in_background(archive, runtime=nowhere, cache_dir=tmp_path)
     assert "Spark did not start" in _text_of(archive.note)
+
+
+def test_tests_do_not_wait_for_an_archive_that_could_not_be_made_before(tmp_path: Path) -> None:
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    spark_home = Path(pyspark.__file__).parent
+    archive = class_archive(
+        find_java(environment), spark_home=spark_home, cache_dir=tmp_path / "lumos"
+    )
+    archive.note.parent.mkdir(parents=True)
+    archive.note.write_text("it failed before")
+
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "spark_archive.py"],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert list(tmp_path.rglob("*.jsa")) == []
 
 
 def waited_for(is_so: Callable[[], object]) -> bool:
