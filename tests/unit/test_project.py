@@ -123,9 +123,11 @@ def test_every_decision_record_is_in_the_index_and_has_the_four_parts() -> None:
     records = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 
     assert re.findall(r"\]\(decisions/([^)]+)\)", index) == [record.name for record in records]
-    for number, record in enumerate(records, start=1):
+    numbers = [re.match(r"\d{3}(?=-)", record.name) for record in records]
+    assert all(numbers)
+    assert len({number[0] for number in numbers if number}) == len(records)
+    for record in records:
         headings = re.findall(r"^## (.+)$", record.read_text("utf-8"), flags=re.MULTILINE)
-        assert record.name.startswith(f"{number:03d}-")
         assert headings == ["Context", "Options", "Decision", "Consequences"], record.name
 
 
