@@ -42,7 +42,7 @@ def test_a_damaged_dataset_is_named_and_left_as_it_is_while_others_are_updated(
     assert run_here("ingest", "--json") == 0
     result = json.loads(capfd.readouterr().out)
     (failed,) = [each for each in result["items"] if each["status"] == "failed"]
-    assert failed["item"].startswith("dataset lumos://")
+    assert failed["item"].startswith("lumos://")
     assert failed["item"].endswith("/customers")
     assert "does not match its checksum" in failed["reason"]
     assert result["datasets"]["updated"] == 1

@@ -14,6 +14,7 @@ from lumos.core.storage import object_storage
 from lumos.core.storage.port import ListedObject, UnlistedPrefix
 from lumos.core.storage.reading import ReadItem, read_items
 from lumos.core.storage.s3 import S3Source
+from lumos.core.storage.sealed import SealedSource, sealed
 from ports import closed_port
 from s3_server import REGION, Answer, Bucket, CutOff, OddServer, PageOf, Reset, Times
 
@@ -49,11 +50,17 @@ def test_a_bucket_is_listed_with_sizes_times_and_tags(s3_bucket: Bucket) -> None
     assert storage.read(first.path, start=6, length=100) == b"2\n"
 
 
-def test_a_source_travels_and_hides_its_keys(s3_bucket: Bucket) -> None:
+def test_a_source_travels_sealed_and_hides_its_keys(s3_bucket: Bucket, tmp_path: Path) -> None:
     there = source(s3_bucket)
-    assert pickle.loads(pickle.dumps(there)) == there
     assert "wJalr" not in repr(there) + str(there)
-    assert "wJalr" in pickle.dumps(there).decode("latin-1"), "executors need them"
+    with pytest.raises(TypeError, match="must not be pickled"):
+        pickle.dumps(there)
+
+    travelling = sealed(there, tmp_path)
+
+    assert isinstance(travelling, SealedSource)
+    assert "wJalr" not in pickle.dumps(travelling).decode("latin-1")
+    assert pickle.loads(pickle.dumps(travelling)).unsealed() == there
 
 
 @pytest.mark.parametrize("wanted", [1, 3, 8, 40])
