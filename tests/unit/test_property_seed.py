@@ -18,7 +18,7 @@ import os
 from hypothesis import settings
 from property_seed import PropertySeed
 
-settings.register_profile("plain", database=None, max_examples=60)
+settings.register_profile("plain", database=None, derandomize=False, max_examples=60)
 settings.load_profile("plain")
 
 
