@@ -20,7 +20,7 @@ from hdfs_cluster import HdfsCluster
 from lumos.core.models import Urn
 from lumos.feature.ingestion.handlers.factory import BUILT_IN, AnyHandler
 from lumos.feature.ingestion.handlers.local import LocalHandler, LocalSettings
-from lumos.feature.ingestion.records import ScanRecord, ScanUnit, UnreadableItem
+from lumos.feature.ingestion.records import PreviousScan, ScanRecord, ScanUnit, UnreadableItem
 from lumos.testing.handler_contract import HandlerContract, SourceCase
 from s3_server import Bucket
 
@@ -175,10 +175,10 @@ class _WritesAMarker(LocalHandler):
 
 class _ReadsWhilePlanning(LocalHandler):
     @override
-    def plan(self) -> Iterator[ScanUnit]:
+    def plan(self, previous: PreviousScan) -> Iterator[ScanUnit]:
         for path in sorted(self.settings.path.glob("*.parquet")):
             path.read_bytes()
-        yield from super().plan()
+        yield from super().plan(previous)
 
 
 class _YieldsTwice(LocalHandler):
@@ -190,8 +190,8 @@ class _YieldsTwice(LocalHandler):
 
 class _UnitsThatCannotTravel(LocalHandler):
     @override
-    def plan(self) -> Iterator[ScanUnit]:
-        for unit in super().plan():
+    def plan(self, previous: PreviousScan) -> Iterator[ScanUnit]:
+        for unit in super().plan(previous):
             object.__setattr__(unit, "connection", lambda: None)
             yield unit
 

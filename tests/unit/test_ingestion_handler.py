@@ -18,6 +18,7 @@ from lumos.feature.ingestion.handlers.base_ingestion_handler import (
 )
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
 from lumos.feature.ingestion.records import (
+    PreviousScan,
     ScanRecord,
     ScanUnit,
     ScanWarning,
@@ -45,7 +46,7 @@ class ScriptedHandler(BaseIngestionHandler[SourceSettings]):
     script: ClassVar[Script] = {}
 
     @override
-    def plan(self) -> Iterator[ScanUnit]:
+    def plan(self, previous: PreviousScan) -> Iterator[ScanUnit]:
         yield from (ScanUnit(name) for name in self.script)
 
     @override
@@ -123,7 +124,7 @@ def test_a_dataset_found_twice_is_handed_over_once_and_named() -> None:
 
 class UnplannableHandler(ScriptedHandler):
     @override
-    def plan(self) -> Iterator[ScanUnit]:
+    def plan(self, previous: PreviousScan) -> Iterator[ScanUnit]:
         yield ScanUnit("first")
         raise ZeroDivisionError("hunter2")
 

@@ -20,6 +20,7 @@ from lumos.core.settings import InvalidSettingsError, SourceEntry
 from lumos.core.settings.raw import RawSettings
 from lumos.feature.ingestion import stored_files
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
+from lumos.feature.ingestion.records import PreviousScan
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 TABLE = pa.table({"id": [1, 2, 3]})
@@ -274,7 +275,7 @@ def test_a_folder_that_goes_away_after_planning_is_not_an_empty_one(tmp_path: Pa
     lake = tmp_path / "lake"
     lake.mkdir()
     handler = HandlerFactory.get_handler({"type": "local", "name": "lake", "path": str(lake)})
-    units = list(handler.plan())
+    units = list(handler.plan(PreviousScan()))
     lake.rmdir()
     with pytest.raises(SourceError, match="cannot scan"):
         list(handler.scan(units[0]))

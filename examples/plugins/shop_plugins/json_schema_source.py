@@ -16,7 +16,7 @@ from lumos.feature.ingestion.handlers.base_ingestion_handler import (
     BaseIngestionHandler,
     SourceSettings,
 )
-from lumos.feature.ingestion.records import ScanRecord, ScanUnit, UnreadableItem
+from lumos.feature.ingestion.records import PreviousScan, ScanRecord, ScanUnit, UnreadableItem
 
 TYPES = {
     "boolean": TypeName.BOOLEAN,
@@ -39,7 +39,7 @@ class JsonSchemaHandler(BaseIngestionHandler[JsonSchemaSettings]):
     settings_model = JsonSchemaSettings
 
     @override
-    def plan(self) -> Iterator[ScanUnit]:
+    def plan(self, previous: PreviousScan) -> Iterator[ScanUnit]:
         if not self.settings.path.is_dir():
             raise SourceError(
                 f"source '{self.name}': there is no folder {self.settings.path}",

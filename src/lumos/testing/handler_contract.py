@@ -32,6 +32,7 @@ from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.settings import InvalidSettingsError
 from lumos.feature.ingestion.handlers.base_ingestion_handler import BaseIngestionHandler
 from lumos.feature.ingestion.handlers.factory import AnyHandler, HandlerFactory
+from lumos.feature.ingestion.records import PreviousScan
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -85,7 +86,7 @@ class HandlerContract:
         if source.folder is None:
             pytest.skip("the source is not a folder of this machine")
         with _opened_files() as opened:
-            units = tuple(handler.plan())
+            units = tuple(handler.plan(PreviousScan()))
         inside = [path for path in opened if Path(path).is_relative_to(source.folder)]
         assert units, "a source that is there has something to scan"
         assert inside == [], "plan opened files of the source"
@@ -93,12 +94,12 @@ class HandlerContract:
     def test_planning_twice_gives_the_same_units_in_the_same_order(
         self, handler: AnyHandler
     ) -> None:
-        assert tuple(handler.plan()) == tuple(handler.plan())
+        assert tuple(handler.plan(PreviousScan())) == tuple(handler.plan(PreviousScan()))
 
     def test_handler_and_units_travel_to_executors(
         self, handler: AnyHandler, source: SourceCase
     ) -> None:
-        units = tuple(handler.plan())
+        units = tuple(handler.plan(PreviousScan()))
         copies: tuple[ScanUnit, ...] = pickle.loads(pickle.dumps(units))  # noqa: S301
         assert copies == units
         assert len(pickle.dumps(units)) <= 10_000 * len(units), "units are small"
@@ -123,7 +124,7 @@ class HandlerContract:
             assert dataset.schema.fields, "a dataset without columns"
 
     def test_scanning_one_unit_never_yields_a_dataset_twice(self, handler: AnyHandler) -> None:
-        for unit in handler.plan():
+        for unit in handler.plan(PreviousScan()):
             urns = [record.urn for record in handler.scan(unit) if isinstance(record, LumosDataset)]
             assert len(urns) == len(set(urns))
 
@@ -151,7 +152,7 @@ class HandlerContract:
         assert _ingested(handler)[1].complete, "an item that exists is not a hole in the listing"
 
     def test_scanning_yields_lazily(self, handler: AnyHandler) -> None:
-        unit = next(iter(handler.plan()))
+        unit = next(iter(handler.plan(PreviousScan())))
         records = handler.scan(unit)
         assert isinstance(records, Iterator), "scan returns everything at once"
         next(records)

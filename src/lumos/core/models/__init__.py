@@ -14,6 +14,7 @@ from lumos.core.models.change import (
     SchemaChange,
 )
 from lumos.core.models.constraints import Check
+from lumos.core.models.contributor import Contributor, ContributorKind
 from lumos.core.models.cost import CostRecord, CostReport
 from lumos.core.models.dataset import (
     DatasetKind,
@@ -44,6 +45,7 @@ from lumos.core.models.lineage import (
     TransformationType,
 )
 from lumos.core.models.migrations import load_snapshot
+from lumos.core.models.observation import Observation, ObservationKind
 from lumos.core.models.ownership import Group, Owner, Ownership, User
 from lumos.core.models.profile import ColumnProfile, DatasetProfile, LengthProfile, Quantile
 from lumos.core.models.quality import (
@@ -86,6 +88,8 @@ __all__ = [
     "ColumnProfile",
     "ColumnStatistics",
     "Compatibility",
+    "Contributor",
+    "ContributorKind",
     "CostRecord",
     "CostReport",
     "DQAssertion",
@@ -116,6 +120,8 @@ __all__ = [
     "Location",
     "LumosDataset",
     "NeighboursBuilder",
+    "Observation",
+    "ObservationKind",
     "OperationalMetadata",
     "Owner",
     "Ownership",

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from lumos.core.models import LumosDataset, Urn
+from lumos.core.models import (
+    Domain,
+    GlossaryTerm,
+    Group,
+    Job,
+    LineageEdge,
+    LumosDataset,
+    Observation,
+    Tag,
+    Urn,
+    User,
+)
 from lumos.core.storage.port import printable
 
 if TYPE_CHECKING:
@@ -27,6 +39,35 @@ class ScanUnit:
     def label(self) -> str:
         """The target as reports show it."""
         return printable(self.target)
+
+
+@dataclass(frozen=True)
+class PreviousScan:
+    """What the last complete scan of a source left for the next one to plan by."""
+
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """The `ScanMark`s that it yielded: a log position, a checksum, a time."""
+
+
+@dataclass(frozen=True)
+class ScanMark:
+    """A position or checksum that the next `plan` is given, once this run is published."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True)
+class ScannedScope:
+    """A part of the URN space that a unit has listed in full.
+
+    Nothing else allows removals: a dataset within the prefix that the same run did not find, and
+    that this source found before, is gone. Yield it at the end of a unit, when nothing can fail
+    any more.
+    """
+
+    urn_prefix: str
+    """A URN, such as `lumos://postgres/shop/public`: it and all below it."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +105,22 @@ class ScanWarning:
 
 
 __all__ = [
+    "PreviousScan",
+    "ScanMark",
     "ScanRecord",
     "ScanUnit",
     "ScanWarning",
+    "ScannedScope",
     "SkippedItem",
     "UnlistedPart",
     "UnreadableItem",
     "printable",
 ]
 
-ScanRecord: TypeAlias = LumosDataset | UnreadableItem | UnlistedPart | SkippedItem | ScanWarning
+Statement: TypeAlias = (
+    LumosDataset | LineageEdge | Job | User | Group | Tag | GlossaryTerm | Domain | Observation
+)
+"""What a source says. A dataset may be partial: what it leaves out, others may say."""
+ScanRecord: TypeAlias = (
+    Statement | ScannedScope | ScanMark | UnreadableItem | UnlistedPart | SkippedItem | ScanWarning
+)

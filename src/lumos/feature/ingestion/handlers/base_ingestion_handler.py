@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, final
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar, final
 
 from pydantic import Field
 
 from lumos.core.errors import LumosError, SourceError
-from lumos.core.models import LumosDataset
+from lumos.core.models import ContributorKind, LumosDataset
 from lumos.core.settings import SettingsModel
 from lumos.feature.ingestion.records import (
+    PreviousScan,
     ScanRecord,
     ScanUnit,
     ScanWarning,
@@ -34,6 +35,33 @@ class SourceSettings(SettingsModel):
 
     type: str = Field(min_length=1, description="The kind of source, such as local or s3.")
     name: str = Field(min_length=1, description="How runs and reports call this source.")
+
+
+class RecordSourceSettings(SourceSettings):
+    """What every source has that is scanned by records, and not as files of a storage."""
+
+    concurrency: int = Field(
+        default=4, ge=1, le=64, description="How many units are scanned at the same time, at most."
+    )
+    timeout_seconds: float = Field(
+        default=300.0, gt=0, description="How long the scan of one unit may take."
+    )
+    retries: int = Field(
+        default=2, ge=0, le=10, description="How often a unit is scanned again that failed so."
+    )
+    instance: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The first part of the path of its URNs, where two servers have equal names.",
+    )
+
+
+class Claim(NamedTuple):
+    """A URN prefix and the server that a source finds it on."""
+
+    urn_prefix: str
+    server: str
+    """Where that is, without credentials: `db1.example.org:5432`."""
 
 
 class _End:
@@ -66,6 +94,8 @@ class BaseIngestionHandler(ABC, Generic[S]):
 
     source_type: ClassVar[str]
     settings_model: ClassVar[type[SourceSettings]]
+    contributes_as: ClassVar[ContributorKind] = ContributorKind.SOURCE
+    """SOURCE for what is found where the data is, DECLARED for files that describe data."""
 
     def __init__(self, settings: S) -> None:
         self._settings = settings
@@ -79,9 +109,19 @@ class BaseIngestionHandler(ABC, Generic[S]):
     def settings(self) -> S:
         return self._settings
 
+    def claims(self) -> Iterable[Claim]:
+        """Return the URN prefixes that this source finds datasets under, and on which server.
+
+        Two sources that claim one prefix on different servers are refused.
+        """
+        return ()
+
     @abstractmethod
-    def plan(self) -> Iterator[ScanUnit]:
+    def plan(self, previous: PreviousScan) -> Iterator[ScanUnit]:
         """Yield what to scan, in a stable order, without reading any data.
+
+        Args:
+            previous: what the last complete scan left; empty in the first run and with `--full`.
 
         Raises:
             SourceError: the source as a whole is not there or cannot be asked.
@@ -105,7 +145,7 @@ class BaseIngestionHandler(ABC, Generic[S]):
             SourceError: the source as a whole could not be planned; no unit was scanned.
         """
         with self._handler_errors("planning the scan"):
-            units = tuple(self.plan())
+            units = tuple(self.plan(PreviousScan()))
         seen: set[Urn] = set()
         for unit in units:
             try:

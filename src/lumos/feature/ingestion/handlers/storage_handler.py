@@ -15,7 +15,7 @@ from lumos.feature.ingestion.handlers.base_ingestion_handler import (
     BaseIngestionHandler,
     SourceSettings,
 )
-from lumos.feature.ingestion.records import ScanUnit
+from lumos.feature.ingestion.records import PreviousScan, ScanUnit
 from lumos.feature.ingestion.stored_files import DATA_PATTERNS, StoredFiles
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class StorageHandler(BaseIngestionHandler[S]):
         return first
 
     @override
-    def plan(self) -> Iterator[ScanUnit]:
+    def plan(self, previous: PreviousScan) -> Iterator[ScanUnit]:
         for place, source in enumerate(self.storages()):
             storage = source.open()
             for unit in storage.units(1):
