@@ -95,9 +95,5 @@ def test_a_sync_of_nothing_says_that_there_is_nothing(lumos: Lumos) -> None:
     assert (empty.exit_code, empty.stdout) == (
         0,
         "sent 0 writes to embedded\n"
-        "[warn] the embedded catalog holds no such dataset: fill it with lumos ingest or lumos "
-        "import\n",
+        "[warn] the state holds no such dataset: fill it with lumos ingest or lumos import\n",
     )
-    Path("lumos.yaml").write_text("platform: datahub\n", "utf-8")
-    elsewhere = lumos("sync", "--all", "--output", "sqlite:///team.db")
-    assert "see lumos migrate --from datahub" in elsewhere.stdout

@@ -13,7 +13,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lumos.core.errors import DamagedDocumentError
-from lumos.core.models import Change, DatasetVersion, LineageEdge, LumosDataset, Urn, User
+from lumos.core.models import (
+    Change,
+    Contributor,
+    DatasetVersion,
+    LineageEdge,
+    LumosDataset,
+    Urn,
+    User,
+    with_parts,
+)
 from lumos.core.models.alert import Alert
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.alerts import AlertRepository
@@ -53,6 +62,7 @@ def change(urn: str) -> Change:
 def fill(database: StateDatabase) -> None:
     """Put something into every table."""
     catalog = EmbeddedHandler(database, clock=lambda: AT)
+    other = EmbeddedHandler(database, clock=lambda: AT, contributor=Contributor.of("people:other"))
     history = HistoryRepository(database)
     for urn in (A, B, C):
         catalog.emit_dataset(dataset(urn))
@@ -64,6 +74,7 @@ def fill(database: StateDatabase) -> None:
     for name in ("ann", "bob"):
         catalog.emit_entity(User.from_json({"username": name}))
     catalog.emit_extension("tool", {"key": "value"})
+    other.emit_dataset(with_parts(dataset(A), tags=("seen",)))
     RunRepository(database).save("1 import", {"done": 1}, operation="import", started_at=AT)
     SyncStates(database, "there").put("dataset", [SentState(A, "hash", {"sent": {}})], at=AT)
     AlertRepository(database).add([alert(A)])

@@ -11,11 +11,14 @@ from lumos.bootstrap.snapshots import SnapshotCommands
 if TYPE_CHECKING:
     from lumos.core.controllers.catalog_controller import CatalogController
     from lumos.core.controllers.people_controller import PeopleController
+    from lumos.core.controllers.publishing import Publisher
     from lumos.core.controllers.report_controller import ReportController
     from lumos.core.controllers.search_controller import SearchController
     from lumos.core.controllers.version_controller import VersionController
     from lumos.core.controllers.version_sources import CatalogSource
     from lumos.core.models import LumosDataset, Urn
+    from lumos.core.models.dataset_contributions import DatasetContributions
+    from lumos.core.platform.interface import MetadataPlatformInterface
 
 
 class CatalogCommands(SnapshotCommands):
@@ -25,7 +28,15 @@ class CatalogCommands(SnapshotCommands):
     def catalog(self) -> CatalogController:
         from lumos.core.controllers.catalog_controller import CatalogController
 
-        return CatalogController(self._platform(None), self._versions(self._reader))
+        return CatalogController(
+            self._platform(None), self._versions(self._reader), contributions=self._said_of
+        )
+
+    def _said_of(self, urn: Urn) -> DatasetContributions:
+        """Return who says what of a dataset, as far as the state of this project knows."""
+        from lumos.core.store.contributions import ContributionTable
+
+        return ContributionTable(self._reader).of(urn)
 
     @property
     def search(self) -> SearchController:
@@ -89,11 +100,16 @@ class CatalogCommands(SnapshotCommands):
     @cached_property
     def people(self) -> PeopleController:
         from lumos.core.controllers.people_controller import PeopleController
+        from lumos.core.models import Contributor, ContributorKind
 
-        platform = self._platform(None, writing=True)
+        def catalog(name: str) -> tuple[MetadataPlatformInterface, Publisher]:
+            by = Contributor(ContributorKind.DECLARED, name)
+            platform = self._platform(None, writing=True, by=by)
+            return platform, self._publisher(platform)
+
         return PeopleController(
-            platform,
-            self._publisher(platform),
+            ownership=catalog("ownership"),
+            enrichment=catalog("enrichment"),
             write_lock=self._write_lock,
             keep_report=self._keep_report,
             clock=self._clock,

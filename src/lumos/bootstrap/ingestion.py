@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from lumos.core.controllers.lazy_session import OpenSession
     from lumos.core.controllers.profile_controller import ProfileController
     from lumos.core.controllers.run_timestamp import RunTimestampController
+    from lumos.core.controllers.sync_results import SyncResult
     from lumos.core.controllers.watch_controller import WatchController
     from lumos.core.models import Change, LumosDataset
+    from lumos.core.progress import Progress
     from lumos.core.settings import SourceEntry
 
 
@@ -58,14 +61,9 @@ class IngestionCommands(CatalogCommands):
         )
 
     def _ingestion_on(self, open_session: OpenSession) -> IngestionController:
-        from lumos.core.controllers.import_target import ImportTarget
         from lumos.core.controllers.ingestion_controller import IngestionController
         from lumos.core.store.history import HistoryRepository
         from lumos.feature.versioning.planning import earlier_states
-
-        def target() -> ImportTarget:
-            adapter = self._platform(None, writing=True)
-            return ImportTarget(adapter, self._publisher(adapter), self._writer)
 
         def judge(old: LumosDataset | None, new: LumosDataset | None) -> tuple[Change, ...]:
             def earlier() -> list[LumosDataset]:
@@ -77,16 +75,21 @@ class IngestionCommands(CatalogCommands):
         return IngestionController(
             entries=lambda: self.settings.sources,
             open_session=open_session,
-            target=target,
-            look_at_catalog=self._catalog_if_any,
+            writer=self._state_writer,
+            look_at_state=self._state_if_any,
             snapshots=lambda: self.snapshots,
             state_dir=lambda: self.state_dir,
             write_lock=self._write_lock,
             keep_report=self._keep_report,
+            sync=None if self._is_own(self.settings.platform) else self._sync_catalog,
             version_of=lambda urn: HistoryRepository(self._reader).current(urn),
             judge=judge,
             clock=self._clock,
         )
+
+    def _sync_catalog(self, progress: Progress) -> SyncResult:
+        """Bring the catalog of the settings up to date with the state."""
+        return self.sync.sync(self.settings.platform, progress=progress)
 
     @cached_property
     def profiling(self) -> ProfileController:
@@ -97,7 +100,8 @@ class IngestionCommands(CatalogCommands):
             open_session=self._spark_session,
             catalog=lambda: self._platform(None),
             find=self._found_dataset,
-            target=self._import_target,
+            found_by=self._found_by,
+            target=self._profile_target,
             state_dir=lambda: self.state_dir,
             write_lock=self._write_lock,
             keep_report=self._keep_report,
@@ -107,10 +111,21 @@ class IngestionCommands(CatalogCommands):
     def _found_dataset(self, reference: str) -> LumosDataset:
         return self.catalog.show(reference)
 
-    def _import_target(self) -> ImportTarget:
-        from lumos.core.controllers.import_target import ImportTarget
+    def _found_by(self, sources: Sequence[str]) -> list[str]:
+        """Return the URNs of what some sources have."""
+        from lumos.core.models import Contributor, ContributorKind
+        from lumos.core.store.contributions import ContributionTable
 
-        adapter = self._platform(None, writing=True)
+        table = ContributionTable(self._reader)
+        contributors = (Contributor(ContributorKind.SOURCE, name) for name in sources)
+        return sorted(urn for each in contributors for urn, _ in table.found_states(each))
+
+    def _profile_target(self) -> ImportTarget:
+        from lumos.core.controllers.import_target import ImportTarget
+        from lumos.core.models import Contributor, ContributorKind
+
+        by = Contributor(ContributorKind.INFERRED, "profile")
+        adapter = self._platform(None, writing=True, by=by)
         return ImportTarget(adapter, self._publisher(adapter), self._writer)
 
     def entries_of(self, prefix: str) -> tuple[SourceEntry, ...]:

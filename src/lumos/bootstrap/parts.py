@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from lumos.core.changes import ChangePolicy
     from lumos.core.controllers.alert_controller import AlertController
     from lumos.core.controllers.publishing import Publisher
+    from lumos.core.controllers.state_writer import StateWriter
+    from lumos.core.models import Contributor
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.run_report import RunReport
     from lumos.core.settings import LumosSettings, RawSettings
+    from lumos.core.store.catalog_tables import CatalogTables
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.snapshot_store import SnapshotStore
     from lumos.feature.alerting.outbox_history import AlertingHistory
@@ -238,7 +241,16 @@ class Parts:
             )
         return SnapshotStore(self.settings.snapshots.path or self.state_dir / SNAPSHOTS)
 
-    def _platform(self, name: str | None, *, writing: bool = False) -> MetadataPlatformInterface:
+    def _platform(
+        self, name: str | None, *, writing: bool = False, by: Contributor | None = None
+    ) -> MetadataPlatformInterface:
+        """Return a catalog by name, or that of the settings.
+
+        Args:
+            name: the catalog.
+            writing: whether it is going to be written.
+            by: who says what is written, where the catalog keeps that.
+        """
         from lumos.core.errors import ConfigurationError, UsageError
         from lumos.core.platform.factory import EMBEDDED, PlatformFactory
 
@@ -250,7 +262,7 @@ class Parts:
             )
         chosen = self.settings.platform if name is None else name
         if is_database(chosen):
-            return self._other_catalog(chosen, writing=writing)
+            return self._other_catalog(chosen, writing=writing, by=by)
         given = self.settings.platform_settings(chosen)
         if chosen != EMBEDDED:
             try:
@@ -264,7 +276,8 @@ class Parts:
                 "platform_config.embedded: the embedded catalog has no settings of its own",
                 hint="set database_url, or leave it out for the state folder",
             )
-        return PlatformFactory.embedded_over(self._writer if writing else self._reader)
+        database = self._writer if writing else self._reader
+        return PlatformFactory.embedded_over(database, contributor=by)
 
     def _adapter(self, name: str, given: RawSettings) -> MetadataPlatformInterface:
         """Return this project's adapter of a catalog, which is closed with the project."""
@@ -284,13 +297,38 @@ class Parts:
         near = nearest(name, sorted(set(self.settings.platform_config).difference(known)))
         return f"platform_config has no '{name}'" + (f", but '{near}'" if near else "")
 
-    def _other_catalog(self, url: str, *, writing: bool) -> MetadataPlatformInterface:
+    def _other_catalog(
+        self, url: str, *, writing: bool, by: Contributor | None
+    ) -> MetadataPlatformInterface:
         """Return the embedded catalog over a database that is not this project's."""
         from lumos.core.platform.factory import PlatformFactory
         from lumos.core.store.database import StateDatabase
 
         opened = StateDatabase.open(url, read_only=not writing)
-        return PlatformFactory.embedded_over(self._resources.enter_context(opened))
+        database = self._resources.enter_context(opened)
+        return PlatformFactory.embedded_over(database, contributor=by)
+
+    def _state_writer(self) -> StateWriter:
+        from lumos.core.controllers.state_writer import StateWriter
+        from lumos.core.store.catalog_tables import CatalogTables
+
+        tracked = self.settings.features.schema_tracking
+        return StateWriter(
+            self._writer,
+            CatalogTables(self._writer),
+            versions=self._versions(self._writer) if tracked else None,
+            clock=self._clock,
+            author=self.author,
+        )
+
+    def _state_if_any(self) -> CatalogTables | None:
+        from lumos.core.errors import NoCatalogError
+        from lumos.core.store.catalog_tables import CatalogTables
+
+        try:
+            return CatalogTables(self._reader)
+        except NoCatalogError:
+            return None
 
     def _catalog_if_any(self, name: str | None = None) -> MetadataPlatformInterface | None:
         from lumos.core.errors import NoCatalogError

@@ -89,6 +89,7 @@ class SnapshotCommands(Parts):
         from lumos.core.controllers.import_controller import ImportController
         from lumos.core.controllers.import_target import ImportTarget
         from lumos.core.errors import NoCatalogError
+        from lumos.core.models.dataset_contributions import IMPORT
         from lumos.core.store.checkpoints import CheckpointRepository
 
         def opened(reference: str) -> SnapshotSource:
@@ -101,7 +102,7 @@ class SnapshotCommands(Parts):
                 return None
 
         def target() -> ImportTarget:
-            adapter = self._platform(platform, writing=True)
+            adapter = self._platform(platform, writing=True, by=IMPORT)
             publisher = self._publisher(adapter, history=history)
             workers = self.settings.sync.workers
             return ImportTarget(
@@ -192,6 +193,7 @@ class SnapshotCommands(Parts):
     def _sync_target(self, name: str, writing: bool) -> SyncTarget:
         from lumos.core.controllers.sync_controller import SyncTarget
         from lumos.core.errors import UsageError
+        from lumos.core.models.dataset_contributions import IMPORT
         from lumos.core.platform.factory import EMBEDDED
 
         if self._is_own(name):
@@ -201,5 +203,5 @@ class SnapshotCommands(Parts):
             )
         # A dry run asks a catalog for what it can only, and makes no database.
         chosen = EMBEDDED if is_database(name) and not writing else name
-        platform = self._platform(chosen, writing=writing)
+        platform = self._platform(chosen, writing=writing, by=IMPORT)
         return SyncTarget(platform, f"{platform.name} {self._place(name)}")

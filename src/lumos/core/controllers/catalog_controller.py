@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lumos.core.controllers.results import ComparisonResult, ReportedChange
+from lumos.core.controllers.results import ComparisonResult, ReportedChange, ShownContribution
 from lumos.core.controllers.version_results import BlameResult
 from lumos.core.models import LumosDataset, SchemaHistory, Urn
+from lumos.core.models.contribution import ordered, precedence
+from lumos.core.models.facets import FACETS
 from lumos.core.platform.dataset_reference import DatasetFinder, DatasetReference
 from lumos.core.platform.interface import Capability
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
+    from lumos.core.models.dataset_contributions import DatasetContributions
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.feature.versioning.version_service import VersionManager
 
@@ -22,13 +26,36 @@ _LOOKED_AT = 50
 class CatalogController:
     """What `show`, `history` and `compare` do."""
 
-    def __init__(self, platform: MetadataPlatformInterface, versions: VersionManager) -> None:
+    def __init__(
+        self,
+        platform: MetadataPlatformInterface,
+        versions: VersionManager,
+        *,
+        contributions: Callable[[Urn], DatasetContributions],
+    ) -> None:
         self._platform = platform
         self._versions = versions
+        self._contributions = contributions
 
     def show(self, reference: str) -> LumosDataset:
         """Return the dataset of a URN, or of a name that only one dataset has."""
         return self._platform.get_dataset(self.urn_of(reference))
+
+    def contributions(self, dataset: LumosDataset) -> tuple[ShownContribution, ...]:
+        """Return who says what of a dataset, facet by facet, the one that counts first."""
+        said = self._contributions(dataset.urn).said
+        shown = [
+            ShownContribution(
+                facet=facet.path,
+                contributor=str(each.contributor),
+                at=each.at_of(facet.path),
+                confidence=each.confidence,
+            )
+            for facet in FACETS
+            for each in ordered(said, precedence(facet))
+            if facet.path in each.facets
+        ]
+        return tuple(shown)
 
     def history(
         self, reference: str, *, since: datetime | None = None, limit: int | None = None

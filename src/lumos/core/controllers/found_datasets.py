@@ -1,162 +1,98 @@
-"""Brings what a scan found into the catalog, and takes out what is surely gone."""
+"""Brings what a scan found into the state, and takes out what is surely gone."""
 
 from __future__ import annotations
 
-import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
 
 from lumos.core.controllers.results import DatasetCounts
-from lumos.core.controllers.storage_functions import OWN_EXTENSIONS
 from lumos.core.errors import DamagedDocumentError, InvalidModelError, LumosError
-from lumos.core.formats.file_names import promise_of
-from lumos.core.formats.tables.marks import may_hold_log
-from lumos.core.models import Change, LumosDataset, Urn, with_parts
-from lumos.core.models.origin import origin_of
+from lumos.core.models import Change, Contributor, LumosDataset, Urn, with_parts
+from lumos.core.models.contribution import fold
+from lumos.core.models.dataset_contributions import DatasetContributions
 from lumos.core.platform.refusals import REFUSALS, ends_run
-from lumos.feature.discovery.unseen import is_in_doubt, unseen_columns, with_unseen_parts
-from lumos.feature.snapshot.import_plan import ImportMode, plan_dataset
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.publishing import Publisher
-    from lumos.core.controllers.scan_sources import ScanSource
-    from lumos.core.models.origin import Origin
-    from lumos.core.platform.interface import MetadataPlatformInterface
-    from lumos.spark.pipeline import Pipeline
+    from datetime import datetime
+
+    from lumos.core.controllers.state_writer import StateWriter
+    from lumos.core.store.catalog_tables import CatalogTables
     from lumos.spark.stages.rows import BuiltDataset
 
 
 Judge = Callable[[LumosDataset | None, LumosDataset | None], tuple[Change, ...]]
 
 
-@dataclass
-class Scope:
-    """What a scan was to look at, and what of it nobody could see."""
+class Scanned(Protocol):
+    """What a pipeline found."""
 
-    sources: Mapping[str, ScanSource]
-    doubted: set[str] = field(default_factory=set)
-    """Sources without a single file: their disks may be missing."""
-    closed: dict[str, list[str]] = field(default_factory=dict)
-    """The folders that could not be listed, by source, as paths below its root."""
-    unreadable: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How many files nobody could read, by dataset, as source and key."""
-    forgotten: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How many of them may have been read by runs of which nothing is known any more."""
-    unbuilt: set[tuple[str, str]] = field(default_factory=set)
-    """The datasets that could not be built from their files, as source and key."""
-    links: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
-    """The symlinks that are not followed, by source, as the parts of their paths."""
-    around_links: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
-    """Every folder and dataset, by source, that such a symlink lies in or is a file of."""
-
-    def shown(self, source: str, path: bytes) -> str:
-        """Return where a file lies, as reports show it."""
-        scanned = self.sources[source]
-        above = scanned.shown if scanned.is_whole_folder else os.path.dirname(scanned.shown)
-        text = path.decode("utf-8", "backslashreplace")
-        return f"{above.rstrip('/')}/{text}" if text else above
-
-    def close(self, source: str, path: bytes) -> None:
-        """Remember a part that could not be listed."""
-        below = path.decode("utf-8", "backslashreplace").strip("/")
-        self.closed.setdefault(source, []).append(below)
-
-    def skip_link(self, source: str, path: bytes) -> None:
-        """Remember a symlink that is not followed.
-
-        What earlier runs found behind it is neither gone nor known to be the same. The log of a
-        table counts as a folder that could not be listed: without it the files of the table would
-        look like a dataset.
-        """
-        text = path.decode("utf-8", "backslashreplace").strip("/")
-        parts = tuple(text.split("/"))
-        self.links.setdefault(source, set()).add(parts)
-        around = self.around_links.setdefault(source, set())
-        place = self.sources[source].path_specs.place(text)
-        if place is not None and promise_of(text).format is not None:
-            around.add(tuple(place.dataset))
-        else:  # it may be a folder, with files of any dataset that lies around it
-            around.update(parts[:length] for length in range(len(parts)))
-        if may_hold_log(text):
-            self.close(source, path)
-
-    def has_skipped_link(self, origin: Origin) -> bool:
-        """Tell whether a dataset may have files behind a symlink that is not followed."""
-        links = self.links.get(origin.source)
-        if not links:
-            return False
-        parts = tuple(map(str, orjson.loads(origin.dataset)))
-        is_behind = any(parts[:length] in links for length in range(1, len(parts) + 1))
-        return is_behind or parts in self.around_links[origin.source]
-
-    def has_unreadable(self, origin: Origin) -> bool:
-        """Tell whether files of a dataset, or a workbook that it is a sheet of, are not read."""
-        is_linked = self.has_skipped_link(origin)
-        return is_linked or any(self.unreadable[each] for each in _holders(origin))
-
-    def shown_dataset(self, source: str, dataset: str) -> str:
-        """Return where the files of a dataset lie, as reports show it."""
-        return self.shown(source, "/".join(orjson.loads(dataset)).encode("utf-8", "replace"))
-
-    def is_unbuilt(self, origin: Origin) -> bool:
-        """Tell whether the files of a dataset are there, but it could not be built from them."""
-        return origin in self.unbuilt
-
-    def files_in_doubt(self, origin: Origin, *, as_before: bool) -> int:
-        """Return how many unreadable files of a dataset may hold what no other file shows.
-
-        Args:
-            origin: where the dataset was found.
-            as_before: whether its unreadable files were in doubt before.
-        """
-        counts = self.unreadable if as_before else self.forgotten
-        linked = int(self.has_skipped_link(origin))
-        return linked + sum(counts[each] for each in _holders(origin))
-
-    def hides_part_of(self, dataset: LumosDataset, source: str) -> bool:
-        """Tell whether files of a dataset may lie where nobody could look."""
-        whole = (dataset.location.prefix if dataset.location else None) or "/"
-        prefix = whole.removeprefix(self.sources[source].root.prefix)
-        closed = [f"/{folder}/" if folder else "/" for folder in self.closed.get(source, ())]
-        return any(each.startswith(prefix) or prefix.startswith(each) for each in closed)
+    def differing(self, states: Iterable[tuple[str, str]]) -> Iterator[BuiltDataset | str]:
+        """Yield the datasets that differ from states, and the URNs of those not found."""
 
 
-def _holders(origin: Origin) -> tuple[tuple[str, str], ...]:
-    """Return the dataset and the workbook that it may be a sheet of."""
-    book = f"{origin.dataset.rpartition(',')[0]}]"  # one part less of what is a JSON array
-    return tuple({origin, (origin.source, book)})
+class Evidence(Protocol):
+    """What a scan could see."""
+
+    def whole(
+        self, found: LumosDataset, present: LumosDataset | None, *, source: str
+    ) -> LumosDataset | None:
+        """Return a dataset with what could not be seen of it; None where it is to stay as it is."""
+
+    def is_gone(self, dataset: LumosDataset, *, source: str) -> bool:
+        """Tell whether a dataset that was not found is surely not there any more."""
+
+
+class Speaker(NamedTuple):
+    """As what a source of the settings contributes."""
+
+    contributor: Contributor
+    rank: int = 0
+    """Its place in the settings."""
+
+
+class Find(NamedTuple):
+    """What one scan found, and what it could see."""
+
+    scanned: Scanned
+    evidence: Evidence
+    sources: Sequence[str]
 
 
 class _Step(NamedTuple):
     """What is to be done with one dataset."""
 
-    found: BuiltDataset | None
-    """None where it is gone."""
+    said: DatasetContributions
+    """All that is said of it afterwards."""
     dataset: LumosDataset
+    """As it is to be; as it was, where it is gone."""
     is_news: bool
-    is_sure: bool = True
-    """Whether the next run may pass over it, if it finds the same."""
-    is_known: bool = True
-    """Whether the catalog has it."""
-    changes: tuple[Change, ...] = ()
+    is_known: bool
+    """Whether the state has it."""
+    changes: tuple[Change, ...]
+    found: Mapping[Contributor, str]
+    """By contributor, the hash of what it says now, where it was found."""
 
 
 @dataclass
 class FoundDatasets:
-    """The datasets of one run against those of a catalog.
+    """The datasets of one run against those of the state.
 
-    Only datasets that differ from what the catalog was last told are looked at one by one.
+    Only datasets that differ from what their sources last said are looked at one by one. What
+    several sources say of one dataset is brought together first, so that it gets one version.
     """
 
-    scope: Scope
-    platform: MetadataPlatformInterface | None
-    """The catalog; None where there is none yet."""
+    speakers: Mapping[str, Speaker]
+    """By the name of each source that was scanned."""
     judge: Judge
     """Says what changed, as the policy of the project sees it."""
+    at: datetime
+    state: CatalogTables | None = None
+    """None where there is no state yet."""
     created: int = 0
     updated: int = 0
     removed: int = 0
@@ -165,26 +101,26 @@ class FoundDatasets:
     failures: list[tuple[str, LumosError]] = field(default_factory=list)
     """The datasets that are left as they are, by URN, and why.
 
-    The catalog cannot hold what was found, or what is stored of them is damaged.
+    The state cannot hold what was found, or what is stored of them is damaged.
     """
     touched: set[Urn] = field(default_factory=set)
 
-    def plan(self, pipeline: Pipeline) -> None:
+    def plan(self, finds: Sequence[Find]) -> None:
         """Find out what a run would do, and do nothing."""
-        for step in self._planned(pipeline):
+        for step in self._planned(finds):
             self._count(step)
 
-    def publish(self, pipeline: Pipeline, publisher: Publisher) -> None:
+    def publish(self, finds: Sequence[Find], writer: StateWriter) -> None:
         """Write what differs and retire what is gone; the caller holds the transaction."""
-        seen: list[tuple[str, str]] = []
-        for step in self._planned(pipeline):
-            if not self._written(step, publisher):
+        seen: dict[Contributor, list[tuple[str, str]]] = {}
+        for step in self._planned(finds):
+            if not self._written(step, writer):
                 continue
             self._count(step)
-            if step.found is not None:
-                seen.append((step.found.urn, step.found.hash if step.is_sure else ""))
-        if self.platform is not None:
-            self.platform.keep_found_states(seen)
+            for contributor, digest in step.found.items():
+                seen.setdefault(contributor, []).append((step.said.urn, digest))
+        for contributor, states in seen.items():
+            writer.keep_found_states(contributor, states)
 
     def counts(self, found: int) -> DatasetCounts:
         """Return what happened to the datasets, of which so many were found."""
@@ -196,13 +132,13 @@ class FoundDatasets:
             removed=self.removed,
         )
 
-    def _written(self, step: _Step, publisher: Publisher) -> bool:
-        """Carry out a step; where the catalog cannot hold the dataset, keep the reason."""
+    def _written(self, step: _Step, writer: StateWriter) -> bool:
+        """Carry out a step; where the state cannot hold the dataset, keep the reason."""
         try:
-            if step.found is None:
-                publisher.retire(step.dataset)
-            elif step.is_news:
-                publisher.publish(step.dataset)
+            if not step.said.is_alive:
+                writer.retire(step.dataset, left=step.said)
+            elif step.is_news or step.said.sole is None:
+                writer.write(step.said, step.dataset)
         except REFUSALS as error:
             if ends_run(error):
                 raise
@@ -210,95 +146,139 @@ class FoundDatasets:
             return False
         return True
 
-    def _planned(self, pipeline: Pipeline) -> Iterator[_Step]:
-        for built in pipeline.differing(self._states()):
-            if isinstance(built, str):
-                yield from self._gone(built)
-                continue
+    def _planned(self, finds: Sequence[Find]) -> Iterator[_Step]:
+        streams = [self._differing(find) for find in finds]
+        every = heapq.merge(*streams, key=lambda item: item.urn.encode("utf-8"))
+        for urn, items in groupby(every, key=lambda item: item.urn):
             try:
-                step = self._step(built)
+                step = self._step(Urn(urn), [*items])
             except (InvalidModelError, DamagedDocumentError) as error:
-                self.failures.append((built.urn, error))
+                self.failures.append((urn, error))
                 continue
             if step is not None:
                 yield step
 
-    def _step(self, built: BuiltDataset) -> _Step | None:
-        """Return what is to be done with a dataset that was found, if anything."""
-        found = LumosDataset.from_json(orjson.loads(built.document))
-        present = self.platform.find_dataset(found.urn) if self.platform else None
-        if present is not None and self.scope.hides_part_of(found, built.source):
-            return None  # half a look is no reason to change anything
-        as_seen, found = found, self._with_unseen_parts(present, found)
-        wanted = _wanted(present, found)
+    def _differing(self, find: Find) -> Iterator[_Item]:
+        """Yield what differs from what the sources of a scan last said, by URN."""
+        states: dict[str, str] = {}
+        known: dict[str, str] = {}
+        for source in find.sources:
+            for urn, digest in self._states(self.speakers[source].contributor):
+                known[urn], states[urn] = source, digest
+        for built in find.scanned.differing(states.items()):
+            if isinstance(built, str):
+                yield _Item(built, known[built], None, find.evidence)
+            else:
+                yield _Item(built.urn, built.source, built, find.evidence)
+
+    def _states(self, contributor: Contributor) -> list[tuple[str, str]]:
+        return self.state.contributions.found_states(contributor) if self.state else []
+
+    def _step(self, urn: Urn, items: Sequence[_Item]) -> _Step | None:
+        """Return what is to be done with a dataset, if anything."""
+        present = self.state.dataset(urn) if self.state else None
+        said = held = self._said_of(urn, items)
+        alone: LumosDataset | None = None
+        found: dict[Contributor, str] = {}
+        for item in items:
+            contributor, rank = self.speakers[item.source]
+            if item.built is None:
+                said = self._withdrawn(said, item, present)
+                continue
+            seen = LumosDataset.from_json(orjson.loads(item.built.document))
+            before = _as_said(held, contributor) or present
+            whole = item.evidence.whole(seen, before, source=item.source)
+            if whole is None:
+                continue
+            alone = whole
+            found[contributor] = item.built.hash if whole is seen else ""
+            said = said.stating(
+                contributor,
+                whole.to_json(),
+                at=self.at,
+                hash=found[contributor],
+                rank=rank,
+            )
+        if said is held:
+            return None
+        if not said.is_alive:
+            return self._removal(said, present, held=held)
+        wanted = _kept_here(present, alone if alone and said.sole else said.dataset())
         is_news = wanted != present
         return _Step(
-            built,
+            said,
             wanted,
             is_news=is_news,
-            is_sure=found is as_seen,
             is_known=present is not None,
             changes=self.judge(present, wanted) if is_news else (),
+            found=found,
         )
 
-    def _with_unseen_parts(self, present: LumosDataset | None, found: LumosDataset) -> LumosDataset:
-        """Return a dataset with what files that cannot be read may hold of it."""
-        origin = origin_of(found)
-        if present is None or origin is None:
-            return found
-        files = self.scope.files_in_doubt(origin, as_before=is_in_doubt(present))
-        if not files:
-            return found
-        whole = with_unseen_parts(present, found, unreadable=files)
-        if names := unseen_columns(whole):
-            self.warnings.append(
-                f"{found.urn}: the columns {', '.join(names)} are kept: "
-                "files that may have them cannot be read"
-            )
-        return whole
+    def _said_of(self, urn: Urn, items: Sequence[_Item]) -> DatasetContributions:
+        if self.state is None:
+            return DatasetContributions(urn)
+        replaced = {self.speakers[item.source].contributor for item in items if item.built}
+        return self.state.contributions.of(urn, replacing=replaced)
 
-    def _states(self) -> list[tuple[str, str]]:
-        if self.platform is None:
-            return []
-        return list(self.platform.found_states(sorted(self.scope.sources)))
+    def _withdrawn(
+        self, said: DatasetContributions, item: _Item, present: LumosDataset | None
+    ) -> DatasetContributions:
+        """Return what is said of a dataset without a source that surely has it no more."""
+        seen = present or (said.dataset() if said.said else None)
+        if seen is None or not item.evidence.is_gone(seen, source=item.source):
+            return said
+        return said.without(self.speakers[item.source].contributor)
+
+    def _removal(
+        self,
+        said: DatasetContributions,
+        present: LumosDataset | None,
+        *,
+        held: DatasetContributions,
+    ) -> _Step:
+        for declarer in said.declared_by:
+            self.warnings.append(f"{said.urn}: declared by {declarer}, and no source finds it")
+        return _Step(
+            said,
+            present or held.dataset(),
+            is_news=present is not None,
+            is_known=True,
+            changes=self.judge(present, None) if present is not None else (),
+            found={},
+        )
 
     def _count(self, step: _Step) -> None:
         if not step.is_news:
             return
         self.touched.add(step.dataset.urn)
         self.changes.extend(step.changes)
-        if step.found is None:
+        if not step.said.is_alive:
             self.removed += 1
         elif step.is_known:
             self.updated += 1
         else:
             self.created += 1
 
-    def _gone(self, urn: str) -> Iterator[_Step]:
-        """Yield the removal of a dataset, where nothing is doubtful about it."""
-        try:
-            dataset = self.platform.find_dataset(urn) if self.platform else None
-        except DamagedDocumentError as error:
-            self.failures.append((urn, error))
-            return
-        origin = origin_of(dataset) if dataset is not None else None
-        if dataset is None or origin is None:
-            return
-        if self.scope.has_unreadable(origin) or self.scope.is_unbuilt(origin):
-            return
-        source = self.scope.sources.get(origin.source)
-        is_here = source is not None and source.is_whole_folder and source.holds(dataset.urn)
-        is_doubtful = origin.source in self.scope.doubted
-        if is_here and not is_doubtful and not self.scope.hides_part_of(dataset, origin.source):
-            yield _Step(None, dataset, is_news=True, changes=self.judge(dataset, None))
+
+class _Item(NamedTuple):
+    """A dataset that a source describes anew, or no longer has."""
+
+    urn: str
+    source: str
+    built: BuiltDataset | None
+    evidence: Evidence
 
 
-def _wanted(present: LumosDataset | None, found: LumosDataset) -> LumosDataset:
-    """Return a dataset as it is to be: as found, with what people added to it."""
-    planned = plan_dataset(present, found, mode=ImportMode.UPDATE).dataset
+def _as_said(held: DatasetContributions, contributor: Contributor) -> LumosDataset | None:
+    """Return the dataset as one of several contributors describes it; None if there is one."""
+    before = held.by(contributor)
+    if before is None or not before.facets or held.sole is not None:
+        return None
+    return LumosDataset.from_json(fold(held.urn, [before]))
+
+
+def _kept_here(present: LumosDataset | None, wanted: LumosDataset) -> LumosDataset:
+    """Return a dataset with the version and the neighbours that the state knows."""
     if present is None:
-        return planned
-    others = {
-        name: value for name, value in present.extensions.items() if name not in OWN_EXTENSIONS
-    }
-    return with_parts(planned, extensions={**others, **found.extensions})
+        return wanted
+    return with_parts(wanted, version=present.version, lineage=present.lineage)

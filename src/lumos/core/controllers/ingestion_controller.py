@@ -12,15 +12,23 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
 
-from lumos.core.controllers.found_datasets import FoundDatasets, Scope
+from lumos.core.controllers.file_evidence import FileEvidence
+from lumos.core.controllers.found_datasets import Find, FoundDatasets, Speaker
 from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.lazy_session import LazySession, OpenSession
-from lumos.core.controllers.results import FileTotals, IngestResult, NewVersion, ReportedChange
+from lumos.core.controllers.results import (
+    ErrorDetail,
+    FileTotals,
+    IngestResult,
+    NewVersion,
+    ReportedChange,
+)
 from lumos.core.controllers.scan_sources import Folders, ScanSources, scan_sources
 from lumos.core.controllers.storage_functions import READERS, StorageFunctions
-from lumos.core.errors import UnreadableItemError, UsageError
+from lumos.core.errors import LumosError, UnreadableItemError, UsageError
 from lumos.core.formats.confined import OUTSIDE
-from lumos.core.models import LumosDataset
+from lumos.core.models import Contributor, ContributorKind, LumosDataset
+from lumos.core.platform.factory import EMBEDDED
 from lumos.core.private_files import make_private_folder
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
@@ -36,16 +44,16 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.controllers.found_datasets import Judge
-    from lumos.core.controllers.import_target import ImportTarget
     from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.snapshot_controller import SnapshotController
+    from lumos.core.controllers.state_writer import StateWriter
+    from lumos.core.controllers.sync_results import SyncResult
     from lumos.core.models import DatasetVersion
-    from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.settings import SourceEntry
+    from lumos.core.store.catalog_tables import CatalogTables
     from lumos.spark.file_index import IndexTables, Session
     from lumos.spark.findings import FileRemark
 
-"""Where the state folder keeps what runs know of files."""
 _PARTS_OF_A_SOURCE = 64
 """Into so many parts a large source is divided, to be listed side by side."""
 
@@ -78,8 +86,13 @@ class _Scanned(NamedTuple):
     """What a run saw."""
 
     pipeline: Pipeline
+    evidence: FileEvidence
     files: FileTotals
     formats: dict[str, int]
+
+    @property
+    def find(self) -> Find:
+        return Find(self.pipeline, self.evidence, sorted(self.evidence.sources))
 
 
 class IngestionController:
@@ -90,22 +103,40 @@ class IngestionController:
         *,
         entries: Callable[[], Sequence[SourceEntry]],
         open_session: OpenSession,
-        target: Callable[[], ImportTarget],
-        look_at_catalog: Callable[[], MetadataPlatformInterface | None],
+        writer: Callable[[], StateWriter],
+        look_at_state: Callable[[], CatalogTables | None],
         snapshots: Callable[[], SnapshotController],
         state_dir: Callable[[], Path],
         write_lock: Callable[[str], AbstractContextManager[None]],
         keep_report: Callable[[RunReport], None],
+        sync: Callable[[Progress], SyncResult] | None,
         version_of: Callable[[str], DatasetVersion | None],
         judge: Judge,
         clock: Clock,
     ) -> None:
+        """Take the parts.
+
+        Args:
+            entries: the sources of the settings.
+            open_session: starts Spark.
+            writer: writes to the state.
+            look_at_state: the state, to be read; None where there is none.
+            snapshots: stores what the state holds.
+            state_dir: the state folder.
+            write_lock: keeps other writers away.
+            keep_report: stores what the run did.
+            sync: brings the catalog of the settings up to date; None where the state is it.
+            version_of: the current version of a dataset.
+            judge: says what changed.
+            clock: the time.
+        """
+        self._sync = sync
         self._version_of = version_of
         self._judge = judge
         self._entries = entries
         self._open_session = open_session
-        self._target = target
-        self._look_at_catalog = look_at_catalog
+        self._writer = writer
+        self._look_at_state = look_at_state
         self._snapshots = snapshots
         self._state_dir = state_dir
         self._write_lock = write_lock
@@ -147,11 +178,21 @@ class IngestionController:
             whole_sources=lambda: self._sources(entries, recorder),
         )
         if dry_run:
-            return self._look(run, self._look_at_catalog())
+            return self._look(run, self._look_at_state())
         with self._write_lock("ingest"), only_new_garbage():
             result = self._ingested(run)
             self._keep_report(result.as_run_report())
-        return result
+        return self._synced(result, progress)
+
+    def _synced(self, result: IngestResult, progress: Progress) -> IngestResult:
+        """Bring the catalog of the settings up to date; what was ingested is kept if that fails."""
+        if self._sync is None:
+            return result
+        try:
+            return result.model_copy(update={"sync": self._sync(progress)})
+        except LumosError as error:
+            detail = ErrorDetail.model_validate(error.as_json())
+            return result.model_copy(update={"sync_error": detail})
 
     def discover(
         self, entries: Sequence[SourceEntry], *, progress: Progress = SILENT
@@ -204,7 +245,7 @@ class IngestionController:
                 raise UsageError(f"there is no source {name}", hint=f"known: {known}")
         return [entry for entry in entries if not names or entry.name in names]
 
-    def _look(self, run: _Run, catalog: MetadataPlatformInterface | None) -> IngestResult:
+    def _look(self, run: _Run, state: CatalogTables | None) -> IngestResult:
         with (
             LazySession(self._open_session, run.progress.note) as session,
             scratch_folder() as work,
@@ -213,19 +254,19 @@ class IngestionController:
             index = FileIndex(self._state_dir() / FILE_INDEX)
             known = index.read(session, run.origin)
             run = _with_unknown_sources_whole(run, known)
-            found, scanned = self._scanned(session, run, work=work, known=known)
-            _remember_what_is_forgotten(scanned.pipeline, found.scope, index=index, known=known)
+            scanned = self._scanned(session, run, work=work, known=known)
+            _remember_what_is_forgotten(scanned, index=index, known=known)
             if run.inspect is not None:
                 run.inspect(scanned.pipeline.tables, run.recorder)
-            found.platform = catalog
-            found.plan(scanned.pipeline)
+            found = self._found(run, state)
+            found.plan([scanned.find])
             _record_outcomes(found, scanned, recorder=run.recorder)
             datasets = tuple(
                 LumosDataset.from_json(orjson.loads(built.document))
                 for built in scanned.pipeline.found()
             )
-        had_catalog = catalog is not None
-        return self._result(run, scanned, found=found, had_catalog=had_catalog, datasets=datasets)
+        had_state = state is not None
+        return self._result(run, scanned, found=found, had_state=had_state, datasets=datasets)
 
     def _ingested(self, run: _Run) -> IngestResult:
         folder = self._state_dir() / FILE_INDEX
@@ -237,15 +278,15 @@ class IngestionController:
         started = self._clock()
         with (
             temporary as work,
-            LazySession(self._open_session, run.progress.note, meanwhile=self._target) as session,
+            LazySession(self._open_session, run.progress.note, meanwhile=self._writer) as session,
             spark_failures(),
         ):
             index = FileIndex(folder)
             known = index.read(session, run.origin)
             run = _with_unknown_sources_whole(run, known)
-            found, scanned = self._scanned(session, run, work=Path(work), known=known)
+            scanned = self._scanned(session, run, work=Path(work), known=known)
             pipeline = scanned.pipeline
-            _remember_what_is_forgotten(pipeline, found.scope, index=index, known=known)
+            _remember_what_is_forgotten(scanned, index=index, known=known)
             if run.inspect is not None:
                 run.inspect(pipeline.tables, run.recorder)
             if not pipeline.may_need_spark:
@@ -254,37 +295,44 @@ class IngestionController:
             earlier = self._snapshots().newest()
             if earlier is not None and (warning := self._snapshots().clock_warning()):
                 run.recorder.warning(warning)
-            target = self._target()
-            found.platform = target.platform
-            with target.database.transaction():
-                found.publish(pipeline, target.publisher)
+            writer = self._writer()
+            found = self._found(run, writer.tables)
+            with writer.database.transaction():
+                found.publish([scanned.find], writer)
             _record_outcomes(found, scanned, recorder=run.recorder)
             _keep(pipeline, index, origin=run.origin, run=f"{started:%Y%m%dT%H%M%S%f}")
         snapshot = None
         if run.snapshot_always or found.changes:
             run.progress.stage("storing the snapshot", unit="datasets")
-            snapshot = self._snapshots().create(reuse_identical=True).id
+            snapshot = self._snapshots().create(EMBEDDED, reuse_identical=True).id
         return self._result(
-            run, scanned, found=found, had_catalog=earlier is not None, snapshot=snapshot
+            run, scanned, found=found, had_state=earlier is not None, snapshot=snapshot
         )
 
     def _scanned(
         self, session: Session, run: _Run, *, work: Path, known: IndexTables | None
-    ) -> tuple[FoundDatasets, _Scanned]:
+    ) -> _Scanned:
         functions = StorageFunctions.of(run.sources.by_name, folder=work)
         pipeline = Pipeline(session, functions, work=work, progress=run.progress)
         files = pipeline.run(run.sources.units, known, full=run.full, scope=run.under)
-        found = FoundDatasets(Scope(run.sources.by_name), None, self._judge)
-        unreadable = _record_problems(pipeline, found.scope, recorder=run.recorder)
+        evidence = FileEvidence(run.sources.by_name)
+        unreadable = _record_problems(pipeline, evidence, recorder=run.recorder)
         if not run.full and run.under is None:
-            _doubt_empty_sources(pipeline, found.scope, recorder=run.recorder)
+            _doubt_empty_sources(pipeline, evidence, recorder=run.recorder)
         formats = pipeline.formats()
         for urn, texts in (odd for each in formats for odd in each.warnings):
             for text in orjson.loads(texts):
                 run.recorder.warning(f"{urn}: {text}")
         counts = {each.format: each.datasets for each in formats}
         totals = FileTotals(**files._asdict(), unreadable=unreadable)
-        return found, _Scanned(pipeline, totals, counts)
+        return _Scanned(pipeline, evidence, totals, counts)
+
+    def _found(self, run: _Run, state: CatalogTables | None) -> FoundDatasets:
+        speakers = {
+            name: Speaker(Contributor(ContributorKind.SOURCE, name), source.rank)
+            for name, source in run.sources.by_name.items()
+        }
+        return FoundDatasets(speakers, self._judge, self._clock(), state)
 
     def _result(
         self,
@@ -292,13 +340,13 @@ class IngestionController:
         scanned: _Scanned,
         *,
         found: FoundDatasets,
-        had_catalog: bool,
+        had_state: bool,
         snapshot: str | None = None,
         datasets: tuple[LumosDataset, ...] = (),
     ) -> IngestResult:
         """Say what a run did; on the first run everything is new, so nothing has changed."""
         changes = sorted(
-            found.changes if had_catalog else (),
+            found.changes if had_state else (),
             key=lambda change: (change.dataset, change.path, change.rule),
         )
         versions = {change.dataset: self._version_of(change.dataset) for change in changes}
@@ -338,52 +386,55 @@ def _with_unknown_sources_whole(run: _Run, known: IndexTables | None) -> _Run:
     return run._replace(sources=run.whole_sources(), under=None)
 
 
-def _doubt_empty_sources(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> None:
+def _doubt_empty_sources(
+    pipeline: Pipeline, evidence: FileEvidence, *, recorder: RunRecorder
+) -> None:
     """Take nothing as removed from a source without a single file: its disk may be missing."""
-    for source in sorted(scope.sources.keys() - pipeline.sources_with_files()):
-        scope.doubted.add(source)
+    for source in sorted(evidence.sources.keys() - pipeline.sources_with_files()):
+        evidence.doubted.add(source)
         recorder.incomplete(
             reason=f"source {source} has no file at all; nothing is taken as removed, unless --full"
         )
 
 
 def _remember_what_is_forgotten(
-    pipeline: Pipeline, scope: Scope, *, index: FileIndex, known: IndexTables | None
+    scanned: _Scanned, *, index: FileIndex, known: IndexTables | None
 ) -> None:
     """Find the unreadable files of which nothing is known, though earlier runs may have read them.
 
     That an index is lost, or of another version, must not look like columns that are gone.
     """
-    sources = {source for source, _ in scope.unreadable}
+    evidence = scanned.evidence
+    sources = {source for source, _ in evidence.unreadable}
     unknown = {source for source in sources if known is None or not known.knows(source)}
     if not unknown:
         return
     never_read = index.unread()
-    for file in pipeline.unreadable():
+    for file in scanned.pipeline.unreadable():
         if file.source in unknown and file.dataset and (file.source, file.path) not in never_read:
-            scope.forgotten[file.source, file.dataset] += 1
+            evidence.forgotten[file.source, file.dataset] += 1
 
 
-def _record_problems(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> int:
+def _record_problems(pipeline: Pipeline, evidence: FileEvidence, *, recorder: RunRecorder) -> int:
     """Put all that could not be listed or read into the report; return how many files."""
     for part in pipeline.unlisted():
-        scope.close(part.source, part.path)
-        shown = scope.shown(part.source, part.path)
+        evidence.close(part.source, part.path)
+        shown = evidence.shown(part.source, part.path)
         recorder.failed(shown, UnreadableItemError(part.reason))
-    _record_links(pipeline, scope, recorder=recorder)
+    _record_links(pipeline, evidence, recorder=recorder)
     unreadable = 0
     for file in pipeline.unreadable():
         unreadable += 1
         if file.dataset is not None:
-            scope.unreadable[file.source, file.dataset] += 1
-        path = scope.shown(file.source, file.path)
+            evidence.unreadable[file.source, file.dataset] += 1
+        path = evidence.shown(file.source, file.path)
         recorder.failed(path, UnreadableItemError(file.reason), scope_seen=True)
     for failed in pipeline.failed():
-        scope.unbuilt.add((failed.source, failed.dataset))
-        shown = scope.shown_dataset(failed.source, failed.dataset)
+        evidence.unbuilt.add((failed.source, failed.dataset))
+        shown = evidence.shown_dataset(failed.source, failed.dataset)
         recorder.failed(shown, UnreadableItemError(failed.reason), scope_seen=True)
     for remark in pipeline.remarks():
-        path = _named(remark, scope)
+        path = _named(remark, evidence)
         for text in orjson.loads(remark.warnings or "[]"):
             recorder.warning(f"{path}: {text}")
         if remark.skipped:
@@ -393,19 +444,20 @@ def _record_problems(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder)
 
 def _record_outcomes(found: FoundDatasets, scanned: _Scanned, *, recorder: RunRecorder) -> None:
     """Put into the report what became of the datasets."""
+    recorder.warnings(scanned.evidence.warnings)
     recorder.warnings(found.warnings)
     for urn, error in found.failures:
         recorder.failed(urn, error, scope_seen=True)
     recorder.done_many(sum(scanned.formats.values()) - len(found.failures))
 
 
-def _record_links(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) -> None:
+def _record_links(pipeline: Pipeline, evidence: FileEvidence, *, recorder: RunRecorder) -> None:
     """Put the symlinks that were not followed into the report, and what to do about them."""
     counts: Counter[str] = Counter()
     for source, path in pipeline.skipped_links():
         counts[source] += 1
-        scope.skip_link(source, path)
-        recorder.skipped(scope.shown(source, path), reason=OUTSIDE)
+        evidence.skip_link(source, path)
+        recorder.skipped(evidence.shown(source, path), reason=OUTSIDE)
     for source, count in sorted(counts.items()):
         links = "1 symlink leads" if count == 1 else f"{count:,} symlinks lead"
         recorder.warning(
@@ -415,6 +467,6 @@ def _record_links(pipeline: Pipeline, scope: Scope, *, recorder: RunRecorder) ->
         )
 
 
-def _named(remark: FileRemark, scope: Scope) -> str:
-    path = scope.shown(remark.source, remark.path)
+def _named(remark: FileRemark, evidence: FileEvidence) -> str:
+    path = evidence.shown(remark.source, remark.path)
     return f"{path} and {remark.files - 1:,} more" if remark.files > 1 else path

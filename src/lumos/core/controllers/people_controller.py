@@ -28,18 +28,16 @@ class PeopleController:
 
     def __init__(
         self,
-        platform: MetadataPlatformInterface,
-        publisher: Publisher,
         *,
+        ownership: tuple[MetadataPlatformInterface, Publisher],
+        enrichment: tuple[MetadataPlatformInterface, Publisher],
         write_lock: Callable[[str], AbstractContextManager[None]],
         keep_report: Callable[[RunReport], None],
         clock: Clock,
     ) -> None:
-        def publish(_: LumosDataset, new: LumosDataset) -> None:
-            publisher.publish(new)
-
-        self._ownership = OwnershipService(platform, publish=publish)
-        self._enrichment = EnrichmentService(platform, publish=publish)
+        """Take the catalog and what publishes to it, each for what it is to be told."""
+        self._ownership = OwnershipService(ownership[0], publish=_publish_by(ownership[1]))
+        self._enrichment = EnrichmentService(enrichment[0], publish=_publish_by(enrichment[1]))
         self._write_lock = write_lock
         self._keep_report = keep_report
         self._clock = clock
@@ -68,3 +66,10 @@ class PeopleController:
             report = recorder.finish(at=self._clock())
             self._keep_report(report)
         return report
+
+
+def _publish_by(publisher: Publisher) -> Callable[[LumosDataset, LumosDataset], None]:
+    def publish(_: LumosDataset, new: LumosDataset) -> None:
+        publisher.publish(new)
+
+    return publish

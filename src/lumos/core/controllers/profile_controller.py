@@ -62,6 +62,7 @@ class ProfileController:
         open_session: OpenSession,
         catalog: Callable[[], MetadataPlatformInterface],
         find: Callable[[str], LumosDataset],
+        found_by: Callable[[Sequence[str]], Sequence[str]],
         target: Callable[[], ImportTarget],
         state_dir: Callable[[], Path],
         write_lock: Callable[[str], AbstractContextManager[None]],
@@ -72,6 +73,7 @@ class ProfileController:
         self._open_session = open_session
         self._catalog = catalog
         self._find = find
+        self._found_by = found_by
         self._target = target
         self._state_dir = state_dir
         self._write_lock = write_lock
@@ -125,7 +127,7 @@ class ProfileController:
                 raise UsageError(f"there is no source {name}", hint=f"known: {', '.join(known)}")
             catalog = self._catalog()
             names = [storage.name for storage in self._storages(known[name])]
-            for urn, _ in catalog.found_states(sorted(names)):
+            for urn in self._found_by(names):
                 try:
                     yield catalog.get_dataset(Urn(urn))
                 except DamagedDocumentError as error:

@@ -341,6 +341,13 @@ class IngestResult(RunReport):
     partitions: tuple[IngestedPartition, ...] = Field(
         default=(), description="The partition of each dataset, where a run timestamp was given."
     )
+    sync: SyncResult | None = Field(
+        default=None,
+        description="What the catalog of the settings was sent, where it is not the embedded one.",
+    )
+    sync_error: ErrorDetail | None = Field(
+        default=None, description="Why that catalog could not be brought up to date."
+    )
 
     @classmethod
     def of(
@@ -449,6 +456,24 @@ class ChainResult(_Result):
     )
 
 
+class ShownContribution(_Result):
+    """That one contributor speaks of one facet of a dataset."""
+
+    facet: str = Field(description="Its path in the JSON of the dataset.")
+    contributor: str = Field(description="Such as source:lake, declared:dbt or people:datahub.")
+    at: datetime = Field(description="When it last said anything new of it.")
+    confidence: float = Field(description="1 for what is not guessed.")
+
+
+class ShownDataset(LumosDataset):
+    """A dataset, and who says what of it."""
+
+    contributions: tuple[ShownContribution, ...] = Field(
+        default=(),
+        description="By facet; where several speak of one, the one whose word counts comes first.",
+    )
+
+
 class ErrorResult(_Result):
     """What is printed in place of an answer."""
 
@@ -461,7 +486,7 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "doctor": DoctorReport,
     "engine": EngineResult,
     "search": SearchPage,
-    "show": LumosDataset,
+    "show": ShownDataset,
     "history": SchemaHistory,
     "history-blame": BlameResult,
     "compare": ComparisonResult,

@@ -44,12 +44,19 @@ class ScanSource:
     """Whether the smallest and largest values of columns are kept."""
     is_whole_folder: bool = True
     """Whether everything below the root belongs to it; one file tells nothing of its folder."""
+    rank: int = 0
+    """Its place among the sources of the settings."""
     prefixes: tuple[tuple[str, ...], ...] = ((),)
     """The folders below the root that it is narrowed to, as parts; all of it by default."""
 
     @classmethod
     def of(
-        cls, storage: StorageSource, path_specs: Sequence[str] = (), *, value_ranges: bool = False
+        cls,
+        storage: StorageSource,
+        path_specs: Sequence[str] = (),
+        *,
+        value_ranges: bool = False,
+        rank: int = 0,
     ) -> ScanSource:
         """Describe a source once, where the run is planned.
 
@@ -75,6 +82,7 @@ class ScanSource:
             specs_text="\n".join(path_specs),
             value_ranges=value_ranges,
             is_whole_folder=not is_file,
+            rank=rank,
             prefixes=tuple(map(_parts, getattr(storage, "prefixes", ()))) or ((),),
         )
 
@@ -146,7 +154,7 @@ def scan_sources(
     """
     sources = ScanSources()
     failures: list[SourceError] = []
-    for entry in entries:
+    for rank, entry in enumerate(entries):
         handler = _handler_of(entry)
         for storage in _storages(handler, skip=skip):
             if under is not None and storage.name not in under:
@@ -155,7 +163,7 @@ def scan_sources(
                 units = _units(storage, parallel=parallel, under=under)
                 settings = handler.settings
                 source = ScanSource.of(
-                    storage, settings.path_specs, value_ranges=settings.value_ranges
+                    storage, settings.path_specs, value_ranges=settings.value_ranges, rank=rank
                 )
             except SourceError as error:
                 failures.append(error)

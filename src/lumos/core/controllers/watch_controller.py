@@ -238,7 +238,7 @@ class _Watch:
                 versions=result.versions,
                 snapshot=result.snapshot,
                 failed=self._news(result, is_all=under is None),
-                warnings=tuple(gathered.problems),
+                warnings=(*gathered.problems, *_catalog_warnings(result)),
             )
         )
 
@@ -264,6 +264,13 @@ class _Watch:
 
     def _next_listing(self, minutes: float) -> float:
         return time.monotonic() + minutes * _SECONDS_PER_MINUTE if minutes else float("inf")
+
+
+def _catalog_warnings(result: IngestResult) -> tuple[str, ...]:
+    """Return what people should know of the catalog that the refresh was sent to."""
+    if result.sync_error is None:
+        return ()
+    return (f"the catalog is not up to date: {result.sync_error.message}",)
 
 
 def _watched(entries: Sequence[SourceEntry], *, skip: str) -> list[_Watched]:

@@ -12,6 +12,7 @@ from lumos.core.registry import Registry, RegistryEntry
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.models import Contributor
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.store.database import StateDatabase
 
@@ -68,10 +69,17 @@ class PlatformFactory:
         return cls._registry.load(name).from_config(config)
 
     @classmethod
-    def embedded_over(cls, database: StateDatabase) -> MetadataPlatformInterface:
-        """Return the embedded catalog over a state database that is open already."""
-        over: Callable[[StateDatabase], MetadataPlatformInterface] = cls._registry.load(EMBEDDED)
-        return over(database)
+    def embedded_over(
+        cls, database: StateDatabase, *, contributor: Contributor | None = None
+    ) -> MetadataPlatformInterface:
+        """Return the embedded catalog over a state database that is open already.
+
+        Args:
+            database: the database.
+            contributor: who says what is emitted; without one, an editor of the catalog.
+        """
+        over: Callable[..., MetadataPlatformInterface] = cls._registry.load(EMBEDDED)
+        return over(database) if contributor is None else over(database, contributor=contributor)
 
     @classmethod
     def handler(cls, name: str) -> type[MetadataPlatformInterface]:

@@ -33,7 +33,6 @@ from lumos.core.models import (
     with_parts,
 )
 from lumos.core.models.base import canonical_json
-from lumos.core.models.origin import origin_of
 from lumos.core.platform.entities import ENTITY_KINDS, Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
 
@@ -140,22 +139,6 @@ class MetadataPlatformInterface(ABC):
 
         Raises:
             ConfigurationError: a setting is unknown, missing or wrong.
-        """
-
-    def found_states(self, sources: Sequence[str]) -> Iterable[tuple[str, str]]:
-        """Yield URN and hash of what ingestion last found in some sources.
-
-        The hash is empty where it is not known, or where the dataset was changed since.
-        """
-        for dataset in self.list():
-            origin = origin_of(dataset)
-            if origin is not None and origin.source in sources:
-                yield dataset.urn, ""
-
-    def keep_found_states(self, states: Sequence[tuple[str, str]]) -> None:  # noqa: B027
-        """Keep what ingestion found, so that the next run passes over what is the same.
-
-        A catalog that does not is told of every dataset in every run, which changes nothing.
         """
 
     @abstractmethod

@@ -11,7 +11,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from lumos.core.errors import DamagedDocumentError
 from lumos.core.models import (
+    Contributor,
+    ContributorKind,
     DatasetLineage,
     EdgeBasis,
     LineageEdge,
@@ -21,6 +24,7 @@ from lumos.core.models import (
     with_parts,
 )
 from lumos.core.models.base import canonical_json, sha256_of
+from lumos.core.models.dataset_contributions import DatasetContributions
 from lumos.core.models.origin import origin_of
 from lumos.core.store.checksums import (
     DATASETS,
@@ -31,13 +35,13 @@ from lumos.core.store.checksums import (
     rows_with_whole_keys,
     whole_rows,
 )
+from lumos.core.store.contributions import SEVERAL, ContributionTable
 from lumos.core.store.documents import as_model, as_moment, as_object, as_text, checked_key
 from lumos.core.store.search import SearchIndex, SearchText, label, labels_of
 from lumos.core.store.search_words import name_key
 from lumos.core.store.sql_text import as_key, storable
 
 if TYPE_CHECKING:
-    from lumos.core.errors import DamagedDocumentError
     from lumos.core.store.checksums import NoteDamage
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.engine import Parameters, Row, SqlValue
@@ -50,14 +54,16 @@ FROM datasets d
 """
 _PUT_DATASET = """
 INSERT INTO datasets (urn, name, name_key, platform, format, contract_hash, version,
-                      quality_score, document, origin, updated_at, checksum)
+                      quality_score, document, origin, contributor, found_hash, updated_at,
+                      checksum)
 VALUES (:urn, :name, :name_key, :platform, :format, :contract_hash, :version,
-        :quality_score, :document, :origin, :updated_at, :checksum)
+        :quality_score, :document, :origin, :contributor, :found_hash, :updated_at, :checksum)
 ON CONFLICT (urn) DO UPDATE SET
     name = excluded.name, name_key = excluded.name_key, platform = excluded.platform,
     format = excluded.format, contract_hash = excluded.contract_hash, version = excluded.version,
     quality_score = excluded.quality_score, document = excluded.document,
-    origin = excluded.origin, found_hash = NULL, updated_at = excluded.updated_at,
+    origin = excluded.origin, contributor = excluded.contributor,
+    found_hash = excluded.found_hash, updated_at = excluded.updated_at,
     checksum = excluded.checksum
 """
 _PUT_EDGE = """
@@ -88,6 +94,8 @@ WHERE identity_map.document <> excluded.document OR identity_map.checksum <> exc
 _SELECT_IDENTITIES = "SELECT urn, catalog, document, checksum FROM identity_map"
 _INFERRED = f'%"basis":"{EdgeBasis.INFERRED}"%'
 """What the document of an inferred edge has; inside a text the quotes would be escaped."""
+EDITOR = Contributor(ContributorKind.PEOPLE, "embedded")
+"""Whoever writes to the catalog without saying who it is."""
 _NAMES_AT_ONCE = 500
 """Fewer than the parameters that any version of SQLite takes."""
 
@@ -104,12 +112,13 @@ class CatalogTables:
 
     def __init__(self, database: StateDatabase) -> None:
         self._database = database
+        self._contributions = ContributionTable(database)
         self._index = SearchIndex.on(database)
         self._latest: tuple[str, LumosDataset] | None = None
         """The document that was written last, and the dataset that it is of."""
 
-    def put_dataset(self, dataset: LumosDataset, *, at: datetime) -> bool:
-        """Store a dataset and tell whether anything changed.
+    def put_dataset(self, dataset: LumosDataset, *, at: datetime, by: Contributor = EDITOR) -> bool:
+        """Make a dataset what one contributor wants it to be, and tell whether anything changed.
 
         Neighbours that it lists become edges where there is none yet; no edge is ever removed.
         """
@@ -121,32 +130,93 @@ class CatalogTables:
             row = _dataset_row(whole)
             if self._holds(row):
                 return any(added)
-            values = {**row, "updated_at": as_moment(at)}
-            (written,) = self._database.query(f"{_PUT_DATASET} RETURNING id", values)
-            self._put_search(whole, written.integer("id"))
-            self._latest = str(row["document"]), whole
+            said = self._said_of(dataset.urn)
+            if said.sole is None or said.sole.contributor != by:
+                document = as_object(str(row["document"]))
+                said = said.wanting(document, by=by, at=at)
+                if said.sole is None:
+                    self._contributions.put(said)
+                    whole = self._with_derived_parts(said.dataset())
+                    row = _dataset_row(whole)
+            self._put(whole, row, said=said, at=at)
         return True
 
-    def found_states(self, sources: Sequence[str]) -> list[tuple[str, str]]:
-        """Return URN and hash of what ingestion last found in some sources.
+    def put_said(self, said: DatasetContributions, *, at: datetime) -> bool:
+        """Store what contributors say of a dataset, and the dataset that follows."""
+        checked_key(said.urn)
+        with self._database.transaction():
+            self._contributions.put(said)
+            whole = self._with_derived_parts(said.dataset())
+            row = _dataset_row(whole)
+            is_new = not self._holds(row)
+            self._put(whole, row, said=said, at=at)
+        return is_new
 
-        The hash is empty where anybody else changed the dataset since.
-        """
-        states: list[tuple[str, str]] = []
-        for source in sources:
-            rows = self._database.query(
-                "SELECT urn, found_hash FROM datasets WHERE origin = :source ORDER BY urn",
-                {"source": as_key(source)},
-            )
-            states += [(row.text("urn"), row.optional_text("found_hash") or "") for row in rows]
-        return states
+    def put_found(
+        self,
+        dataset: LumosDataset,
+        by: Contributor,
+        *,
+        hash: str,
+        at: datetime,
+    ) -> bool:
+        """Store a dataset of which only one contributor speaks, and tell whether it is new."""
+        checked_key(dataset.urn)
+        with self._database.transaction():
+            whole = self._with_derived_parts(dataset)
+            row = _dataset_row(whole)
+            is_new = not self._holds(row)
+            self._contributions.forget(dataset.urn)
+            self._write(whole, row, contributor=as_key(str(by)), found_hash=hash, at=at)
+        return is_new
 
-    def put_found_states(self, states: Sequence[tuple[str, str]]) -> None:
-        """Keep the hashes of datasets that ingestion found, for `found_states`."""
-        self._database.execute_many(
-            "UPDATE datasets SET found_hash = :hash WHERE urn = :urn",
-            ({"urn": urn, "hash": digest} for urn, digest in states),
+    def _said_of(self, urn: Urn) -> DatasetContributions:
+        """Return what is said of a dataset; a damaged one is replaced as if it were not there."""
+        try:
+            return self._contributions.of(urn)
+        except DamagedDocumentError:
+            return DatasetContributions(urn)
+
+    @property
+    def contributions(self) -> ContributionTable:
+        """What each contributor says of the datasets."""
+        return self._contributions
+
+    def _put(
+        self,
+        whole: LumosDataset,
+        row: Mapping[str, SqlValue],
+        *,
+        said: DatasetContributions,
+        at: datetime,
+    ) -> None:
+        sole = said.sole
+        self._write(
+            whole,
+            row,
+            contributor=as_key(str(sole.contributor)) if sole else SEVERAL,
+            found_hash=said.found.get(sole.contributor, "") if sole else "",
+            at=at,
         )
+
+    def _write(
+        self,
+        whole: LumosDataset,
+        row: Mapping[str, SqlValue],
+        *,
+        contributor: str,
+        found_hash: str,
+        at: datetime,
+    ) -> None:
+        values = {
+            **row,
+            "contributor": contributor,
+            "found_hash": found_hash or None,
+            "updated_at": as_moment(at),
+        }
+        (written,) = self._database.query(f"{_PUT_DATASET} RETURNING id", values)
+        self._put_search(whole, written.integer("id"))
+        self._latest = str(row["document"]), whole
 
     def hold_dataset(self, urn: str) -> None:
         """Keep all others from changing a dataset until the caller's transaction ends."""
@@ -205,12 +275,19 @@ class CatalogTables:
         """Return the datasets of some URNs as canonical JSON."""
         return self._documents(self._named(urns), neighbours=neighbours, damaged=damaged)
 
-    def delete_dataset(self, urn: str) -> bool:
+    def delete_dataset(self, urn: str, *, left: DatasetContributions | None = None) -> bool:
         """Remove a dataset with its edges and identities, and tell whether there was one.
 
         Its history stays, so that what comes back under the same URN goes on from there.
+
+        Args:
+            urn: the dataset.
+            left: what others go on saying of it, in case that it comes back.
         """
         with self._database.transaction():
+            self._contributions.forget(urn)
+            if left is not None and left.said:
+                self._contributions.put(left)
             rows = self._database.query("SELECT id FROM datasets WHERE urn = :urn", {"urn": urn})
             if not rows:
                 return False

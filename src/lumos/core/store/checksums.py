@@ -218,8 +218,17 @@ ALERTS: Final = CheckedTable(
 SYNC_STATES: Final = CheckedTable(
     "sync_states", "sync state", "kept", ("target", "kind", "name", "hash"), 3, ("name",)
 )
+CONTRIBUTIONS: Final = CheckedTable(
+    "contributions",
+    "contribution",
+    "document",
+    ("urn", "contributor"),
+    2,
+    ("urn", "contributor"),
+)
 TABLES: Final = (
     DATASETS,
+    CONTRIBUTIONS,
     EDGES,
     ENTITIES,
     IDENTITIES,

@@ -16,6 +16,9 @@ _TOKEN = re.compile(
 )
 
 
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
 @lru_cache(maxsize=512)
 def for_psycopg(sql: str) -> str:
     """Turn `:name` into `%(name)s`, except in literals, comments and `::` casts; double `%`."""
@@ -40,3 +43,8 @@ def storable(text: str) -> str:
 def as_key(name: str) -> str:
     """Return a name as a key column holds it: unique for each name, also with U+0000 in it."""
     return name.replace("\\", "\\\\").replace("\0", "\\0")
+
+
+def from_key(key: str) -> str:
+    """Return the name that `as_key` made a key of."""
+    return _ESCAPED.sub(lambda match: "\0" if match[1] == "0" else match[1], key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from lumos.entry.cli.output import counted
 from lumos.entry.cli.profile_text import profile_lines, profile_summary
 
 if TYPE_CHECKING:
+    from lumos.core.controllers.results import ShownContribution
     from lumos.core.models import Field, FieldType, LumosDataset
     from lumos.core.models.quality import DatasetQuality
 
@@ -39,6 +40,21 @@ def dataset_lines(dataset: LumosDataset) -> Iterator[str]:
     if dataset.profile:
         yield f"profile ({profile_summary(dataset.profile)}):"
         yield from profile_lines(dataset.profile)
+
+
+def contribution_lines(contributions: Sequence[ShownContribution]) -> Iterator[str]:
+    """Yield who says what of a dataset, facet by facet."""
+    if not contributions:
+        yield "  nobody is known to have said anything of it"
+        return
+    widest = max(len(each.facet) for each in contributions)
+    known = max(len(each.contributor) for each in contributions)
+    before = ""
+    for each in contributions:
+        facet = each.facet if each.facet != before else ""
+        before = each.facet
+        sure = "" if each.confidence >= 1 else f"  confidence {each.confidence:.2f}"
+        yield f"  {facet:<{widest}}  {each.contributor:<{known}}  {moment(each.at)}{sure}"
 
 
 def moment(at: datetime) -> str:

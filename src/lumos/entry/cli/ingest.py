@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lumos.bootstrap import Application
-from lumos.core.errors import EXIT_GATE_FAILED, UsageError
+from lumos.core.errors import EXIT_GATE_FAILED, EXIT_UNREADABLE, UsageError
 from lumos.entry.cli.output import (
     AsJson,
     print_changes,
     print_json,
     print_line,
+    print_notice,
     print_report,
 )
 from lumos.entry.cli.progress import progress
+from lumos.entry.cli.sync import print_sync
 
 if TYPE_CHECKING:
     from lumos.core.controllers.results import IngestResult
@@ -109,7 +111,15 @@ def _print(result: IngestResult, *, strict: bool, as_json: bool) -> None:
         print_json(result.as_json())
     else:
         print_ingestion(result)
-    if strict and result.failed:
+    if result.sync_error is not None:
+        hint = f" ({result.sync_error.hint})" if result.sync_error.hint else ""
+        print_notice(
+            f"{result.sync_error.code} the sources are ingested, and the catalog is not up to date:"
+            f" {result.sync_error.message}{hint}; to go on: lumos ingest"
+        )
+        raise typer.Exit(EXIT_UNREADABLE)
+    failed_there = result.sync is not None and result.sync.report.failed
+    if strict and (result.failed or failed_there):
         raise typer.Exit(EXIT_GATE_FAILED)
 
 
@@ -148,3 +158,6 @@ def print_ingestion(result: IngestResult) -> None:
     if result.failed or result.warnings:
         print_line()
         print_report(result)
+    if result.sync is not None:
+        print_line()
+        print_sync(result.sync)

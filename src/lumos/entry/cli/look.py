@@ -10,10 +10,12 @@ import typer
 
 from lumos.bootstrap import Application
 from lumos.core.errors import EXIT_UNREADABLE
-from lumos.entry.cli.dataset_text import dataset_lines, moment
+from lumos.entry.cli.dataset_text import contribution_lines, dataset_lines, moment
 from lumos.entry.cli.output import AsJson, counted, print_json, print_line, print_notice
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from lumos.core.platform.search_page import SearchHit, SearchPage
 
 _LAST_OFFSET = 1_000_000_000
@@ -131,7 +133,14 @@ def _facts(hit: SearchHit) -> str:
     return " | ".join(facts)
 
 
-def show(context: typer.Context, dataset: Dataset, as_json: AsJson = False) -> None:
+def show(
+    context: typer.Context,
+    dataset: Dataset,
+    who: Annotated[
+        bool, typer.Option("--who", help="Show who says what of it: sources, files, people.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Show all that is known of a dataset.
 
     Example: lumos show lumos://postgres/shop/public/orders
@@ -139,7 +148,13 @@ def show(context: typer.Context, dataset: Dataset, as_json: AsJson = False) -> N
     application: Application = context.obj
     found = application.catalog.show(dataset)
     if as_json:
-        print_json(found.to_json())
-        return
-    for line in dataset_lines(found):
-        print_line(line)
+        said = application.catalog.contributions(found)
+        listed: list[JsonValue] = [each.model_dump(mode="json") for each in said]
+        print_json({**found.to_json(), "contributions": listed})
+    elif who:
+        print_line(found.urn)
+        for line in contribution_lines(application.catalog.contributions(found)):
+            print_line(line)
+    else:
+        for line in dataset_lines(found):
+            print_line(line)

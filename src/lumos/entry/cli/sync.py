@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lumos.entry.cli.snapshot_options import LateProgress
 
 _MOST_NAMED = 10
+_NOTHING_HERE = "the state holds no such dataset: fill it with lumos ingest or lumos import"
 
 
 def sync(
@@ -79,14 +80,15 @@ def sync(
     if as_json:
         print_json(result.as_json())
     else:
-        _print(result)
+        print_sync(result)
         if "dataset" not in result.kinds:
-            print_badge("warn", _nothing_here(application.settings.platform))
+            print_badge("warn", _NOTHING_HERE)
     if strict and result.report.failed:
         raise typer.Exit(EXIT_GATE_FAILED)
 
 
-def _print(result: SyncResult) -> None:
+def print_sync(result: SyncResult) -> None:
+    """Print what a sync did."""
     verb = "would send" if result.dry_run else "sent"
     for kind, each in result.kinds.items():
         if each.new or each.changed or each.removed or each.failed or kind == "dataset":
@@ -110,18 +112,6 @@ def _print(result: SyncResult) -> None:
     if result.dry_run:
         writes = sum(each.new + each.changed + each.removed for each in result.kinds.values())
     print_line(f"{verb} {counted(writes, 'write')} to {result.target}")
-
-
-def _nothing_here(platform: str) -> str:
-    """Say why a sync had nothing to look at, as its counts do not tell."""
-    if platform == "embedded":
-        return (
-            "the embedded catalog holds no such dataset: fill it with lumos ingest or lumos import"
-        )
-    return (
-        f"the embedded catalog holds no such dataset, as all is published to {platform}: "
-        f"see lumos migrate --from {platform}"
-    )
 
 
 def print_planned(shown: LateProgress, report: FidelityReport) -> None:

@@ -18,7 +18,7 @@ from lumos.core.platform.entities import ENTITY_MODELS, kind_of, name_of
 from lumos.core.platform.interface import DEFAULT_PAGE, Capability, Entity, EntityKind
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
 from lumos.core.store.catalog_fingerprint import catalog_fingerprint
-from lumos.core.store.catalog_tables import CatalogTables, EdgePosition
+from lumos.core.store.catalog_tables import EDITOR, CatalogTables, EdgePosition
 from lumos.core.store.checksums import DATASETS, EDGES, IDENTITIES
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.documents import as_model, as_object
@@ -27,6 +27,7 @@ from lumos.core.store.search import SearchIndex, Wanted
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.models import Contributor
     from lumos.core.store.engine import Row
 
 MOST_EXCLUDED_NAMED = 10
@@ -53,7 +54,15 @@ class EmbeddedHandler(CatalogHandler):
     name = "embedded"
     capabilities = frozenset(Capability)
 
-    def __init__(self, database: StateDatabase, *, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(
+        self,
+        database: StateDatabase,
+        *,
+        clock: Callable[[], datetime] = _now,
+        contributor: Contributor = EDITOR,
+    ) -> None:
+        """Work on a state database; what is emitted is said by the contributor."""
+        self._contributor = contributor
         self._database = database
         self._tables = CatalogTables(database)
         self._index = SearchIndex.on(database)
@@ -68,7 +77,7 @@ class EmbeddedHandler(CatalogHandler):
 
     @override
     def emit_dataset(self, dataset: LumosDataset) -> None:
-        self._tables.put_dataset(dataset, at=self._clock())
+        self._tables.put_dataset(dataset, at=self._clock(), by=self._contributor)
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -105,14 +114,6 @@ class EmbeddedHandler(CatalogHandler):
                 after, limit=DEFAULT_PAGE, neighbours=neighbours, damaged=damaged
             )
             yield from found
-
-    @override
-    def found_states(self, sources: Sequence[str]) -> Iterable[tuple[str, str]]:
-        return self._tables.found_states(sources)
-
-    @override
-    def keep_found_states(self, states: Sequence[tuple[str, str]]) -> None:
-        self._tables.put_found_states(states)
 
     @override
     def emit_edge(self, edge: LineageEdge) -> None:

@@ -1,0 +1,70 @@
+"""Writes what contributors say into the state, together with the versions that follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lumos.core.controllers.publishing import Clock
+    from lumos.core.models import Contributor, LumosDataset
+    from lumos.core.models.dataset_contributions import DatasetContributions
+    from lumos.core.store.catalog_tables import CatalogTables
+    from lumos.core.store.database import StateDatabase
+    from lumos.feature.versioning.version_service import VersionManager
+
+
+class StateWriter:
+    """Writes a dataset and its version in one transaction."""
+
+    def __init__(
+        self,
+        database: StateDatabase,
+        tables: CatalogTables,
+        *,
+        versions: VersionManager | None,
+        clock: Clock,
+        author: str,
+    ) -> None:
+        """Write to a state; without `versions`, no history is kept."""
+        self.database = database
+        self.tables = tables
+        self._versions = versions
+        self._clock = clock
+        self._author = author
+
+    def write(self, said: DatasetContributions, dataset: LumosDataset) -> None:
+        """Store what is said of a dataset, and the dataset that follows."""
+        at = self._clock()
+        with self.database.transaction():
+            before = self.tables.dataset(said.urn)
+            sole = said.sole
+            if sole is not None:
+                contributor = sole.contributor
+                digest = said.found.get(contributor, "")
+                self.tables.put_found(dataset, contributor, hash=digest, at=at)
+            else:
+                self.tables.put_said(said, at=at)
+            after = self.tables.dataset(said.urn)
+            if self._versions is not None and after is not None:
+                self._versions.record(
+                    before, after, at=at, author=self._author, first=after.version
+                )
+
+    def retire(self, dataset: LumosDataset, *, left: DatasetContributions) -> None:
+        """Remove a dataset that no source finds any more; its history stays, with the removal.
+
+        Args:
+            dataset: as it was.
+            left: what others go on saying of it, in case that it comes back.
+        """
+        with self.database.transaction():
+            if self._versions is not None and self.tables.dataset(dataset.urn) is not None:
+                self._versions.retire(dataset, at=self._clock(), author=self._author)
+            self.tables.delete_dataset(dataset.urn, left=left)
+
+    def keep_found_states(
+        self, contributor: Contributor, states: Sequence[tuple[str, str]]
+    ) -> None:
+        """Keep what a contributor was found to say, so that the next run passes over it."""
+        self.tables.contributions.put_found_states(contributor, states)
