@@ -14,6 +14,8 @@ from lumos.core.redaction import PROCESS_SECRETS, SecretRegistry
 
 Status = Literal["done", "skipped", "failed"]
 SHOWN_PER_REASON = 5
+FOUND_TWICE = "found twice in one source"
+"""Why a dataset is skipped that its source found before."""
 
 
 class _ReportModel(BaseModel):

@@ -30,6 +30,7 @@ from lumos.core.errors import LumosError
 from lumos.core.models import LumosDataset, Urn
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.settings import InvalidSettingsError
+from lumos.core.settings.confidential import pickle_with_credentials
 from lumos.feature.ingestion.handlers.base_ingestion_handler import BaseIngestionHandler
 from lumos.feature.ingestion.handlers.factory import AnyHandler, HandlerFactory
 from lumos.feature.ingestion.records import PreviousScan
@@ -103,8 +104,14 @@ class HandlerContract:
         copies: tuple[ScanUnit, ...] = pickle.loads(pickle.dumps(units))  # noqa: S301
         assert copies == units
         assert len(pickle.dumps(units)) <= 10_000 * len(units), "units are small"
-        twin: AnyHandler = pickle.loads(pickle.dumps(handler))  # noqa: S301
+        twin: AnyHandler = pickle.loads(pickle_with_credentials(handler))  # noqa: S301
         assert _found(twin, copies) == _found(handler, units)
+
+    def test_credentials_are_in_no_ordinary_pickle(self, handler: AnyHandler) -> None:
+        if not handler.settings.has_credentials:
+            pytest.skip("the source has no credentials")
+        with pytest.raises(TypeError, match="must not be pickled"):
+            pickle.dumps(handler)
 
     def test_every_dataset_is_found_once_under_its_name(
         self, handler: AnyHandler, source: SourceCase

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import Field
-from typing_extensions import override
 
-from lumos.core.settings import SettingsModel
-from lumos.core.settings.validation import holds_secrets
+from lumos.core.settings.confidential import ConfidentialSettings
 
 if TYPE_CHECKING:
     from lumos.core.errors import UnreadableItemError
@@ -111,12 +109,8 @@ class Storage(ABC):
         """Return what stands before the parts of a dataset's path in every URN."""
 
 
-class StorageSource(SettingsModel, ABC):
-    """Where files lie and which of them are wanted; small and frozen.
-
-    One that holds credentials refuses to be pickled: pickles end up in the memory and files of
-    Spark, where others may read them.
-    """
+class StorageSource(ConfidentialSettings, ABC):
+    """Where files lie and which of them are wanted; small and frozen."""
 
     name: str = Field(min_length=1, description="How errors and reports call the source.")
     patterns: tuple[str, ...] = Field(
@@ -130,17 +124,6 @@ class StorageSource(SettingsModel, ABC):
     @abstractmethod
     def platform(self) -> str:
         """The first part of every URN of this source."""
-
-    @property
-    def has_credentials(self) -> bool:
-        """Whether any of its values is a secret."""
-        return holds_secrets(self)
-
-    @override
-    def __getstate__(self) -> dict[Any, Any]:
-        if self.has_credentials:
-            raise TypeError(f"source '{self.name}' holds credentials and must not be pickled")
-        return super().__getstate__()
 
     @abstractmethod
     def open(self) -> Storage:

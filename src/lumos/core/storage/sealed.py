@@ -14,23 +14,25 @@ import secrets
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from lumos.core.errors import SourceError
+from lumos.core.settings.confidential import pickle_with_credentials
 
 if TYPE_CHECKING:
     from lumos.core.storage.port import Storage, StorageSource
 
 _PREFIX = "source-"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class SealedSource:
-    """Where a source is found, for the tasks of one run.
+class Sealed(Generic[T]):
+    """Where a value with credentials is found, for the tasks of one run.
 
     Attributes:
         name: the name of the source, for errors.
-        file: the file that holds the source, combined with the key.
+        file: the file that holds the value, combined with the key.
         key: as long as the file.
     """
 
@@ -38,12 +40,18 @@ class SealedSource:
     file: str
     key: bytes = field(repr=False)
 
-    def open(self) -> Storage:
-        """Return the storage; see `StorageSource.open`."""
-        return self.unsealed().open()
+    def unsealed(self) -> T:
+        """Return the value, with its credentials.
 
-    def unsealed(self) -> StorageSource:
-        """Return the source, with its credentials.
+        Raises:
+            SourceError: the file cannot be read here.
+        """
+        # The user's own file, and useless to whoever could change it: the key is elsewhere.
+        value: T = pickle.loads(self.content())  # noqa: S301
+        return value
+
+    def content(self) -> bytes:
+        """Return the value as a pickle, with its credentials.
 
         Raises:
             SourceError: the file cannot be read here.
@@ -57,10 +65,15 @@ class SealedSource:
                 hint="let the workers run as the same user and see the same state folder, or leave"
                 " the credentials out of lumos.yaml and give the workers their own",
             ) from None
-        # The user's own file, and useless to whoever could change it: the key is elsewhere.
-        kind, values = pickle.loads(_combined(content, self.key))  # noqa: S301
-        source: StorageSource = kind.model_validate(values)
-        return source
+        return _combined(content, self.key)
+
+
+class SealedSource(Sealed["StorageSource"]):
+    """Where a source of files is found, for the tasks of one run."""
+
+    def open(self) -> Storage:
+        """Return the storage; see `StorageSource.open`."""
+        return self.unsealed().open()
 
 
 def sealed(source: StorageSource, folder: Path) -> StorageSource | SealedSource:
@@ -75,13 +88,27 @@ def sealed(source: StorageSource, folder: Path) -> StorageSource | SealedSource:
     """
     if not source.has_credentials:
         return source
-    values: dict[str, Any] = dict(source)
-    content = pickle.dumps((type(source), values))
+    reference = seal(source, name=source.name, folder=folder)
+    return SealedSource(reference.name, reference.file, reference.key)
+
+
+def seal(value: T, *, name: str, folder: Path) -> Sealed[T]:
+    """Put a value with credentials into a private file, and return the reference for tasks.
+
+    Args:
+        value: anything that can be pickled, such as a source handler with its settings.
+        name: the name of the source, for errors.
+        folder: a private folder of the run that the workers of Spark see too.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    content = pickle_with_credentials(value)
     key = secrets.token_bytes(len(content))
-    handle, name = tempfile.mkstemp(prefix=_PREFIX, dir=folder)  # of mode 0600
+    handle, path = tempfile.mkstemp(prefix=_PREFIX, dir=folder)  # of mode 0600
     with os.fdopen(handle, "wb") as file:
         file.write(_combined(content, key))
-    return SealedSource(source.name, os.path.abspath(name), key)
+    return Sealed(name, os.path.abspath(path), key)
 
 
 def _combined(content: bytes, key: bytes) -> bytes:

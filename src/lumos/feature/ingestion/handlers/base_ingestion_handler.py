@@ -13,7 +13,8 @@ from pydantic import Field
 
 from lumos.core.errors import LumosError, SourceError
 from lumos.core.models import ContributorKind, LumosDataset
-from lumos.core.settings import SettingsModel
+from lumos.core.run_report import FOUND_TWICE
+from lumos.core.settings.confidential import ConfidentialSettings
 from lumos.feature.ingestion.records import (
     PreviousScan,
     ScanRecord,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from lumos.core.run_report import RunRecorder
 
 
-class SourceSettings(SettingsModel):
+class SourceSettings(ConfidentialSettings):
     """What every source has; a handler's own settings are a subclass."""
 
     type: str = Field(min_length=1, description="The kind of source, such as local or s3.")
@@ -77,7 +78,9 @@ class BaseIngestionHandler(ABC, Generic[S]):
 
     A subclass sets `source_type` and `settings_model` and writes `plan` and `scan`. It knows no
     catalog, writes nothing, and holds one dataset at a time. It is picklable, as are its units:
-    the Spark pipeline plans on the driver and scans on executors.
+    the Spark pipeline plans on the driver and scans on executors, each unit with a copy of the
+    handler, so that `scan` needs no locks. One with credentials travels sealed and refuses any
+    other pickle.
 
     What `scan` yields decides how a run goes on:
 
@@ -144,16 +147,14 @@ class BaseIngestionHandler(ABC, Generic[S]):
         Raises:
             SourceError: the source as a whole could not be planned; no unit was scanned.
         """
-        with self._handler_errors("planning the scan"):
-            units = tuple(self.plan(PreviousScan()))
         seen: set[Urn] = set()
-        for unit in units:
+        for unit in self.planned_units(PreviousScan()):
             try:
-                for record in self._records(unit):
+                for record in self.records(unit):
                     if not isinstance(record, LumosDataset):
                         self._report(record, recorder)
                     elif record.urn in seen:
-                        recorder.skipped(str(record.urn), reason="found twice in one source")
+                        recorder.skipped(str(record.urn), reason=FOUND_TWICE)
                     else:
                         seen.add(record.urn)
                         yield record
@@ -161,7 +162,23 @@ class BaseIngestionHandler(ABC, Generic[S]):
             except LumosError as error:  # the unit's: a caller's own error never comes back here
                 recorder.failed(f"{self.name}: {unit.label}", error)
 
-    def _records(self, unit: ScanUnit) -> Iterator[ScanRecord]:
+    @final
+    def planned_units(self, previous: PreviousScan) -> tuple[ScanUnit, ...]:
+        """Return what `plan` yields.
+
+        Raises:
+            LumosError: the source as a whole could not be planned; no other error gets out.
+        """
+        with self._handler_errors("planning the scan"):
+            return tuple(self.plan(previous))
+
+    @final
+    def records(self, unit: ScanUnit) -> Iterator[ScanRecord]:
+        """Yield what `scan` yields, one record at a time.
+
+        Raises:
+            LumosError: the rest of the unit cannot be scanned; no other error gets out.
+        """
         doing = f"scanning {unit.label}"
         with self._handler_errors(doing):
             records = iter(self.scan(unit))
