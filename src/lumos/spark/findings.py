@@ -1,4 +1,4 @@
-"""What a run over storage knows in the end, for those who publish it and tell of it."""
+"""What a run knows in the end, for those who publish it and tell of it."""
 
 from __future__ import annotations
 
@@ -57,12 +57,11 @@ class FormatCount(NamedTuple):
     """URN and text of each dataset that has any."""
 
 
-class Findings:
-    """The datasets and problems of a run; most of it is read without a job of Spark."""
+class FoundTables:
+    """The datasets of a run, whatever found them; most of it is read without a job of Spark."""
 
-    def __init__(self, session: Session, listing: Listing) -> None:
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._listing = listing
         self._sources: list[str] = []
         self._now: IndexTables | None = None
 
@@ -80,31 +79,43 @@ class Findings:
 
     def found(self) -> Iterator[BuiltDataset]:
         """Yield every dataset of the run in ascending order of URN."""
-        for row in _in_order(self._datasets().select(*BuiltDataset._fields), "urn"):
+        for row in _in_order(self._datasets().select(*BuiltDataset._fields), "urn", "source"):
             yield BuiltDataset(*row)
 
-    def differing(self, states: Iterable[tuple[str, str]]) -> Iterator[BuiltDataset | str]:
+    def differing(
+        self, states: Iterable[tuple[str, str]], *, source: str | None = None
+    ) -> Iterator[BuiltDataset | str]:
         """Yield the datasets that a catalog does not know as they are now, by URN.
 
         One that it knows and that was not found is yielded as its URN alone.
 
         Args:
             states: URN and hash of what the catalog was last told.
+            source: the only source to look at; two sources may say something of one dataset.
         """
-        known = dict(states)
-        now = {str(urn): digest for urn, digest in self._built_rows(("urn", "hash"))}
-        differing = [urn for urn, digest in now.items() if known.get(urn) != digest]
-        gone = known.keys() - now.keys()
-        if len(differing) > _FEW_DATASETS:
-            yield from self._differing(known)
-            return
         import pyarrow.dataset as pads
 
-        where = pads.field("urn").isin(differing)
+        known = dict(states)
+        differing: set[str] = set()
+        gone = set(known)
+        of_source = pads.scalar(True) if source is None else pads.field("source") == source
+        for row in self._built_rows(("urn", "hash"), of_source):
+            urn, digest = map(str, row)
+            gone.discard(urn)
+            if known.get(urn) != digest:
+                differing.add(urn)
+        if len(differing) > _FEW_DATASETS:
+            yield from self._differing(known, source=source)
+            return
+        where = of_source & pads.field("urn").isin(list(differing))
         rows = self._rows("datasets", BuiltDataset._fields, where) if differing else ()
-        found = {built.urn: built for built in (BuiltDataset(*row) for row in rows)}  # type: ignore[arg-type]
-        for urn in sorted(found.keys() | gone, key=lambda urn: urn.encode("utf-8")):
-            yield found.get(urn, urn)
+        built = (BuiltDataset(*row) for row in rows)  # type: ignore[arg-type]
+        found = {
+            (each.urn, each.source): each for each in built if known.get(each.urn) != each.hash
+        }
+        yielded: dict[tuple[str, str], BuiltDataset | str] = {**found, **{(u, ""): u for u in gone}}
+        for key in sorted(yielded, key=lambda key: (key[0].encode("utf-8"), key[1])):
+            yield yielded[key]
 
     def formats(self) -> list[FormatCount]:
         """Count the datasets of each format, most first."""
@@ -119,6 +130,40 @@ class Findings:
             for name, count in counts.items()
         ]
         return sorted(found, key=lambda each: (-each.datasets, each.format))
+
+    def _datasets(self, source: str | None = None) -> DataFrame:
+        datasets = self.tables.datasets
+        sources = self._sources if source is None else [source]
+        return datasets.where(datasets.source.isin(sources) & datasets.reason.isNull())
+
+    def _built_rows(
+        self, columns: Sequence[str], where: pads.Expression | None = None
+    ) -> Iterator[tuple[object, ...]]:
+        import pyarrow.dataset as pads
+
+        is_built = pads.field("reason").is_null()
+        return self._rows("datasets", columns, is_built if where is None else is_built & where)
+
+    def _rows(
+        self, table: str, columns: Sequence[str], where: pads.Expression | None = None
+    ) -> Iterator[tuple[object, ...]]:
+        return self.tables.rows(table, columns, sources=self._sources, where=where)
+
+    def _differing(
+        self, states: Mapping[str, str], *, source: str | None
+    ) -> Iterator[BuiltDataset | str]:
+        known = states_frame(self._session(), states.items())
+        for row in _in_order(differing(self._datasets(source), known), "urn", "source"):
+            found = row["source"] is not None
+            yield BuiltDataset(*(row[name] for name in BuiltDataset._fields)) if found else row.urn
+
+
+class Findings(FoundTables):
+    """The datasets and problems of a run over storages."""
+
+    def __init__(self, session: Session, listing: Listing) -> None:
+        super().__init__(session)
+        self._listing = listing
 
     def failed(self) -> Iterator[FailedDataset]:
         """Yield the datasets that could not be built."""
@@ -166,26 +211,6 @@ class Findings:
             for (source, warnings, skipped), (path, files) in counted.items()
         ]
         yield from sorted(remarks, key=lambda each: (each.source, each.path))
-
-    def _datasets(self) -> DataFrame:
-        datasets = self.tables.datasets
-        return datasets.where(datasets.source.isin(self._sources) & datasets.reason.isNull())
-
-    def _built_rows(self, columns: Sequence[str]) -> Iterator[tuple[object, ...]]:
-        import pyarrow.dataset as pads
-
-        return self._rows("datasets", columns, pads.field("reason").is_null())
-
-    def _rows(
-        self, table: str, columns: Sequence[str], where: pads.Expression | None = None
-    ) -> Iterator[tuple[object, ...]]:
-        return self.tables.rows(table, columns, sources=self._sources, where=where)
-
-    def _differing(self, states: Mapping[str, str]) -> Iterator[BuiltDataset | str]:
-        known = states_frame(self._session(), states.items())
-        for row in _in_order(differing(self._datasets(), known), "urn"):
-            found = row["source"] is not None
-            yield BuiltDataset(*(row[name] for name in BuiltDataset._fields)) if found else row.urn
 
 
 def _in_order(frame: DataFrame, *columns: str) -> Iterator[Row]:

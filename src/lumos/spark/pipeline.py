@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lumos.spark.driver_listing import MOST_FILES, MOST_FILES_PER_PART, DriverListing
-from lumos.spark.failures import SparkRunError
 from lumos.spark.file_index import IndexTables, KnownUnit, KnownUnits, Session, parquet_table
 from lumos.spark.findings import Findings
 from lumos.spark.listing import Listing, kind_folder, listing_of
-from lumos.spark.options import TASKS_PER_CORE, is_local
+from lumos.spark.options import is_local
 from lumos.spark.parquet_rows import count_rows
 from lumos.spark.stages import delta as deltas
 from lumos.spark.stages.datasets import BuildDatasets, build_datasets, fold_files, schema_pieces
@@ -25,28 +23,26 @@ from lumos.spark.stages.files import (
     tables,
     units_frame,
 )
-from lumos.spark.stages.part_files import Part, aside_of, take_over
+from lumos.spark.stages.part_files import Part, aside_of
 from lumos.spark.stages.reading import TABLES, ReadItems, read_items
 from lumos.spark.stages.rows import (
     BUILT,
     FILE_PART,
-    FILES,
     ITEM,
     ITEMS,
     LISTED,
-    LOGS,
     PIECE,
     PIECES,
-    ROW,
     SCHEMA,
     SCHEMAS,
 )
 from lumos.spark.task_progress import task_progress
+from lumos.spark.work_tables import WorkTables, interpreting, most_tasks, tasks_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
     from lumos.core.progress import Progress
     from lumos.spark.stages.delta import Scope
@@ -57,11 +53,6 @@ if TYPE_CHECKING:
 _FEWEST_FILES_PER_TASK = 32
 _WORTH_A_TASK = 1_000
 """So many files, or datasets, keep a core busy for longer than another task costs."""
-_WITHOUT_COMPILING = {
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-}
-"""The work is done in Python: to compile what hands rows over takes longer than it saves."""
 _SECONDS_BEFORE_SPARK = 3.0
 _SECONDS_AFTER_SPARK = 1.0
 _STACK = 16
@@ -104,7 +95,8 @@ class Pipeline(Findings):
         self, session: Session, functions: PipelineFunctions, *, work: Path, progress: Progress
     ) -> None:
         self._work = work.absolute()
-        super().__init__(_interpreting(session), Listing(self._work))
+        super().__init__(interpreting(session), Listing(self._work))
+        self._tables = WorkTables(self._work)
         self._functions = functions
         self._progress = progress
         self._before: IndexTables | None = None
@@ -178,7 +170,7 @@ class Pipeline(Findings):
         if self._is_in_parts:
             return listing_of(self._work / "listed")
         found = list_files(units_frame(self._session(), to_list), self._functions.list_unit)
-        return listing_of(self._written("listed", found, by_kind=True))
+        return listing_of(self._tables.written("listed", found, by_kind=True))
 
     def _listed_here(
         self, units: Sequence[tuple[str, bytes, str | None]], *, may_be_same: bool
@@ -288,7 +280,7 @@ class Pipeline(Findings):
             # Housekeeping files are known, too, but belong to no dataset.
             F.count_if(is_same & F.col("old_dataset").isNotNull()).alias("same"),
         )
-        folder = self._written("delta", counted.where(~is_known))
+        folder = self._tables.written("delta", counted.where(~is_known))
         return parquet_table(self._session(), folder, deltas.DELTA), _News(**seen.get)
 
     def _read(self, to_read: DataFrame, *, files: int, is_all: bool) -> int:
@@ -312,16 +304,9 @@ class Pipeline(Findings):
         aside = aside_of(folder)
         functions = self._functions
         told = read_items(spread, functions.read_items, new_fold=functions.new_fold, aside=aside)
-        return self._taken_over(told, aside, {kind: kind_folder(folder, kind) for kind in TABLES})
-
-    def _taken_over(self, told: DataFrame, aside: Path, folders: Mapping[str, Path]) -> list[Part]:
-        """Run what tells of files, and move those to the folders of their kinds."""
-        parts = [Part(*row) for row in told.collect()]
-        for folder in folders.values():
-            folder.mkdir(parents=True, exist_ok=True)
-        if take_over(parts, aside, folders):
-            raise self._not_shared()
-        return parts
+        return self._tables.taken_over(
+            told, aside, {kind: kind_folder(folder, kind) for kind in TABLES}
+        )
 
     def _task_of(self, tasks: int, *, is_all: bool) -> Column:
         """Say which task reads a file.
@@ -358,14 +343,14 @@ class Pipeline(Findings):
         kept = deltas.kept(before.items, delta).unionByName(deltas.carried(before.items, read))
         if self._is_redivided:
             kept = deltas.with_units(kept, self._listed_files())
-        self._written("items", kept.unionByName(read).coalesce(self._parallel))
+        self._tables.written("items", kept.unionByName(read).coalesce(self._parallel))
         texts = before.schemas.unionByName(self._of_kind(SCHEMA, SCHEMAS))
-        folder = self._written("schemas", texts.dropDuplicates(["fingerprint"]))
+        folder = self._tables.written("schemas", texts.dropDuplicates(["fingerprint"]))
         files = kept.join(touched, key, "left_semi")
         folded = fold_files(files, self._functions.new_fold)
         schemas = schema_pieces(files, parquet_table(self._session(), folder, SCHEMAS))
         every = pieces.unionByName(folded).unionByName(schemas)
-        self._written("datasets", before.datasets.join(touched, key, "left_anti"))
+        self._tables.written("datasets", before.datasets.join(touched, key, "left_anti"))
         return self._built(every)
 
     def _built(self, pieces: DataFrame) -> IndexTables:
@@ -373,7 +358,7 @@ class Pipeline(Findings):
         folder = self._work / "datasets"
         build, aside = self._functions.build_datasets, aside_of(folder)
         told = build_datasets(pieces, build, tasks=self._tasks_to_build(), aside=aside)
-        self._taken_over(told, aside, {BUILT: folder})
+        self._tables.taken_over(told, aside, {BUILT: folder})
         return IndexTables(self._session, self._work)
 
     def _of_kind(self, kind: str, schema: str) -> DataFrame:
@@ -382,11 +367,11 @@ class Pipeline(Findings):
 
     @property
     def _parallel(self) -> int:
-        return int(self._session().conf.get("spark.sql.leafNodeDefaultParallelism", "8") or 8)
+        return most_tasks(self._session())
 
     @property
     def _at_once(self) -> int:
-        return max(1, self._parallel // TASKS_PER_CORE)
+        return tasks_at_once(self._session())
 
     def _tasks(self, files: int) -> int:
         """Keep all cores busy; several tasks for each only where there is enough to do."""
@@ -397,43 +382,6 @@ class Pipeline(Findings):
     def _tasks_to_build(self) -> int:
         pieces = count_rows(kind_folder(self._work / "read", PIECE))
         return max(self._at_once, min(self._parallel, pieces // _WORTH_A_TASK))
-
-    def _written(self, name: str, frame: DataFrame, *, by_kind: bool = False) -> Path:
-        """Write a table, or one for each kind of rows, and make sure that this process sees it.
-
-        What executors write to a disk of their own would look like files that are gone.
-        """
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
-
-        seen = Observation(f"written {name}")
-        folder = self._work / name
-        writer = frame.observe(seen, F.count(F.lit(1)).alias("rows")).write.mode("overwrite")
-        (writer.partitionBy(ROW) if by_kind else writer).parquet(f"file://{folder}")
-        if count_rows(folder) != seen.get["rows"]:
-            raise self._not_shared()
-        for kind in (FILES, LOGS) if by_kind else ():
-            kind_folder(folder, kind).mkdir(exist_ok=True)
-        return folder
-
-    def _not_shared(self) -> SparkRunError:
-        return SparkRunError(
-            f"{self._work.parent} is not the same folder here and on the workers of Spark",
-            hint="set state_dir (TMPDIR for a dry run) to a folder that all of them share",
-        )
-
-
-def _interpreting(session: Session) -> Session:
-    """Return what gives the session, which is ours alone, with plans that are not compiled."""
-
-    @cache
-    def opened() -> SparkSession:
-        found = session()
-        for name, value in _WITHOUT_COMPILING.items():
-            found.conf.set(name, value)
-        return found
-
-    return opened
 
 
 class _News(NamedTuple):

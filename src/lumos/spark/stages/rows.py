@@ -33,6 +33,23 @@ DATASETS = (
 )
 """Datasets, and those that could not be built: these have a reason, and no URN or document."""
 
+UNITS_TO_SCAN = "source string, slot long, number long, content binary"
+FOUND = f"{DATASETS}, unit long"
+"""Datasets of sources that yield records, with the number of the unit that each was found in."""
+RECORDS = (
+    "kind string, source string, unit long, key string, urn string, hash string, document string"
+)
+"""What such sources say beside datasets, and what they looked at: see `ScannedRow`."""
+PROBLEMS = (
+    "kind string, source string, unit long, key string, urn string, reason string, code string, "
+    "hint string, retryable boolean"
+)
+DATASET, EDGE, OBSERVATION = "dataset", "edge", "observation"
+SCOPE, MARK, UNIT_DONE = "scope", "mark", "unit_done"
+UNREADABLE, UNLISTED_PART, SKIPPED, WARNING = "unreadable", "unlisted", "skipped", "warning"
+UNIT_FAILED = "unit_failed"
+PROBLEM_KINDS = frozenset({UNREADABLE, UNLISTED_PART, SKIPPED, WARNING, UNIT_FAILED})
+
 FILE_PART = 0
 """The row that stands for a whole file; members of it, such as further sheets, count up."""
 CARRIED_PART = -1
@@ -138,3 +155,38 @@ class BuiltDataset(NamedTuple):
     warnings: str | None
     reason: str | None = None
     """Why the dataset could not be built; all but source, dataset and format is then empty."""
+
+
+class UnitToScan(NamedTuple):
+    """A unit of a source that yields records, on its way to an executor."""
+
+    source: str
+    slot: int
+    """Which of the scans that the source allows at the same time this one is."""
+    number: int
+    """Its place among the units of its source, in the order of the plan."""
+    content: bytes
+    """The unit as a pickle."""
+
+
+class ScannedRow(NamedTuple):
+    """One record of a source, or what became of a unit."""
+
+    kind: str
+    """One of the kinds above, or the kind of an entity: user, group, tag, job, …"""
+    source: str
+    unit: int
+    """The number of the unit that it was found in."""
+    key: str
+    """What tells it from others of its kind: a URN, a name, the item of a problem, a unit."""
+    urn: str | None = None
+    """The dataset that it is about, where that is one."""
+    hash: str | None = None
+    """SHA-256 of the document."""
+    document: str | None = None
+    """Canonical JSON; the value of a mark."""
+    reason: str | None = None
+    """What is wrong; this and the following are as `LumosError` has them."""
+    code: str | None = None
+    hint: str | None = None
+    retryable: bool = False
