@@ -1,0 +1,94 @@
+"""A record source that ends its own executor once, and a run over it on a cluster.
+
+Executors import this module from PYTHONPATH, so it imports nothing of the tests beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from typing_extensions import override
+
+from lumos.core.models import LumosDataset, Urn
+from lumos.core.progress import SILENT
+from lumos.core.settings import RawSettings, SparkSettings
+from lumos.feature.ingestion.handlers.base_ingestion_handler import (
+    BaseIngestionHandler,
+    RecordSourceSettings,
+)
+from lumos.feature.ingestion.record_scan import RecordFunctions
+from lumos.feature.ingestion.records import PreviousScan, ScannedScope, ScanRecord, ScanUnit
+from lumos.spark.record_pipeline import RecordPipeline
+from lumos.spark.session import spark_session
+
+EXECUTOR = "CoarseGrainedExecutorBackend"
+UNITS, TABLES = 6, 5
+
+
+class FragileSettings(RecordSourceSettings):
+    killed: Path
+
+
+class FragileHandler(BaseIngestionHandler[FragileSettings]):
+    """In its last unit it kills the executor, if nobody did so before."""
+
+    source_type = "test_fragile"
+    settings_model = FragileSettings
+
+    @override
+    def plan(self, previous: PreviousScan) -> Iterator[ScanUnit]:
+        yield from (ScanUnit(f"u{number}") for number in range(UNITS))
+
+    @override
+    def scan(self, unit: ScanUnit) -> Iterator[ScanRecord]:
+        for number in range(TABLES):
+            yield LumosDataset.from_json(
+                {
+                    "urn": Urn.of("fragile", unit.target, f"t{number}"),
+                    "name": f"t{number}",
+                    "platform": "fragile",
+                    "schema": {"fields": [{"name": "id", "type": "INT64"}]},
+                }
+            )
+        if unit.target == f"u{UNITS - 1}" and not self._settings.killed.exists():
+            self._settings.killed.touch()
+            kill_executor()
+        yield ScannedScope(f"lumos://fragile/{unit.target}")
+
+
+def kill_executor() -> None:
+    """Kill the JVM above the daemon that started this worker."""
+    executor = parent_of(os.getppid())
+    if EXECUTOR in Path(f"/proc/{executor}/cmdline").read_text():
+        os.kill(executor, signal.SIGKILL)
+
+
+def parent_of(process: int) -> int:
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def main(master: str, options: str, folder: str) -> None:
+    """Scan the source once and print what was found."""
+    work = Path(folder) / "work"
+    work.mkdir()
+    settings = FragileSettings(type="x", name="fragile", killed=Path(folder) / "killed")
+    handler = FragileHandler(settings)
+    spark = SparkSettings(master=master, conf=RawSettings(json.loads(options)))
+    functions = RecordFunctions.of([handler], folder=work)
+    units = list(functions.units_of("fragile", handler.planned_units(PreviousScan())))
+    with spark_session(spark, environment=os.environ, cache_dir=Path(folder) / "cache") as session:
+        pipeline = RecordPipeline(lambda: session, functions, work=work, progress=SILENT)
+        counts = pipeline.run(units)
+        found = [each.urn for each in pipeline.found()]
+        answer = {
+            "counts": counts._asdict(),
+            "found": found,
+            "scopes": [each.urn_prefix for each in pipeline.scopes()],
+            "problems": [each.reason for each in pipeline.problems()],
+        }
+    sys.stdout.write(json.dumps(answer))
