@@ -6,6 +6,7 @@ Executors import this module, so it imports nothing of the tests beside it.
 from __future__ import annotations
 
 import fcntl
+import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -51,6 +52,7 @@ class ShopSettings(RecordSourceSettings):
     tables: int = 3
     broken: str | None = None
     hanging: bool = False
+    crashing: bool = False
     shared_table: bool = False
     counter: Path | None = None
     password: SecretStr | None = None
@@ -71,6 +73,8 @@ class ShopHandler(BaseIngestionHandler[ShopSettings]):
         settings = self._settings
         if settings.hanging:
             time.sleep(FOR_EVER)
+        if settings.crashing and "pyspark" in Path("/proc/self/cmdline").read_text():
+            os._exit(9)
         if settings.counter is not None:
             with Counted(settings.counter):
                 time.sleep(0.05)
@@ -192,8 +196,9 @@ def test_a_dataset_of_several_units_counts_once_and_is_the_one_of_the_first(
     assert counts.datasets == 3 * 3 + 1
 
 
+@pytest.mark.parametrize("few", [5_000, 0], ids=["read here", "joined by Spark"])
 def test_only_what_differs_is_yielded_and_what_was_not_found_as_its_urn(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     pipeline, _ = scan(spark, [shop(databases=("a",)), shop("mart", databases=("a",))], tmp_path)
     found = {(each.source, each.urn): each for each in pipeline.found()}
@@ -201,6 +206,7 @@ def test_only_what_differs_is_yielded_and_what_was_not_found_as_its_urn(
     gone = "lumos://shop/shop/a/gone"
     states = [(same, found["shop", same].hash), (other, "0" * 64), (gone, "1" * 64)]
 
+    monkeypatch.setattr("lumos.spark.findings._FEW_DATASETS", few)
     differing = list(pipeline.differing(states, source="shop"))
 
     assert differing == [gone, found["shop", other], found["shop", new]]
@@ -213,7 +219,7 @@ def test_only_what_differs_is_yielded_and_what_was_not_found_as_its_urn(
     assert built.dataset == '["shop","a","t2"]'
     assert built.hash == sha256_of(shop()._table("a", "t2").to_json())
     assert [(each.format, each.datasets) for each in pipeline.formats()] == [("shop", 6)]
-    assert not pipeline.may_need_spark
+    assert pipeline.may_need_spark == (few == 0)
 
 
 def test_the_marks_of_a_source_that_was_not_scanned_in_full_are_not_kept(
@@ -257,6 +263,22 @@ def test_a_source_that_hangs_is_named_and_delays_and_fails_no_other(
     ]
     assert all(each.retryable and each.hint for each in failed)
     assert counts.failed_units == 6
+
+
+def test_a_source_that_ends_its_process_is_named_and_fails_no_other(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    handlers = [shop("fatal", crashing=True), shop("good"), shop("mart", shared_table=True)]
+
+    pipeline, counts = scan(spark, handlers, tmp_path)
+
+    assert {each.source for each in pipeline.found()} == {"good", "mart"}
+    assert counts == RecordCounts(units=9, failed_units=3, datasets=9 + 10)
+    failed = [each for each in pipeline.problems() if each.kind == "unit_failed"]
+    assert [(each.source, each.unit, each.item) for each in failed] == [
+        ("fatal", number, item) for number, item in enumerate("abc")
+    ]
+    assert failed[0].reason.startswith("source 'fatal': Spark could not complete the scan: ")
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])

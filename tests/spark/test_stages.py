@@ -393,7 +393,7 @@ def test_parts_that_executors_wrote_elsewhere_are_missed(
         shutil.rmtree(aside)
         return take_over(parts, aside, folders)
 
-    monkeypatch.setattr("lumos.spark.pipeline.take_over", not_shared)
+    monkeypatch.setattr("lumos.spark.work_tables.take_over", not_shared)
     pipeline = Pipeline(lambda: spark, Functions(FILES), work=tmp_path / "work", progress=SILENT)
 
     with pytest.raises(SparkRunError, match="is not the same folder"):

@@ -34,12 +34,14 @@ def spark_failures() -> Iterator[None]:
         yield
     except (Py4JError, PySparkException) as error:
         raise SparkRunError(
-            f"Spark could not complete the run: {_reason(str(error))}",
+            f"Spark could not complete the run: {reason_of(error)}",
             hint="check disk space and permissions of the state folder, then run again",
         ) from None
 
 
-def _reason(text: str) -> str:
+def reason_of(failure: Exception) -> str:
+    """Say in one line, without data or secrets, why Spark failed."""
+    text = str(failure)
     # Of any other error of a worker only the kind is told: its words may hold data.
     patterns = (_LUMOS_ERROR, _PYTHON_ERROR, _SERVER, _CAUSE)
     found = next(filter(None, ([*pattern.finditer(text)] for pattern in patterns)), [])

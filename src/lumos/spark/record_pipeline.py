@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lumos.core.run_report import FOUND_TWICE
+from lumos.spark.failures import reason_of
 from lumos.spark.file_index import IndexTables, parquet_table
 from lumos.spark.findings import FoundTables
-from lumos.spark.stages.part_files import PartWriter, aside_of, take_over
+from lumos.spark.stages.part_files import Part, PartWriter, aside_of, take_over
 from lumos.spark.stages.records import (
     PROBLEM,
     RECORD,
@@ -48,11 +49,17 @@ _FOLDERS = {DATASET: "datasets", RECORD: "records", PROBLEM: "problems"}
 _BY_DRIVER = 99_999
 
 
+Unscanned = Callable[[Iterable[UnitToScan], str], Iterator[ScannedRow]]
+"""Gives the rows of units that could not be scanned, for a reason."""
+
+
 class RecordFunctions(Protocol):
     """What the stage does, written without Spark; it travels to the executors."""
 
     @property
     def scan_units(self) -> ScanUnits: ...
+    @property
+    def unscanned(self) -> Unscanned: ...
 
 
 class RecordCounts(NamedTuple):
@@ -125,13 +132,7 @@ class RecordPipeline(FoundTables):
         self._now = IndexTables(self._session, self._work)
         if not units:
             return RecordCounts()
-        spark, aside = self._session(), aside_of(self._work / RECORD)
-        tasks = min(tasks_at_once(spark), len({unit[:2] for unit in units}))
-        frame = units_frame(spark, units, tasks=tasks)
-        told = scan_records(frame, self._functions.scan_units, aside=aside)
-        with task_progress(spark, self._progress, items=len(units), tasks=tasks):
-            parts = self._tables.taken_over(told, aside, folders)
-        found = sum(part.counted for part in parts if part.kind == DATASET)
+        found = sum(part.counted for part in self._scanned(units, folders) if part.kind == DATASET)
         doubles = self._without_doubles() if found else 0
         failed = sum(1 for _ in self._of_kind("problems", UNIT_FAILED, ("key",)))
         return RecordCounts(len(units), failed, found - doubles)
@@ -183,6 +184,28 @@ class RecordPipeline(FoundTables):
             done -= {str(row[0]) for row in self._of_kind("problems", kind, ("source",))}
         return done
 
+    def _scanned(self, units: Sequence[UnitToScan], folders: Mapping[str, Path]) -> list[Part]:
+        """Scan in one job; if it fails, each source in its own, and report those that fail."""
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+        from pyspark.errors import PySparkException
+
+        try:
+            return self._job(units, folders)
+        except (Py4JError, PySparkException) as error:  # such as a driver that ends its process
+            by_source = _by_source(units)
+            if len(by_source) == 1:
+                self._report(self._functions.unscanned(units, reason_of(error)))
+                return []
+        return [part for each in by_source.values() for part in self._scanned(each, folders)]
+
+    def _job(self, units: Sequence[UnitToScan], folders: Mapping[str, Path]) -> list[Part]:
+        spark, aside = self._session(), aside_of(self._work / RECORD)
+        tasks = min(tasks_at_once(spark), len({unit[:2] for unit in units}))
+        frame = units_frame(spark, units, tasks=tasks)
+        told = scan_records(frame, self._functions.scan_units, aside=aside)
+        with task_progress(spark, self._progress, items=len(units), tasks=tasks):
+            return self._tables.taken_over(told, aside, folders)
+
     def _of_kind(
         self, table: str, kind: str, columns: Sequence[str]
     ) -> Iterator[tuple[object, ...]]:
@@ -201,7 +224,10 @@ class RecordPipeline(FoundTables):
         once = self._tables.written("once", ranked.where("rank = 1").drop("rank"))
         shutil.rmtree(folder)
         os.rename(once, folder)
-        self._report_doubles([(row[0], row[1], row[2]) for row in again])
+        self._report(
+            ScannedRow(SKIPPED, source, unit, urn, urn=urn, reason=FOUND_TWICE)
+            for source, unit, urn in again
+        )
         return len(again)
 
     def _has_doubles(self) -> bool:
@@ -213,11 +239,18 @@ class RecordPipeline(FoundTables):
         rows: int = table.num_rows
         return distinct < rows
 
-    def _report_doubles(self, again: Sequence[tuple[str, int, str]]) -> None:
+    def _report(self, problems: Iterable[ScannedRow]) -> None:
+        """Add problems that no task could see."""
         folder = self._work / _FOLDERS[PROBLEM]
         aside = aside_of(folder)
         writer = PartWriter(aside, TABLES, task=_BY_DRIVER)
-        for source, unit, urn in again:
-            row = ScannedRow(SKIPPED, source, unit, urn, urn=urn, reason=FOUND_TWICE)
+        for row in problems:
             writer.add(PROBLEM, problem_row(row))
         take_over(list(writer.close()), aside, {PROBLEM: folder})
+
+
+def _by_source(units: Iterable[UnitToScan]) -> dict[str, list[UnitToScan]]:
+    found: dict[str, list[UnitToScan]] = {}
+    for unit in units:
+        found.setdefault(unit.source, []).append(unit)
+    return found

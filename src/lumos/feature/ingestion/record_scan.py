@@ -19,7 +19,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -152,6 +152,17 @@ class RecordFunctions:
         for ended in _UnitScans(self.sources, units).ended():
             yield from ended.rows()
 
+    def unscanned(self, units: Iterable[UnitToScan], reason: str) -> Iterator[ScannedRow]:
+        """Yield the rows of units whose executors failed."""
+        for unit in units:
+            error = SourceError(
+                f"source '{unit.source}': Spark could not complete the scan: {reason}",
+                hint="the source handler may have ended its process; scan the source alone",
+                retryable=True,
+            )
+            item = _label(unit)
+            yield _problem(UNIT_FAILED, unit.source, unit.number, item=item, error=error)
+
 
 def plan_sources(
     handlers: Iterable[AnyHandler], previous: Mapping[str, PreviousScan]
@@ -235,7 +246,7 @@ def _travelling(handler: AnyHandler, folder: Path) -> RecordSource:
     limits = ScanLimits.of(handler.settings)
     if handler.settings.has_credentials:
         return RecordSource(seal(handler, name=handler.name, folder=folder), limits)
-    return RecordSource(pickle.dumps(handler), limits)
+    return RecordSource(pickle.dumps(handler), limits)  # which refuses credentials
 
 
 def _dealt(source: str, units: Iterable[ScanUnit], *, concurrency: int) -> Iterator[UnitToScan]:
@@ -298,6 +309,15 @@ def _problem(
         hint=error.hint and printable(error.hint),
         retryable=error.retryable,
     )
+
+
+def _label(job: UnitToScan) -> str:
+    """Return a unit as reports show it."""
+    try:
+        unit: ScanUnit = pickle.loads(job.content)  # noqa: S301 - the driver's own
+        return printable(unit.label)
+    except Exception:  # noqa: BLE001 - the scan says why
+        return f"unit {job.number}"
 
 
 def _hanging(what: str, limits: ScanLimits) -> SourceError:
@@ -434,6 +454,7 @@ class _UnitScan:
         self, job: UnitToScan, source: RecordSource, finished: SimpleQueue[_UnitScan]
     ) -> None:
         self.job = job
+        self.label = _label(job)
         self._source = source
         self._finished = finished
         self._spool: _RowSpool | None = None
@@ -443,15 +464,6 @@ class _UnitScan:
             what=f"source '{job.source}' ended the scan of {self.label}",
             when_over=self._over,
         )
-
-    @cached_property
-    def label(self) -> str:
-        """The unit as reports show it."""
-        try:
-            unit: ScanUnit = pickle.loads(self.job.content)  # noqa: S301 - the driver's own
-            return printable(unit.label)
-        except Exception:  # noqa: BLE001 - the scan says why
-            return f"unit {self.job.number}"
 
     def _attempt(self, is_given_up: threading.Event) -> _Attempt[None]:
         self.discard()

@@ -45,10 +45,13 @@ class RecordSourceSettings(SourceSettings):
         default=4, ge=1, le=64, description="How many units are scanned at the same time, at most."
     )
     timeout_seconds: float = Field(
-        default=300.0, gt=0, description="How long the scan of one unit may take."
+        default=300.0, gt=0, description="How long one attempt to scan a unit may take."
     )
     retries: int = Field(
-        default=2, ge=0, le=10, description="How often a unit is scanned again that failed so."
+        default=2,
+        ge=0,
+        le=10,
+        description="How often a unit is scanned again that failed in a way that may pass.",
     )
     instance: str | None = Field(
         default=None,
