@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from datetime import timedelta
 from pathlib import Path
 
@@ -89,6 +90,9 @@ def main() -> None:
         if child == 0:
             try:
                 write_forever(root, int(line), files=protocol())
+            except BaseException:  # noqa: BLE001 - the test shows why it failed
+                traceback.print_exc()
+                sys.stderr.flush()
             finally:
                 os._exit(1)
         os.write(1, f"started {child}\n".encode())

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lumos.core import private_files
 from lumos.core.errors import NotPrivateError
 from lumos.core.private_files import (
     make_private_folder,
@@ -191,3 +192,24 @@ def test_what_is_for_reading_only_stays_so(tmp_path: Path) -> None:
     folder.chmod(0o555)
     tighten(folder)
     assert (mode_of(folder), mode_of(folder / "file")) == (0o500, 0o400)
+
+
+def test_a_folder_that_another_process_removes_at_once_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = private_files._make
+
+    def made_and_removed(folder: Path) -> None:
+        made(folder)
+        folder.rmdir()
+
+    monkeypatch.setattr(private_files, "_make", made_and_removed)
+    make_private_folder(tmp_path / "store")  # whoever uses it finds out that it is not there
+
+
+def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("file", "link"):
+        with pytest.raises(NotADirectoryError):
+            make_private_folder(tmp_path / name)

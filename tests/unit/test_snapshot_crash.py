@@ -63,8 +63,14 @@ class Writers:
             early.append(word)
 
     def answer(self) -> str:
+        """Return the next line: an id, or who started or died.
+
+        A writer that was not killed does not die: the next line would never come.
+        """
         line = self._answers.readline().strip()
         assert line, "the process that forks the writers ended"
+        word, _, status = line.partition(" ")
+        assert word != "dead" or int(status) == KILLED, "the writer failed before it was killed"
         return line
 
     def kill(self, writer: int) -> list[str]:
@@ -73,7 +79,6 @@ class Writers:
         acknowledged: list[str] = []
         while not (line := self.answer()).startswith("dead"):
             acknowledged.append(line)
-        assert int(line.split()[1]) == KILLED, "the writer failed before it was killed"
         return acknowledged
 
 

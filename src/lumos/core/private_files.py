@@ -83,13 +83,17 @@ def open_trusted_file(path: Path, flags: int, *, hint: str) -> int:
 def make_private_folder(folder: Path) -> None:
     """Make a folder and its missing parents with mode 0700; an existing one stays as it is.
 
-    A symlink is followed.
+    A symlink is followed. Another process may remove the folder as soon as it is there.
 
     Raises:
         OSError: it cannot be made.
     """
     _make(folder)
-    if not folder.is_dir():
+    try:
+        is_folder = stat.S_ISDIR(folder.stat().st_mode)
+    except FileNotFoundError:
+        is_folder = not folder.is_symlink()
+    if not is_folder:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
 
 
