@@ -26,10 +26,12 @@ from lumos.core.models import (
 from lumos.core.models.alert import Alert
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.alerts import AlertRepository
+from lumos.core.store.catalog_tables import CatalogTables
 from lumos.core.store.checkpoints import CheckpointRepository
 from lumos.core.store.checksums import TABLES, CheckedTable, checksum_of
 from lumos.core.store.database import StateDatabase, engine_for
 from lumos.core.store.downstream import Downstream
+from lumos.core.store.edge_contributions import EdgeContributions
 from lumos.core.store.history import HistoryRepository
 from lumos.core.store.integrity import check_documents, check_structure
 from lumos.core.store.runs import RunRepository
@@ -75,6 +77,12 @@ def fill(database: StateDatabase) -> None:
         catalog.emit_entity(User.from_json({"username": name}))
     catalog.emit_extension("tool", {"key": "value"})
     other.emit_dataset(with_parts(dataset(A), tags=("seen",)))
+    EdgeContributions(database, CatalogTables(database)).replace(
+        Contributor.of("source:db"),
+        [LineageEdge(upstream_urn=A, downstream_urn=B)],
+        is_gone=lambda _: True,
+        at=AT,
+    )
     RunRepository(database).save("1 import", {"done": 1}, operation="import", started_at=AT)
     SyncStates(database, "there").put("dataset", [SentState(A, "hash", {"sent": {}})], at=AT)
     AlertRepository(database).add([alert(A)])

@@ -12,7 +12,15 @@ import orjson
 
 from lumos.core.controllers.results import DatasetCounts
 from lumos.core.errors import DamagedDocumentError, InvalidModelError, LumosError
-from lumos.core.models import Change, Contributor, LumosDataset, Urn, with_parts
+from lumos.core.models import (
+    Change,
+    Contributor,
+    DatasetLineage,
+    LineageEdge,
+    LumosDataset,
+    Urn,
+    with_parts,
+)
 from lumos.core.models.contribution import fold
 from lumos.core.models.dataset_contributions import DatasetContributions
 from lumos.core.platform.refusals import REFUSALS, ends_run
@@ -104,6 +112,8 @@ class FoundDatasets:
     The state cannot hold what was found, or what is stored of them is damaged.
     """
     touched: set[Urn] = field(default_factory=set)
+    lineage_before: dict[Urn, DatasetLineage] = field(default_factory=dict)
+    """The neighbours that datasets had whose lineage this run changed."""
 
     def plan(self, finds: Sequence[Find]) -> None:
         """Find out what a run would do, and do nothing."""
@@ -121,6 +131,43 @@ class FoundDatasets:
                 seen.setdefault(contributor, []).append((step.said.urn, digest))
         for contributor, states in seen.items():
             writer.keep_found_states(contributor, states)
+        for urn in sorted(self.lineage_before.keys() - self.touched):
+            self._refresh(urn, writer)
+
+    def _refresh(self, urn: Urn, writer: StateWriter) -> None:
+        """Version a dataset of which nothing but its lineage changed."""
+        dataset = writer.tables.dataset(urn)
+        if dataset is None:
+            return
+        writer.refresh(urn)
+        changes = self.judge(self._as_before(dataset), dataset)
+        if changes:
+            self.updated += 1
+            self.changes.extend(changes)
+
+    def _as_before(self, present: LumosDataset) -> LumosDataset:
+        """Return a dataset with the neighbours that it had before this run."""
+        lineage = self.lineage_before.get(present.urn)
+        return present if lineage is None else with_parts(present, lineage=lineage)
+
+    def put_edges(
+        self,
+        writer: StateWriter,
+        contributor: Contributor,
+        edges: Sequence[LineageEdge],
+        *,
+        is_gone: Callable[[Urn], bool],
+    ) -> None:
+        """Write the edges that a contributor says, before the datasets that they lead to."""
+        tables = writer.tables
+
+        def note(urn: Urn) -> None:
+            if urn not in self.lineage_before:
+                self.lineage_before[urn] = tables.lineage_of(urn)
+
+        tables.edge_contributions.replace(
+            contributor, edges, is_gone=is_gone, note=note, at=self.at
+        )
 
     def counts(self, found: int) -> DatasetCounts:
         """Return what happened to the datasets, of which so many were found."""
@@ -186,8 +233,8 @@ class FoundDatasets:
                 said = self._withdrawn(said, item, present)
                 continue
             seen = LumosDataset.from_json(orjson.loads(item.built.document))
-            before = _as_said(held, contributor) or present
-            whole = item.evidence.whole(seen, before, source=item.source)
+            known = _as_said(held, contributor) or present
+            whole = item.evidence.whole(seen, known, source=item.source)
             if whole is None:
                 continue
             alone = whole
@@ -204,13 +251,14 @@ class FoundDatasets:
         if not said.is_alive:
             return self._removal(said, present, held=held)
         wanted = _kept_here(present, alone if alone and said.sole else said.dataset())
-        is_news = wanted != present
+        before = self._as_before(present) if present is not None else None
+        is_news = wanted != before
         return _Step(
             said,
             wanted,
             is_news=is_news,
             is_known=present is not None,
-            changes=self.judge(present, wanted) if is_news else (),
+            changes=self.judge(before, wanted) if is_news else (),
             found=found,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -16,6 +16,7 @@ from lumos.core.controllers.file_evidence import FileEvidence
 from lumos.core.controllers.found_datasets import Find, FoundDatasets, Speaker
 from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.lazy_session import LazySession, OpenSession
+from lumos.core.controllers.record_scan import RecordScan
 from lumos.core.controllers.results import (
     ErrorDetail,
     FileTotals,
@@ -35,6 +36,7 @@ from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.snapshot_files import storing
 from lumos.core.store.state_folder import FILE_INDEX, WORK_PREFIX
 from lumos.feature.discovery.written_config import sources_document
+from lumos.feature.ingestion.records import PreviousScan
 from lumos.feature.snapshot.scratch import scratch_folder
 from lumos.spark.failures import spark_failures
 from lumos.spark.file_index import FileIndex, Origin
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from lumos.core.store.catalog_tables import CatalogTables
     from lumos.spark.file_index import IndexTables, Session
     from lumos.spark.findings import FileRemark
+    from lumos.spark.stages.rows import BuiltDataset
 
 _PARTS_OF_A_SOURCE = 64
 """Into so many parts a large source is divided, to be listed side by side."""
@@ -89,10 +92,20 @@ class _Scanned(NamedTuple):
     evidence: FileEvidence
     files: FileTotals
     formats: dict[str, int]
+    records: RecordScan
 
     @property
-    def find(self) -> Find:
-        return Find(self.pipeline, self.evidence, sorted(self.evidence.sources))
+    def finds(self) -> list[Find]:
+        files = Find(self.pipeline, self.evidence, sorted(self.evidence.sources))
+        return [files, *self.records.finds()]
+
+    @property
+    def may_need_spark(self) -> bool:
+        return self.pipeline.may_need_spark or self.records.may_need_spark
+
+    def found(self) -> Iterator[BuiltDataset]:
+        yield from self.pipeline.found()
+        yield from self.records.found()
 
 
 class IngestionController:
@@ -259,11 +272,10 @@ class IngestionController:
             if run.inspect is not None:
                 run.inspect(scanned.pipeline.tables, run.recorder)
             found = self._found(run, state)
-            found.plan([scanned.find])
+            found.plan(scanned.finds)
             _record_outcomes(found, scanned, recorder=run.recorder)
             datasets = tuple(
-                LumosDataset.from_json(orjson.loads(built.document))
-                for built in scanned.pipeline.found()
+                LumosDataset.from_json(orjson.loads(built.document)) for built in scanned.found()
             )
         had_state = state is not None
         return self._result(run, scanned, found=found, had_state=had_state, datasets=datasets)
@@ -289,7 +301,7 @@ class IngestionController:
             _remember_what_is_forgotten(scanned, index=index, known=known)
             if run.inspect is not None:
                 run.inspect(pipeline.tables, run.recorder)
-            if not pipeline.may_need_spark:
+            if not scanned.may_need_spark:
                 session.end_meanwhile()
             run.progress.stage("publishing", unit="datasets")
             earlier = self._snapshots().newest()
@@ -298,7 +310,9 @@ class IngestionController:
             writer = self._writer()
             found = self._found(run, writer.tables)
             with writer.database.transaction():
-                found.publish([scanned.find], writer)
+                scanned.records.publish_others(found, writer)
+                found.publish(scanned.finds, writer)
+                scanned.records.keep_marks(writer)
             _record_outcomes(found, scanned, recorder=run.recorder)
             _keep(pipeline, index, origin=run.origin, run=f"{started:%Y%m%dT%H%M%S%f}")
         snapshot = None
@@ -323,15 +337,37 @@ class IngestionController:
         for urn, texts in (odd for each in formats for odd in each.warnings):
             for text in orjson.loads(texts):
                 run.recorder.warning(f"{urn}: {text}")
-        counts = {each.format: each.datasets for each in formats}
+        counts = Counter({each.format: each.datasets for each in formats})
         totals = FileTotals(**files._asdict(), unreadable=unreadable)
-        return _Scanned(pipeline, evidence, totals, counts)
+        records = RecordScan.of(
+            run.sources.handlers,
+            session,
+            work=work,
+            previous=self._previous(run),
+            recorder=run.recorder,
+            progress=run.progress,
+        )
+        if not run.sources.by_name:
+            records.require_any()
+        counts.update(records.formats())
+        return _Scanned(pipeline, evidence, totals, dict(counts), records)
+
+    def _previous(self, run: _Run) -> dict[str, PreviousScan]:
+        """Return what the last scans left for the next ones to plan by."""
+        state = None if run.full else self._look_at_state()
+        if state is None:
+            return {}
+        names = [each.handler.name for each in run.sources.handlers]
+        return {name: PreviousScan(state.scan_marks.of(name)) for name in names}
 
     def _found(self, run: _Run, state: CatalogTables | None) -> FoundDatasets:
         speakers = {
             name: Speaker(Contributor(ContributorKind.SOURCE, name), source.rank)
             for name, source in run.sources.by_name.items()
         }
+        for handler, rank in run.sources.handlers:
+            contributor = Contributor(handler.contributes_as, handler.name)
+            speakers[handler.name] = Speaker(contributor, rank)
         return FoundDatasets(speakers, self._judge, self._clock(), state)
 
     def _result(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.errors import ConfigurationError, SourceError
 from lumos.core.models import Urn
@@ -14,8 +14,7 @@ from lumos.core.storage.local import LocalSource
 from lumos.core.storage.sealed import SealedSource, sealed
 from lumos.feature.discovery.datasets import SourceRoot
 from lumos.feature.discovery.path_specs import PathSpecs
-from lumos.feature.ingestion.handlers.factory import HandlerFactory
-from lumos.feature.ingestion.handlers.storage_handler import FileSettings, StorageHandler
+from lumos.feature.ingestion.handlers.factory import AnyHandler, HandlerFactory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,11 +106,21 @@ class ScanSource:
         return any(urn.is_within(*folder) for folder in self.folders())
 
 
+class RankedHandler(NamedTuple):
+    """A source that is scanned by records, and its place in the settings."""
+
+    handler: AnyHandler
+    rank: int
+
+
 @dataclass
 class ScanSources:
     """The sources of a run that can be scanned, by name."""
 
     by_name: dict[str, ScanSource] = field(default_factory=dict)
+    """The sources of files; one with several buckets is several."""
+    handlers: list[RankedHandler] = field(default_factory=list)
+    """The sources that are scanned by records."""
     units: list[tuple[str, str]] = field(default_factory=list)
     """Source and unit of everything there is to list."""
 
@@ -155,7 +164,11 @@ def scan_sources(
     sources = ScanSources()
     failures: list[SourceError] = []
     for rank, entry in enumerate(entries):
-        handler = _handler_of(entry)
+        handler = HandlerFactory.get_handler(entry)
+        if not handler.storages():
+            if under is None:
+                sources.handlers.append(RankedHandler(handler, rank))
+            continue
         for storage in _storages(handler, skip=skip):
             if under is not None and storage.name not in under:
                 continue  # another bucket of the same source
@@ -171,13 +184,14 @@ def scan_sources(
                 continue
             sources.by_name[storage.name] = source
             sources.units += [(storage.name, unit) for unit in units]
-    if failures and not sources.by_name:
-        raise _all_of(failures)
+    if failures and not (sources.by_name or sources.handlers):
+        raise all_of(failures)
     _refuse_overlaps(sources.by_name)
+    _refuse_shared_names([each.handler for each in sources.handlers])
     return sources
 
 
-def _all_of(failures: Sequence[SourceError]) -> SourceError:
+def all_of(failures: Sequence[SourceError]) -> SourceError:
     """Return one error that tells of all sources: none of them has to wait for its turn."""
     first, *others = failures
     if not others:
@@ -191,22 +205,8 @@ def _all_of(failures: Sequence[SourceError]) -> SourceError:
 
 
 def storages_of(entry: SourceEntry, *, skip: str) -> Iterator[StorageSource]:
-    """Yield where the files of a source lie.
-
-    Raises:
-        SourceError: it is no source of files.
-    """
-    yield from _storages(_handler_of(entry), skip=skip)
-
-
-def _handler_of(entry: SourceEntry) -> StorageHandler[FileSettings]:
-    handler = HandlerFactory.get_handler(entry)
-    if not isinstance(handler, StorageHandler):
-        raise SourceError(
-            f"source '{entry.name}': {entry.type} cannot be ingested yet",
-            hint="sources of files can: local, s3, gcs, azure, hdfs",
-        )
-    return handler
+    """Yield where the files of a source lie; nothing where it has none."""
+    yield from _storages(HandlerFactory.get_handler(entry), skip=skip)
 
 
 def _units(storage: StorageSource, *, parallel: int, under: Folders | None) -> Sequence[str]:
@@ -217,7 +217,7 @@ def _units(storage: StorageSource, *, parallel: int, under: Folders | None) -> S
     return [opened.below(folder) for folder in under[storage.name]]
 
 
-def _storages(handler: StorageHandler[FileSettings], *, skip: str) -> Iterator[StorageSource]:
+def _storages(handler: AnyHandler, *, skip: str) -> Iterator[StorageSource]:
     for storage in handler.storages():
         if isinstance(storage, LocalSource):
             yield storage.model_copy(update={"skip": (*storage.skip, skip)})
@@ -254,6 +254,24 @@ def _refuse_one_dataset(one: str, two: str, *, sources: Mapping[str, ScanSource]
             f"the sources {one} and {two} are files of one dataset, {urn}",
             hint=f"make one source of their folder, with file_patterns: [{names}]",
         )
+
+
+def _refuse_shared_names(handlers: Sequence[AnyHandler]) -> None:
+    """Refuse two servers whose datasets would get the same names."""
+    claims = [(handler.name, claim) for handler in handlers for claim in handler.claims()]
+    for (one, first), (two, second) in combinations(claims, 2):
+        is_shared = _claims(first.urn_prefix, second.urn_prefix)
+        if is_shared and first.server != second.server:
+            raise ConfigurationError(
+                f"the sources {one} and {two} are different servers, {first.server} and "
+                f"{second.server}, and both would have datasets below {second.urn_prefix}",
+                hint=f"give one of them a name of its own: instance: {two}",
+            )
+
+
+def _claims(one: str, other: str) -> bool:
+    first, second = one.rstrip("/") + "/", other.rstrip("/") + "/"
+    return first.startswith(second) or second.startswith(first)
 
 
 def _is_within(inner: tuple[str, ...], outer: tuple[str, ...]) -> bool:

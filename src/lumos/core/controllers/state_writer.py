@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+
+from lumos.core.platform.entities import Entity, EntityKind, name_of
 
 if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Clock
-    from lumos.core.models import Contributor, LumosDataset
+    from lumos.core.models import Contributor, LumosDataset, Urn
     from lumos.core.models.dataset_contributions import DatasetContributions
     from lumos.core.store.catalog_tables import CatalogTables
     from lumos.core.store.database import StateDatabase
@@ -62,6 +64,25 @@ class StateWriter:
             if self._versions is not None and self.tables.dataset(dataset.urn) is not None:
                 self._versions.retire(dataset, at=self._clock(), author=self._author)
             self.tables.delete_dataset(dataset.urn, left=left)
+
+    def put_entities(self, kind: EntityKind, entities: Iterable[Entity]) -> None:
+        """Store people, tags, terms, domains and jobs; what the state says of them stays.
+
+        A job is what its source says: nobody else describes it.
+        """
+        for entity in entities:
+            name = name_of(entity)
+            document = entity.to_json()
+            if kind != "job" and (known := self.tables.entity(kind, name)) is not None:
+                document = {**document, **known}
+            self.tables.put_entity(kind, name, document=document, at=self._clock())
+
+    def refresh(self, urn: Urn) -> None:
+        """Version a dataset whose lineage changed."""
+        dataset = self.tables.dataset(urn)
+        if self._versions is not None and dataset is not None:
+            at = self._clock()
+            self._versions.record(None, dataset, at=at, author=self._author, first=dataset.version)
 
     def keep_found_states(
         self, contributor: Contributor, states: Sequence[tuple[str, str]]

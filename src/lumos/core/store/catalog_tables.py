@@ -37,11 +37,15 @@ from lumos.core.store.checksums import (
 )
 from lumos.core.store.contributions import SEVERAL, ContributionTable
 from lumos.core.store.documents import as_model, as_moment, as_object, as_text, checked_key
+from lumos.core.store.edge_contributions import EdgeContributions
+from lumos.core.store.scan_marks import ScanMarks
 from lumos.core.store.search import SearchIndex, SearchText, label, labels_of
 from lumos.core.store.search_words import name_key
 from lumos.core.store.sql_text import as_key, storable
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from lumos.core.store.checksums import NoteDamage
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.engine import Parameters, Row, SqlValue
@@ -178,6 +182,16 @@ class CatalogTables:
             return DatasetContributions(urn)
 
     @property
+    def scan_marks(self) -> ScanMarks:
+        """Where the last scans of sources ended."""
+        return ScanMarks(self._database)
+
+    @property
+    def edge_contributions(self) -> EdgeContributions:
+        """Who says that edges are there."""
+        return EdgeContributions(self._database, self)
+
+    @property
     def contributions(self) -> ContributionTable:
         """What each contributor says of the datasets."""
         return self._contributions
@@ -301,8 +315,14 @@ class CatalogTables:
                 "SELECT DISTINCT downstream_urn FROM lineage_edges WHERE upstream_urn = :urn",
                 {"urn": urn},
             )
+            ends = "upstream_urn = :urn OR downstream_urn = :urn"
+            if left is None:
+                self._database.execute(f"DELETE FROM edge_contributions WHERE {ends}", {"urn": urn})  # noqa: S608
+            # What others still say is not gone because one source has no such dataset any more.
             self._database.execute(
-                "DELETE FROM lineage_edges WHERE upstream_urn = :urn OR downstream_urn = :urn",
+                f"DELETE FROM lineage_edges WHERE ({ends}) "  # noqa: S608
+                "AND NOT EXISTS (SELECT 1 FROM edge_contributions said "
+                "WHERE said.edge_key = lineage_edges.edge_key)",
                 {"urn": urn},
             )
             for heir in heirs:
@@ -334,12 +354,29 @@ class CatalogTables:
                 self._renew_hash(urn)
         return bool(led_to)
 
+    def lineage_of(self, urn: str) -> DatasetLineage:
+        """Return the neighbours of a dataset, whether it is there or not."""
+        return self._lineage((urn,))[urn]
+
+    def edges_with_key(self, key: str) -> list[LineageEdge]:
+        """Return the edge of a key, if there is one and it is what was written."""
+        rows = self._database.query(
+            "SELECT upstream_urn, downstream_urn, edge_key, document, checksum FROM lineage_edges "
+            "WHERE edge_key = :key",
+            {"key": key},
+        )
+        return [
+            as_model(LineageEdge, row.text("document"))
+            for row in whole_rows(rows, EDGES, _pass_over)
+        ]
+
     def remove_edge(self, edge: LineageEdge) -> bool:
-        """Remove an edge and tell whether there was one."""
+        """Remove an edge, whoever says that it is there, and tell whether there was one."""
         with self._database.transaction():
+            key = {"edge_key": sha256_of(edge.key)}
+            self._database.execute("DELETE FROM edge_contributions WHERE edge_key = :edge_key", key)
             removed = self._database.execute(
-                "DELETE FROM lineage_edges WHERE edge_key = :edge_key",
-                {"edge_key": sha256_of(edge.key)},
+                "DELETE FROM lineage_edges WHERE edge_key = :edge_key", key
             )
             if removed:
                 self._renew_hash(edge.downstream_urn)
@@ -375,6 +412,16 @@ class CatalogTables:
         }
         row["checksum"] = ENTITIES.checksum(row)
         return bool(self._database.execute(_PUT_ENTITY, row))
+
+    def entity(self, kind: str, name: str) -> dict[str, JsonValue] | None:
+        """Return the document of an entity, if there is one and it is what was written."""
+        rows = self._database.query(
+            "SELECT kind, name, document, checksum FROM entities "
+            "WHERE kind = :kind AND name = :name",
+            {"kind": kind, "name": as_key(name)},
+        )
+        whole = whole_rows(rows, ENTITIES, _pass_over)
+        return as_object(whole[0].text("document")) if whole else None
 
     def entities_after(
         self, kind: str, key: str, *, limit: int, damaged: NoteDamage

@@ -226,9 +226,18 @@ CONTRIBUTIONS: Final = CheckedTable(
     2,
     ("urn", "contributor"),
 )
+EDGE_CONTRIBUTIONS: Final = CheckedTable(
+    "edge_contributions",
+    "edge contribution",
+    "document",
+    ("edge_key", "contributor"),
+    2,
+    ("upstream_urn", "downstream_urn", "contributor"),
+)
 TABLES: Final = (
     DATASETS,
     CONTRIBUTIONS,
+    EDGE_CONTRIBUTIONS,
     EDGES,
     ENTITIES,
     IDENTITIES,

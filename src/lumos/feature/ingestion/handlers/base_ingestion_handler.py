@@ -29,6 +29,7 @@ from lumos.feature.ingestion.records import (
 if TYPE_CHECKING:
     from lumos.core.models import Urn
     from lumos.core.run_report import RunRecorder
+    from lumos.core.storage.port import StorageSource
 
 
 class SourceSettings(ConfidentialSettings):
@@ -114,6 +115,13 @@ class BaseIngestionHandler(ABC, Generic[S]):
     @property
     def settings(self) -> S:
         return self._settings
+
+    def storages(self) -> tuple[StorageSource, ...]:
+        """Return where the files of the source lie; nothing where it is scanned by records.
+
+        Files are listed and put together by the pipeline: `plan` and `scan` are then not asked.
+        """
+        return ()
 
     def claims(self) -> Iterable[Claim]:
         """Return the URN prefixes that this source finds datasets under, and on which server.

@@ -83,6 +83,7 @@ class StorageHandler(BaseIngestionHandler[S]):
     takes the storages themselves and puts files together.
     """
 
+    @override
     @abstractmethod
     def storages(self) -> tuple[StorageSource, ...]:
         """Return where the files lie: a storage for each bucket, each under a name of its own."""

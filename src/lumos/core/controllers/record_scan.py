@@ -1,0 +1,157 @@
+"""The part of an ingestion that scans sources by records: databases, dbt, plug-ins."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import orjson
+
+from lumos.core.controllers.found_datasets import Find
+from lumos.core.controllers.record_evidence import RecordEvidence
+from lumos.core.controllers.scan_sources import RankedHandler, all_of
+from lumos.core.errors import LumosError, SourceError, UnreadableItemError
+from lumos.core.models import LineageEdge
+from lumos.core.platform.entities import ENTITY_KINDS, ENTITY_MODELS, EntityKind
+from lumos.feature.ingestion.record_scan import RecordFunctions, plan_sources
+from lumos.spark.record_pipeline import RecordPipeline
+from lumos.spark.stages.rows import SKIPPED, UNIT_FAILED, UNLISTED_PART, WARNING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lumos.core.controllers.found_datasets import FoundDatasets
+    from lumos.core.controllers.state_writer import StateWriter
+    from lumos.core.platform.entities import Entity
+    from lumos.core.progress import Progress
+    from lumos.core.run_report import RunRecorder
+    from lumos.feature.ingestion.records import PreviousScan
+    from lumos.spark.file_index import Session
+    from lumos.spark.record_pipeline import FoundProblem
+    from lumos.spark.stages.rows import BuiltDataset, UnitToScan
+
+
+@dataclass
+class RecordScan:
+    """What the sources of a run that are scanned by records said."""
+
+    sources: Sequence[str]
+    pipeline: RecordPipeline | None
+    """None where there is no such source."""
+    evidence: RecordEvidence
+    failures: Sequence[LumosError]
+    """Why sources as a whole could not be scanned."""
+
+    @classmethod
+    def of(
+        cls,
+        handlers: Sequence[RankedHandler],
+        session: Session,
+        *,
+        work: Path,
+        previous: Mapping[str, PreviousScan],
+        recorder: RunRecorder,
+        progress: Progress,
+    ) -> RecordScan:
+        """Plan and scan; what could not be scanned or read goes into the report."""
+        if not handlers:
+            return cls((), None, RecordEvidence(), ())
+        every = [each.handler for each in handlers]
+        functions = RecordFunctions.of(every, folder=work)
+        units: list[UnitToScan] = []
+        failures: list[LumosError] = []
+        for planned in plan_sources(every, previous):
+            if planned.error is not None:
+                failures.append(planned.error)
+                recorder.failed(planned.name, planned.error)
+            units += functions.units_of(planned.name, planned.units)
+        pipeline = RecordPipeline(session, functions, work=work / "records", progress=progress)
+        pipeline.run(units)
+        problems = [*pipeline.problems()]
+        for problem in problems:
+            _report(problem, recorder)
+        evidence = RecordEvidence.of(pipeline.scopes(), problems)
+        return cls([handler.name for handler in every], pipeline, evidence, failures)
+
+    def require_any(self) -> None:
+        """Refuse to go on where not one source could be scanned.
+
+        Raises:
+            SourceError: why.
+        """
+        if self.failures and len(self.failures) == len(self.sources):
+            raise all_of([each for each in self.failures if isinstance(each, SourceError)])
+
+    @property
+    def may_need_spark(self) -> bool:
+        """Whether it may need a job of Spark to tell what differs."""
+        return self.pipeline is not None and self.pipeline.may_need_spark
+
+    def finds(self) -> list[Find]:
+        """Return what each source found; two may speak of one dataset."""
+        return [Find(_OfSource(self.pipeline, name), self.evidence, [name]) for name in self._all()]
+
+    def found(self) -> Iterator[BuiltDataset]:
+        """Yield every dataset."""
+        if self.pipeline is not None:
+            yield from self.pipeline.found()
+
+    def formats(self) -> Counter[str]:
+        """Return how many datasets there are of each format or platform."""
+        counted = self.pipeline.formats() if self.pipeline else ()
+        return Counter({each.format: each.datasets for each in counted})
+
+    def publish_others(self, found: FoundDatasets, writer: StateWriter) -> None:
+        """Write people, tags, jobs and lineage; datasets are versioned with their new lineage."""
+        if self.pipeline is None:
+            return
+        for kind in ENTITY_KINDS:
+            documents = (record.document for record in self.pipeline.records(kind))
+            writer.put_entities(kind, map(partial(_entity, kind), documents))
+        edges: dict[str, list[LineageEdge]] = {name: [] for name in self._all()}
+        for record in self.pipeline.edges():
+            edges[record.source].append(LineageEdge.from_json(orjson.loads(record.document)))
+        for name, said in edges.items():
+            is_gone = partial(self.evidence.covers, source=name)
+            contributor = found.speakers[name].contributor
+            found.put_edges(writer, contributor, said, is_gone=is_gone)
+
+    def keep_marks(self, writer: StateWriter) -> None:
+        """Keep where the scans ended, for the next ones to plan by."""
+        for source, marks in (self.pipeline.marks() if self.pipeline else {}).items():
+            writer.tables.scan_marks.replace(source, marks)
+
+    def _all(self) -> Sequence[str]:
+        return self.sources if self.pipeline is not None else ()
+
+
+@dataclass(frozen=True)
+class _OfSource:
+    """The datasets of one source."""
+
+    pipeline: RecordPipeline | None
+    source: str
+
+    def differing(self, states: Iterable[tuple[str, str]]) -> Iterator[BuiltDataset | str]:
+        if self.pipeline is not None:
+            yield from self.pipeline.differing(states, source=self.source)
+
+
+def _entity(kind: EntityKind, document: str) -> Entity:
+    return ENTITY_MODELS[kind].from_json(orjson.loads(document))
+
+
+def _report(problem: FoundProblem, recorder: RunRecorder) -> None:
+    """Put what went wrong, or was left out, into the report."""
+    item = f"{problem.source}: {problem.item}"
+    if problem.kind == SKIPPED:
+        recorder.skipped(item, reason=problem.reason)
+    elif problem.kind == WARNING:
+        recorder.warning(f"{item}: {problem.reason}")
+    else:
+        is_seen = problem.kind not in (UNIT_FAILED, UNLISTED_PART)
+        error = UnreadableItemError(problem.reason, hint=problem.hint)
+        recorder.failed(item, error, scope_seen=is_seen)
