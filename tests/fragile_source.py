@@ -56,15 +56,15 @@ class FragileHandler(BaseIngestionHandler[FragileSettings]):
                 }
             )
         if unit.target == f"u{UNITS - 1}" and not self._settings.killed.exists():
-            self._settings.killed.touch()
-            kill_executor()
+            kill_executor(note=self._settings.killed)
         yield ScannedScope(f"lumos://fragile/{unit.target}")
 
 
-def kill_executor() -> None:
-    """Kill the JVM above the daemon that started this worker."""
+def kill_executor(note: Path) -> None:
+    """Kill the JVM above the daemon that started this worker, and note that; only an executor."""
     executor = parent_of(os.getppid())
     if EXECUTOR in Path(f"/proc/{executor}/cmdline").read_text():
+        note.write_text(str(executor))
         os.kill(executor, signal.SIGKILL)
 
 
@@ -72,22 +72,22 @@ def parent_of(process: int) -> int:
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def main(master: str, options: str, folder: str) -> None:
-    """Scan the source once and print what was found."""
+def main(spark: str, options: str, folder: str) -> None:
+    """Scan the source once, on a master or behind Spark Connect, and print what was found."""
     work = Path(folder) / "work"
     work.mkdir()
     settings = FragileSettings(type="x", name="fragile", killed=Path(folder) / "killed")
     handler = FragileHandler(settings)
-    spark = SparkSettings(master=master, conf=RawSettings(json.loads(options)))
+    where = {"remote" if spark.startswith("sc:") else "master": spark}
+    chosen = SparkSettings.model_validate({**where, "conf": RawSettings(json.loads(options))})
     functions = RecordFunctions.of([handler], folder=work)
     units = list(functions.units_of("fragile", handler.planned_units(PreviousScan())))
-    with spark_session(spark, environment=os.environ, cache_dir=Path(folder) / "cache") as session:
+    with spark_session(chosen, environment=os.environ, cache_dir=Path(folder) / "cache") as session:
         pipeline = RecordPipeline(lambda: session, functions, work=work, progress=SILENT)
         counts = pipeline.run(units)
-        found = [each.urn for each in pipeline.found()]
         answer = {
             "counts": counts._asdict(),
-            "found": found,
+            "found": [each.urn for each in pipeline.found()],
             "scopes": [each.urn_prefix for each in pipeline.scopes()],
             "problems": [each.reason for each in pipeline.problems()],
         }
