@@ -411,6 +411,16 @@ def test_sources_are_planned_side_by_side_and_one_that_hangs_or_fails_stops_no_o
     assert SECRET not in broken.message
 
 
+def test_a_source_that_cannot_be_sent_to_executors_is_named_when_it_is_planned() -> None:
+    shop = handler()
+    shop.connection = threading.Lock()  # type: ignore[attr-defined]
+
+    (plan,) = plan_sources([shop], {})
+
+    assert plan.error is not None
+    assert plan.error.message == "source 'shop' or its units cannot be sent to Spark: TypeError"
+
+
 def test_credentials_of_a_handler_are_in_nothing_that_travels(tmp_path: Path) -> None:
     shop = handler(password=SECRET)
     SCRIPTS["unit"] = lambda: [dataset("orders")]

@@ -170,7 +170,7 @@ def plan_sources(
     """Ask all sources at once what to scan, and yield the answers in the order of the handlers.
 
     A source that does not answer within its timeout is given up; one that fails in a way that may
-    pass is asked again.
+    pass is asked again. One that could be planned can be sent to executors, too.
     """
     calls = []
     for handler in handlers:
@@ -442,9 +442,21 @@ def _plan(
     handler: AnyHandler, previous: PreviousScan, is_given_up: threading.Event
 ) -> _Attempt[tuple[ScanUnit, ...]]:
     try:
-        return _Attempt(handler.planned_units(previous))
+        units = handler.planned_units(previous)
+        _check_travel(handler, units)
     except LumosError as error:
         return _Attempt((), error)
+    return _Attempt(units)
+
+
+def _check_travel(handler: AnyHandler, units: tuple[ScanUnit, ...]) -> None:
+    try:
+        pickle_with_credentials((handler, units))
+    except Exception as error:
+        raise SourceError(
+            f"source '{handler.name}' or its units cannot be sent to Spark: {type(error).__name__}",
+            hint="this is a fault of the source handler: it and its units must be picklable",
+        ) from error
 
 
 class _UnitScan:
