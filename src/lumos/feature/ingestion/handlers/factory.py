@@ -23,6 +23,7 @@ AnyHandler: TypeAlias = BaseIngestionHandler[Any]
 _HANDLERS = "lumos.feature.ingestion.handlers"
 BUILT_IN: Mapping[str, str] = {
     "azure": f"{_HANDLERS}.azure:AzureHandler",
+    "dbt": f"{_HANDLERS}.dbt.handler:DbtHandler",
     "gcs": f"{_HANDLERS}.gcs:GcsHandler",
     "hdfs": f"{_HANDLERS}.hdfs:HdfsHandler",
     "local": f"{_HANDLERS}.local:LocalHandler",

@@ -1,0 +1,1 @@
+"""dbt projects, read from the artifacts that dbt writes to `target/`."""
