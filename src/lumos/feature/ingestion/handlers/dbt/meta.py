@@ -20,8 +20,12 @@ _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+\Z")
 
 
 def meta_of(node: Json) -> Json:
-    """Return the meta of a node or column: that of its `config` and its own."""
-    return {**object_at(object_at(node, "config"), "meta"), **object_at(node, "meta")}
+    """Return the meta of a node or column: that of its source, of its `config` and its own."""
+    return {
+        **object_at(node, "source_meta"),  # dbt 1.10 repeats it in `meta`
+        **object_at(object_at(node, "config"), "meta"),
+        **object_at(node, "meta"),
+    }
 
 
 def properties_of(meta: Json) -> Json:

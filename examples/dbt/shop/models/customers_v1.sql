@@ -1,0 +1,1 @@
+select customer_id, country from {{ ref('stg_customers') }}

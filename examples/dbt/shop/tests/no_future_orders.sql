@@ -1,0 +1,1 @@
+select * from {{ ref('paid_orders') }} where placed_at > now()
