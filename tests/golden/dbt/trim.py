@@ -1,6 +1,6 @@
 """Copies dbt's artifacts without what says more of a machine than of a project.
 
-    python tests/golden/dbt/trim.py PROJECT/target FOLDER
+python tests/golden/dbt/trim.py PROJECT/target FOLDER
 """
 
 from __future__ import annotations

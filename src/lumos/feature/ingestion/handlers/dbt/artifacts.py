@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 LARGEST_ARTIFACT: Final = 1024**3
 MOST_VALUES: Final = 30_000_000
 """How many values an artifact may have; commas in SQL text count too."""
-_SQL_TEXTS: Final = frozenset(
-    {"raw_code", "compiled_code", "raw_sql", "compiled_sql", "macro_sql", "block_contents"}
+_NOT_KEPT: Final = frozenset(
+    {
+        *("raw_code", "compiled_code", "raw_sql", "compiled_sql", "macro_sql", "block_contents"),
+        *("unrendered_config", "extra_ctes", "doc_blocks", "compiled_path", "child_map"),
+    }
 )
-"""Not even kept in memory: they are most of a manifest, and may hold literals."""
+"""Not even kept in memory: SQL is most of a manifest, and may hold literals; the rest is unused."""
 _SCHEMA_VERSION: Final = re.compile(r"/(?P<kind>[a-z-]+)/v(?P<number>\d{1,4})(?:\.json)?\Z")
 V = TypeVar("V")
 
@@ -140,9 +143,7 @@ def unreachable(path: Path, kind: ArtifactKind, *, source: str, error: OSError) 
 
 def _parsed(text: str) -> Json:
     try:
-        value: object = json.loads(
-            text, object_pairs_hook=_without_sql, parse_constant=_refuse_constant
-        )
+        value: object = json.loads(text, object_pairs_hook=_kept, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(value, dict):
@@ -150,9 +151,9 @@ def _parsed(text: str) -> Json:
     return cast("Json", value)
 
 
-def _without_sql(pairs: list[tuple[str, JsonValue]]) -> Json:
+def _kept(pairs: list[tuple[str, JsonValue]]) -> Json:
     found = unique_pairs(pairs)
-    for key in _SQL_TEXTS & found.keys():
+    for key in _NOT_KEPT & found.keys():
         del found[key]
     return found
 

@@ -167,25 +167,38 @@ def missing_columns(node: Json, table: Json) -> list[str]:
 class _Columns(dict[str, _Column]):
     """Columns by name, looked up in any case where only one fits, as most databases do."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._alike: dict[str, list[str]] = {}
+
+    def named(self, name: str) -> _Column:
+        """Return a column, a new one if there is none of that name in any case."""
+        spelled = self.spelled(name)
+        if spelled not in self:
+            self[spelled] = _Column(spelled)
+            self._alike.setdefault(spelled.casefold(), []).append(spelled)
+        return self[spelled]
+
+    def add_found(self, name: str, parts: Json) -> None:
+        self[name] = _Column(name, found=parts)
+        self._alike.setdefault(name.casefold(), []).append(name)
+
     def spelled(self, name: str) -> str:
-        """Return the name of a column as the catalog spells it."""
+        """Return the name of a column as it is spelled here."""
         bare = name.strip('"`')
-        if bare in self:
-            return bare
-        alike = [each for each in self if each.casefold() == bare.casefold()]
+        alike = self._alike.get(bare.casefold(), ())
         return alike[0] if len(alike) == 1 else bare
 
 
 def _columns(node: Json, table: Json) -> _Columns:
     """Return the columns, those of the catalog first."""
+    columns = _Columns()
     found = [(as_object(value, name), name) for name, value in object_at(table, "columns").items()]
-    columns = _Columns(
-        {name: _Column(name, found=parts) for parts, name in sorted(found, key=_position)}
-    )
+    for parts, name in sorted(found, key=_position):
+        columns.add_found(name, parts)
     for key, value in object_at(node, "columns").items():
         parts = as_object(value, key)
-        name = columns.spelled(text_at(parts, "name") or key)
-        columns.setdefault(name, _Column(name)).declared = parts
+        columns.named(text_at(parts, "name") or key).declared = parts
     return columns
 
 
