@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import pickle
 import uuid
 from collections.abc import Iterator
@@ -136,8 +137,51 @@ class TestHdfs(HandlerContract):
         return replace(case, missing={"prefixes": ["nowhere"]})
 
 
+class TestDbt(HandlerContract):
+    source_type: ClassVar = "dbt"
+
+    @pytest.fixture
+    @override
+    def source(self, tmp_path: Path) -> SourceCase:
+        folder = tmp_path / "target"
+        folder.mkdir()
+        manifest = {
+            "metadata": {
+                "dbt_schema_version": "https://schemas.getdbt.com/dbt/manifest/v12.json",
+                "adapter_type": "postgres",
+            },
+            "nodes": {
+                f"model.shop.{name}": {
+                    "resource_type": "model",
+                    "database": "shop",
+                    "schema": "public",
+                    "alias": name,
+                    "columns": columns,
+                }
+                for name, columns in (
+                    ("orders", {"id": {"name": "id", "data_type": "bigint"}}),
+                    ("ünï köd", {"id": {"name": "id"}}),
+                    ("broken", "this is not an object"),
+                )
+            },
+        }
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+        names = ("orders", "ünï köd")
+        return SourceCase(
+            config={
+                "type": "dbt",
+                "name": "shop",
+                "manifest_path": str(folder / "manifest.json"),
+            },
+            datasets=frozenset(str(Urn.of("postgres", "shop", "public", name)) for name in names),
+            broken_item="model.shop.broken",
+            folder=folder,
+            missing={"manifest_path": str(folder / "nowhere.json")},
+        )
+
+
 def test_every_built_in_source_type_has_a_contract_case() -> None:
-    classes = (TestLocal, TestParquet, TestS3, TestGcs, TestAzure, TestHdfs)
+    classes = (TestLocal, TestParquet, TestS3, TestGcs, TestAzure, TestHdfs, TestDbt)
     cases = {case.source_type for case in classes}
     assert set(BUILT_IN) == cases, "add a subclass of HandlerContract for the new source type"
 

@@ -902,7 +902,7 @@ def test_an_odd_table_of_the_catalog_costs_only_itself(tmp_path: Path) -> None:
     assert len(datasets(found)) == 9
 
 
-ODD = (
+ODD: tuple[Any, ...] = (
     *(None, True, 0, -1, 2**70, 1.5, "", "x", "\ud800", "\udc80", "a\nb", "<b>", "../x"),
     *([], [None], ["x"], [["x"]], {}, {"x": None}, {"": ""}, {"x": {"x": 1}}),
     *({"name": 7}, [{"type": "primary_key"}], "ephemeral", "source", "test", "model.shop.orders"),
@@ -982,15 +982,18 @@ def _mutate(document: Any, path: tuple[Any, ...], value: Any) -> None:
     ("native", "platform", "expected"),
     [
         ("character varying(256)", "postgres", "STRING(256)"),
-        ("timestamp without time zone", "postgres", "TIMESTAMP_NTZ"),
-        ("timestamp(3) with time zone", "postgres", "TIMESTAMP"),
+        ("timestamp without time zone", "postgres", "TIMESTAMP_NTZ(us)"),
+        ("timestamp(3) with time zone", "postgres", "TIMESTAMP(ms,UTC)"),
         ("integer[]", "postgres", "ARRAY<INT32>"),
         ("integer[][]", "postgres", "ARRAY<ARRAY<INT32>>"),
         ("mood[]", "postgres", "ARRAY<UNKNOWN>"),
-        ("interval", "postgres", "DURATION"),
+        ("timestamptz", "postgres", "TIMESTAMP(us,UTC)"),
+        ("time(0)", "postgres", "TIME(s)"),
+        ("interval", "postgres", "DURATION(us)"),
         ("double precision", "postgres", "DOUBLE"),
         ("jsonb", "postgres", "JSON"),
-        ("tsvector", "postgres", "UNKNOWN"),
+        ("tsvector", "postgres", "STRING"),
+        ("mood", "postgres", "UNKNOWN"),
         ("NUMBER(38,0)", "snowflake", "DECIMAL(38,0)"),
         ("FLOAT", "snowflake", "DOUBLE"),
         ("TIMESTAMP_NTZ(9)", "snowflake", "TIMESTAMP_NTZ"),

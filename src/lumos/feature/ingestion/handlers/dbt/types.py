@@ -12,8 +12,6 @@ from lumos.core.platform.type_spelling import type_parts as parts_of_spelling
 
 _EVERYWHERE: Final[Mapping[str, TypeName]] = {
     "bpchar": TypeName.STRING,
-    "name": TypeName.STRING,
-    "citext": TypeName.STRING,
     "time without time zone": TypeName.TIME,
     "time with time zone": TypeName.TIME,
     "timetz": TypeName.TIME,
@@ -29,10 +27,21 @@ _EVERYWHERE: Final[Mapping[str, TypeName]] = {
     "uinteger": TypeName.UINT32,
     "ubigint": TypeName.UINT64,
 }
+_POSTGRES: Final[Mapping[str, TypeName]] = {
+    "float": TypeName.DOUBLE,
+    **dict.fromkeys(("name", '"char"', "citext", "xml", "ltree", "lquery"), TypeName.STRING),
+    **dict.fromkeys(("inet", "cidr", "macaddr", "macaddr8"), TypeName.STRING),
+    **dict.fromkeys(("tsvector", "tsquery", "jsonpath", "pg_lsn", "regclass"), TypeName.STRING),
+    **dict.fromkeys(("oid", "xid", "cid"), TypeName.UINT32),
+    "xid8": TypeName.UINT64,
+    **dict.fromkeys(
+        ("point", "line", "lseg", "box", "path", "polygon", "circle"), TypeName.GEOMETRY
+    ),
+}
 _BY_PLATFORM: Final[Mapping[str, Mapping[str, TypeName]]] = {
     "bigquery": {"timestamp": TypeName.TIMESTAMP},
     "databricks": {"timestamp": TypeName.TIMESTAMP, "interval": TypeName.UNKNOWN},
-    "postgres": {"float": TypeName.DOUBLE},
+    "postgres": _POSTGRES,
     "redshift": {"float": TypeName.DOUBLE},
     "snowflake": {
         "float": TypeName.DOUBLE,
@@ -42,11 +51,14 @@ _BY_PLATFORM: Final[Mapping[str, Mapping[str, TypeName]]] = {
         "fixed": TypeName.DECIMAL,
     },
     "spark": {"timestamp": TypeName.TIMESTAMP},
-    "trino": {"json": TypeName.JSON},
 }
-"""Names that mean something else on one platform than on most."""
-_TIME_PRECISION: Final = re.compile(r"^(time(?:stamp)?(?:tz|_ntz|_ltz|_tz)?)\s*\(\d\)")
-_NO_ITEMS: Final = {"type": TypeName.UNKNOWN}
+"""Names that mean something else on one platform, or nothing on the others."""
+_TIME: Final = re.compile(
+    r"(?P<name>time|timestamp|interval)(?P<tz>tz|_ntz|_ltz|_tz)?"
+    r"(?:\s*\((?P<digits>\d)\))?(?P<zone>\s+with(?:out)? time zone)?\Z"
+)
+_MILLISECONDS: Final = 3
+"""The digits of a second that a unit holds."""
 
 
 def type_parts(native: str, *, platform: str) -> TypeParts:
@@ -58,13 +70,30 @@ def _parts(text: str, *, platform: str, depth: int) -> TypeParts:
     if text.endswith("[]") and depth < DEEPEST_TYPE:
         items = _parts(text[:-2].rstrip(), platform=platform, depth=depth + 1)
         return {"type": TypeName.ARRAY, "items": items}
-    name = _TIME_PRECISION.sub(r"\1", text.lower())
+    name = text.lower()
+    time = _TIME.match(name)
+    if time is not None:
+        name = f"{time['name']}{time['tz'] or ''}{time['zone'] or ''}"
+        if platform == "postgres":
+            return _time_of_postgres(time)
     known = _BY_PLATFORM.get(platform, {}).get(name) or _EVERYWHERE.get(name)
     if known is not None:
         return {"type": known}
     if name == "array":  # of Snowflake: items of any type
-        return {"type": TypeName.ARRAY, "items": _NO_ITEMS}
-    parts = parts_of_spelling(name if name != text.lower() else text)
-    if parts["type"] is not TypeName.UNKNOWN or depth == 1:
-        return {key: value for key, value in parts.items() if key != "native_type"}
-    return {"type": TypeName.UNKNOWN, "native_type": text}
+        return {"type": TypeName.ARRAY, "items": {"type": TypeName.UNKNOWN}}
+    parts = parts_of_spelling(name if time else text)
+    if parts["type"] is TypeName.UNKNOWN:
+        return {"type": TypeName.UNKNOWN, "native_type": text}
+    return {key: value for key, value in parts.items() if key != "native_type"}
+
+
+def _time_of_postgres(time: re.Match[str]) -> TypeParts:
+    """Return a time as the source `postgres` tells it, so that both agree."""
+    digits = time["digits"]
+    unit = "us" if digits is None or int(digits) > _MILLISECONDS else "ms" if int(digits) else "s"
+    if time["name"] != "timestamp":
+        kind = TypeName.TIME if time["name"] == "time" else TypeName.DURATION
+        return {"type": kind, "unit": unit}
+    if time["tz"] == "tz" or (time["zone"] or "").endswith("with time zone"):
+        return {"type": TypeName.TIMESTAMP, "unit": unit, "timezone": "UTC"}
+    return {"type": TypeName.TIMESTAMP_NTZ, "unit": unit}
