@@ -885,6 +885,7 @@ def test_a_broken_test_or_exposure_costs_only_itself(tmp_path: Path) -> None:
         "test.shop.unique_orders_order_id.fed79b3a6e",
         "exposure.shop.revenue_dashboard",
     ]
+    assert of(UnreadableItem, found)[1].urn == "lumos://dbt/shop/exposures/revenue_dashboard"
     assert len(datasets(found)) == 10
     assert isinstance(found[-1], ScannedScope)
 
@@ -899,7 +900,9 @@ def test_an_odd_table_of_the_catalog_costs_only_itself(tmp_path: Path) -> None:
         "catalog.json: model.shop.orders",
         "model.shop.stg_orders",
     ]
-    assert len(datasets(found)) == 9
+    assert len(datasets(found)) == 8, "fewer columns would look like removed ones"
+    assert {item.urn for item in of(UnreadableItem, found)} == {ORDERS, f"{SHOP}/public/stg_orders"}
+    assert len(of(LineageEdge, found)) == 8
 
 
 ODD: tuple[Any, ...] = (

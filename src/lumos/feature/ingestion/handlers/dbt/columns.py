@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
-from lumos.feature.ingestion.handlers.dbt.meta import meta_of, properties_of
+from lumos.feature.ingestion.handlers.dbt.meta import flattened, meta_of
 from lumos.feature.ingestion.handlers.dbt.shapes import (
     Json,
     as_object,
@@ -86,7 +86,7 @@ class SchemaReader:
             "description": text_at(column.declared, "description")
             or text_at(column.found, "comment"),
             "tags": tags_of(column.declared),
-            "properties": properties_of(meta_of(column.declared)),
+            "properties": flattened(meta_of(column.declared)),
         }
         return cast("Json", parts)
 

@@ -12,6 +12,7 @@ from lumos.feature.ingestion.handlers.dbt.artifacts import moment_at
 from lumos.feature.ingestion.handlers.dbt.columns import SchemaReader, tags_of
 from lumos.feature.ingestion.handlers.dbt.meta import (
     People,
+    flattened,
     meta_of,
     properties_of,
     text_properties,
@@ -161,8 +162,7 @@ def job_of(project: Project, unique_id: str, value: JsonValue) -> Job | None:
     node = as_object(value, unique_id)
     if not is_enabled(node):
         return None
-    name = text_at(node, "name") or unique_id
-    package = text_at(node, "package_name") or unique_id
+    urn = project.relations.urn_of_exposure(node)
     owner = object_at(node, "owner")
     own: Mapping[str, str | None] = {
         "label": text_at(node, "label"),
@@ -171,15 +171,15 @@ def job_of(project: Project, unique_id: str, value: JsonValue) -> Job | None:
         "owner": text_at(owner, "name"),
         "owner_email": text_at(owner, "email"),
     }
-    properties = properties_of(meta_of(node)) | text_properties(own)
+    properties = flattened(meta_of(node)) | text_properties(own)
     if tags := tags_of(node):
         properties["tags"] = cast("list[JsonValue]", tags)
     return Job.from_json(
         {
-            "urn": project.relations.urn_of_exposure(package, name),
-            "name": name,
+            "urn": urn,
+            "name": text_at(node, "name"),
             "orchestrator": "dbt",
-            "flow_id": package,
+            "flow_id": text_at(node, "package_name"),
             "job_id": unique_id,
             "type": text_at(node, "type"),
             "description": text_at(node, "description"),

@@ -11,7 +11,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from lumos.core.errors import LumosError, UnreadableItemError
-from lumos.core.models import ContributorKind, LineageEdge, LumosDataset
+from lumos.core.models import ContributorKind, Job, LineageEdge, LumosDataset
 from lumos.feature.ingestion.handlers.base_ingestion_handler import (
     BaseIngestionHandler,
     RecordSourceSettings,
@@ -114,23 +114,29 @@ def _statements(
     project: Project, assertions: Assertions, tables: CatalogTables | None
 ) -> Iterator[ScanRecord]:
     reader = DatasetReader(project, tables.of if tables else {})
+    broken = tables.broken if tables else frozenset[str]()
     for unique_id, node in project.datasets.items():
         urn = project.urns[unique_id]
         records: list[LumosDataset | LineageEdge] = []
         try:
-            checks = list(assertions.of.get(urn, {}).values())
-            records.append(reader.dataset_of(unique_id, node, assertions=checks))
-            records.extend(reader.edges_of(unique_id, node))
+            records += reader.edges_of(unique_id, node)
+            if unique_id not in broken:
+                checks = list(assertions.of.get(urn, {}).values())
+                records.insert(0, reader.dataset_of(unique_id, node, assertions=checks))
         except LumosError as error:
             yield UnreadableItem(shown(unique_id), error, urn)
         yield from records
+    yield from _jobs(project)
+    yield from reader.people.records()
+
+
+def _jobs(project: Project) -> Iterator[Job | UnreadableItem]:
     for unique_id, value in sorted(project.exposures.items()):
         try:
             if job := job_of(project, unique_id, value):
                 yield job
         except LumosError as error:
-            yield UnreadableItem(shown(unique_id), error)
-    yield from reader.people.records()
+            yield UnreadableItem(shown(unique_id), error, project.urn_of_exposure(value))
 
 
 def _observations(

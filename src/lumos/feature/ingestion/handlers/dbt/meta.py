@@ -29,11 +29,16 @@ def meta_of(node: Json) -> Json:
 
 
 def properties_of(meta: Json) -> Json:
+    """Return the meta of a dataset as properties, without its owners."""
+    return flattened({key: meta[key] for key in meta if key not in _OWNER_KEYS})
+
+
+def flattened(meta: Json) -> Json:
     """Return meta as properties: `runbook: {page: x}` becomes `runbook.page`.
 
-    Owners are left out, as they are not properties, and so is what looks like a secret.
+    What looks like a secret is left out.
     """
-    return dict(_flat({key: meta[key] for key in meta if key not in _OWNER_KEYS}, prefix=""))
+    return dict(_flat(meta, prefix=""))
 
 
 def without_secrets(value: JsonValue, *, depth: int = 0) -> JsonValue:

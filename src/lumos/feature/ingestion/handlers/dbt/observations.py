@@ -55,6 +55,8 @@ class CatalogTables:
     def __init__(self, catalog: Artifact, manifest: Artifact, project: Project) -> None:
         self.of: dict[str, Json] = {}
         """The table of each node, by unique id."""
+        self.broken: set[str] = set()
+        """Nodes whose table cannot be read: without it their columns would look removed."""
         self.notices: list[ScanWarning | UnreadableItem] = []
         tables = {**catalog.section("nodes"), **catalog.section("sources")}
         elsewhere = 0
@@ -65,7 +67,8 @@ class CatalogTables:
                 is_same = _is_same(project.datasets[unique_id], object_at(table, "metadata"))
             except LumosError as error:
                 item = f"{catalog.file_name}: {shown(unique_id)}"
-                self.notices.append(UnreadableItem(item, error))
+                self.notices.append(UnreadableItem(item, error, project.urns[unique_id]))
+                self.broken.add(unique_id)
                 continue
             elsewhere += not is_same
             if is_same:

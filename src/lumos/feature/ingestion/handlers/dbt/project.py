@@ -95,6 +95,13 @@ class Project:
             return None
         return self._versions.get(_version_key(node, latest))
 
+    def urn_of_exposure(self, value: JsonValue) -> Urn | None:
+        """Return the URN of the job that an exposure is, as far as it is known."""
+        try:
+            return self.relations.urn_of_exposure(value) if isinstance(value, dict) else None
+        except LumosError:
+            return None
+
     def _sort(self, unique_id: str, value: JsonValue) -> None:
         kind = unique_id.partition(".")[0]
         try:

@@ -59,7 +59,15 @@ class Relations:
         parts = (database, schema, name) if database else (schema, name)
         return Urn.of_path(self.platform, *self._first, *parts)
 
-    def urn_of_exposure(self, package: str, name: str) -> Urn:
+    def urn_of_exposure(self, node: Json) -> Urn:
+        """Return the URN of an exposure.
+
+        Raises:
+            UnreadableItemError: it has no name or belongs to no package.
+        """
+        name, package = text_at(node, "name"), text_at(node, "package_name")
+        if name is None or package is None:
+            raise UnreadableItemError("it has no name or no package")
         return Urn.of_path("dbt", *self._first, package, "exposures", name)
 
 
