@@ -127,9 +127,8 @@ class Project:
             return None
 
     def _place(self, unique_id: str, node: Json, urn: Urn) -> None:
-        relation = text_at(node, "relation_name")
         self.urns[unique_id] = urn
-        if relation is not None:
+        if relation := text_at(node, "relation_name"):
             self.by_relation.setdefault(unquoted(relation), urn)
         if (first := self._described.setdefault(urn, unique_id)) != unique_id:
             reason = f"{shown(first)} describes the same table"
