@@ -19,6 +19,7 @@ from lumos.core.run_report import RunRecorder
 from lumos.core.settings import load_settings, settings_from_mapping
 from lumos.core.storage.local import LocalSource
 from lumos.core.storage.s3 import S3Source
+from lumos.feature.ingestion.handlers.base_ingestion_handler import RecordSourceSettings
 from lumos.feature.ingestion.handlers.factory import BUILT_IN, HandlerFactory
 from lumos.feature.ingestion.handlers.storage_handler import FileSettings
 
@@ -114,8 +115,9 @@ def test_every_source_of_local_files_can_be_scanned(source_type: str, tmp_path: 
 
 
 @pytest.mark.parametrize("source_type", sorted(BUILT_IN))
-def test_every_source_of_files_takes_what_a_scan_asks_for(source_type: str) -> None:
-    assert issubclass(HandlerFactory.settings_model(source_type), FileSettings)
+def test_every_source_takes_what_a_scan_of_files_or_records_asks_for(source_type: str) -> None:
+    settings = HandlerFactory.settings_model(source_type)
+    assert issubclass(settings, FileSettings | RecordSourceSettings)
 
 
 @pytest.mark.parametrize("source_type", ["local", "parquet"])
