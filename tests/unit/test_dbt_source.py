@@ -245,6 +245,15 @@ def test_a_version_of_a_model_is_deprecated_until_its_last_day(records: list[Sca
     assert (extension["version"], extension["latest_version"]) == ("1", "2")
 
 
+def test_the_last_day_is_that_of_the_project_and_not_of_utc(tmp_path: Path) -> None:
+    def deprecate(manifest: Document) -> None:
+        model = manifest["nodes"]["model.shop.orders"]
+        model["deprecation_date"] = "2025-06-30T00:00:00+02:00"
+
+    deprecation = datasets(changed(tmp_path, deprecate))[ORDERS].governance.deprecation
+    assert str(deprecation and deprecation.sunset) == "2025-06-30"
+
+
 def test_tests_are_assertions_on_the_dataset_that_they_test(records: list[ScanRecord]) -> None:
     found = {
         assertion.name: (assertion.kind, assertion.column, assertion.severity)
@@ -519,7 +528,9 @@ def test_sql_text_is_not_kept(records: list[ScanRecord]) -> None:
         ({"name": "Jane", "email": "jane@x.org"}, ["user:jane@x.org"]),
         ({"name": "Sales"}, ["group:Sales"]),
         ([{"name": "Sales"}, "jane@x.org", 7, None], ["group:Sales", "user:jane@x.org"]),
-        (" , ", []),
+        ("a@x.org, ,b@x.org", ["user:a@x.org", "user:b@x.org"]),
+        ("Doe, Jane", ["group:Doe, Jane"]),
+        (" ", []),
         (7, []),
     ],
 )
@@ -630,8 +641,16 @@ def test_tables_of_another_target_are_not_taken(tmp_path: Path) -> None:
     folder = written(tmp_path / "t", loaded("manifest.json"), catalog=catalog)
     found = scanned(handler(folder))
     (warning,) = of(ScanWarning, found)
-    assert "1 of its tables are in another database or schema" in warning.text
+    assert "another database or schema than in manifest.json are not read (1)" in warning.text
     assert len(datasets(found)[f"{SHOP}/raw/orders"].schema.fields) == 1
+
+
+def test_tables_that_the_catalog_lacks_are_counted(tmp_path: Path) -> None:
+    catalog = loaded("catalog.json")
+    del catalog["nodes"]["model.shop.orders"]
+    folder = written(tmp_path / "t", loaded("manifest.json"), catalog=catalog)
+    (warning,) = of(ScanWarning, scanned(handler(folder)))
+    assert "1 of 10 tables and views of manifest.json are not in it" in warning.text
 
 
 def test_documented_columns_that_no_table_has_are_told_once(tmp_path: Path) -> None:

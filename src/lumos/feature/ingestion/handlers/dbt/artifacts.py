@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, cast
 
 from lumos.core.errors import SourceError, UnreadableItemError
@@ -85,6 +85,15 @@ class Artifact:
             return object_at(self.document, name)
         except UnreadableItemError as error:
             raise SourceError(f"{self.file_name}: {error}", hint=error.hint) from None
+
+
+def day_at(node: Json, key: str) -> date | None:
+    """Return the day of a time where it was written, or None where none can be read."""
+    value = node.get(key)
+    try:
+        return datetime.fromisoformat(value).date() if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def moment_at(node: Json, key: str) -> datetime | None:

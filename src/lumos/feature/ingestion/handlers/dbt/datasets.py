@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.errors import LumosError
 from lumos.core.models import DQAssertion, Job, LineageEdge, LumosDataset, Urn
-from lumos.feature.ingestion.handlers.dbt.artifacts import moment_at
+from lumos.feature.ingestion.handlers.dbt.artifacts import day_at
 from lumos.feature.ingestion.handlers.dbt.columns import SchemaReader, tags_of
 from lumos.feature.ingestion.handlers.dbt.meta import (
     People,
@@ -114,10 +114,10 @@ class DatasetReader:
     def _governance(self, node: Json) -> Json:
         access = text_at(node, "access") or text_at(object_at(node, "config"), "access")
         governance: Json = {"access": access.upper()} if access in _ACCESSES else {}
-        if sunset := moment_at(node, "deprecation_date"):
+        if sunset := day_at(node, "deprecation_date"):
             latest = self._project.latest_of(node)
             governance["deprecation"] = {
-                "sunset": sunset.date().isoformat(),
+                "sunset": sunset.isoformat(),
                 "replacement": str(latest) if latest else None,
             }
         return governance

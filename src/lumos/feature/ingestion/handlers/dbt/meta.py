@@ -100,7 +100,8 @@ class People:
     def _owners(self, value: JsonValue) -> Iterator[Owner]:
         match value:
             case str():
-                yield from (self._owner(name) for name in _names(value.split(",")))
+                several = value.split(",") if "@" in value else [value]
+                yield from (self._owner(name) for name in _names(several))
             case list():
                 for each in value:
                     if isinstance(each, str | dict):

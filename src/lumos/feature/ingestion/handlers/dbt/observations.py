@@ -73,13 +73,26 @@ class CatalogTables:
             elsewhere += not is_same
             if is_same:
                 self.of[unique_id] = table
-        if tables and not self.of and not self.notices and not elsewhere:
+        self._compare(catalog, manifest, elsewhere=elsewhere, is_empty=not tables)
+        missing = len(project.datasets) - len(self.of) - len(self.broken) - elsewhere
+        if missing and (self.of or self.broken):
+            self._warn(
+                catalog,
+                f"{missing} of {len(project.datasets)} tables and views of {manifest.file_name} "
+                "are not in it; only their documented columns are read",
+            )
+
+    def _compare(
+        self, catalog: Artifact, manifest: Artifact, *, elsewhere: int, is_empty: bool
+    ) -> None:
+        """Warn of a catalog that was written for something else."""
+        if not (is_empty or self.of or self.broken or elsewhere):
             self._warn(catalog, f"no table of it is in {manifest.file_name}: another project?")
         elif elsewhere:
             self._warn(
                 catalog,
-                f"{elsewhere} of its tables are in another database or schema than in "
-                f"{manifest.file_name}, and not read: another target?",
+                f"tables in another database or schema than in {manifest.file_name} are not read "
+                f"({elsewhere}): another target?",
             )
         elif catalog.invocation != manifest.invocation:
             self._warn(
@@ -120,8 +133,8 @@ def quality(
         except LumosError as error:
             yield UnreadableItem(f"{results.file_name}: a result", error)
             continue
+        unknown += unique_id not in assertions.named
         if status is None or unique_id not in assertions.named:
-            unknown += 1
             continue
         check = AssertionResult(
             name=assertions.named[unique_id],
