@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
 
-from lumos.core.controllers.file_evidence import FileEvidence
+from lumos.core.controllers.file_scan import FileScan
 from lumos.core.controllers.found_datasets import Find, FoundDatasets, Speaker
 from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.lazy_session import LazySession, OpenSession
 from lumos.core.controllers.record_scan import RecordScan
 from lumos.core.controllers.results import (
     ErrorDetail,
-    FileTotals,
     IngestResult,
     NewVersion,
     ReportedChange,
 )
 from lumos.core.controllers.scan_sources import Folders, ScanSources, scan_sources
-from lumos.core.controllers.storage_functions import READERS, StorageFunctions
-from lumos.core.errors import LumosError, UnreadableItemError, UsageError
-from lumos.core.formats.confined import OUTSIDE
+from lumos.core.controllers.storage_functions import READERS
+from lumos.core.errors import LumosError, UsageError
 from lumos.core.models import Contributor, ContributorKind, LumosDataset
 from lumos.core.platform.factory import EMBEDDED
 from lumos.core.private_files import make_private_folder
@@ -40,9 +39,10 @@ from lumos.feature.ingestion.records import PreviousScan
 from lumos.feature.snapshot.scratch import scratch_folder
 from lumos.spark.failures import spark_failures
 from lumos.spark.file_index import FileIndex, Origin
-from lumos.spark.pipeline import Pipeline
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from pydantic import JsonValue
 
     from lumos.core.controllers.found_datasets import Judge
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from lumos.core.settings import SourceEntry
     from lumos.core.store.catalog_tables import CatalogTables
     from lumos.spark.file_index import IndexTables, Session
-    from lumos.spark.findings import FileRemark
     from lumos.spark.stages.rows import BuiltDataset
 
 _PARTS_OF_A_SOURCE = 64
@@ -84,27 +83,33 @@ class _Run(NamedTuple):
     def origin(self) -> Origin:
         return Origin(READERS, self.sources.places)
 
+    def look_at(self, files: FileScan) -> None:
+        """Let whoever wants to look at the files do so before anything is published."""
+        if self.inspect is not None and files.pipeline is not None:
+            self.inspect(files.pipeline.tables, self.recorder)
 
-class _Scanned(NamedTuple):
+
+@dataclass
+class _Scanned:
     """What a run saw."""
 
-    pipeline: Pipeline
-    evidence: FileEvidence
-    files: FileTotals
-    formats: dict[str, int]
+    files: FileScan
     records: RecordScan
 
     @property
     def finds(self) -> list[Find]:
-        files = Find(self.pipeline, self.evidence, sorted(self.evidence.sources))
-        return [files, *self.records.finds()]
+        return [*self.files.finds(), *self.records.finds()]
 
     @property
     def may_need_spark(self) -> bool:
-        return self.pipeline.may_need_spark or self.records.may_need_spark
+        return self.files.may_need_spark or self.records.may_need_spark
+
+    @cached_property
+    def formats(self) -> Counter[str]:
+        return self.files.formats() + self.records.formats()
 
     def found(self) -> Iterator[BuiltDataset]:
-        yield from self.pipeline.found()
+        yield from self.files.found()
         yield from self.records.found()
 
 
@@ -268,9 +273,8 @@ class IngestionController:
             known = index.read(session, run.origin)
             run = _with_unknown_sources_whole(run, known)
             scanned = self._scanned(session, run, work=work, known=known)
-            _remember_what_is_forgotten(scanned, index=index, known=known)
-            if run.inspect is not None:
-                run.inspect(scanned.pipeline.tables, run.recorder)
+            scanned.files.remember_what_is_forgotten(index, known)
+            run.look_at(scanned.files)
             found = self._found(run, state)
             found.plan(scanned.finds)
             _record_outcomes(found, scanned, recorder=run.recorder)
@@ -297,10 +301,8 @@ class IngestionController:
             known = index.read(session, run.origin)
             run = _with_unknown_sources_whole(run, known)
             scanned = self._scanned(session, run, work=Path(work), known=known)
-            pipeline = scanned.pipeline
-            _remember_what_is_forgotten(scanned, index=index, known=known)
-            if run.inspect is not None:
-                run.inspect(pipeline.tables, run.recorder)
+            scanned.files.remember_what_is_forgotten(index, known)
+            run.look_at(scanned.files)
             if not scanned.may_need_spark:
                 session.end_meanwhile()
             run.progress.stage("publishing", unit="datasets")
@@ -314,7 +316,7 @@ class IngestionController:
                 found.publish(scanned.finds, writer)
                 scanned.records.keep_marks(writer)
             _record_outcomes(found, scanned, recorder=run.recorder)
-            _keep(pipeline, index, origin=run.origin, run=f"{started:%Y%m%dT%H%M%S%f}")
+            scanned.files.keep(index, origin=run.origin, run=f"{started:%Y%m%dT%H%M%S%f}")
         snapshot = None
         if run.snapshot_always or found.changes:
             run.progress.stage("storing the snapshot", unit="datasets")
@@ -326,19 +328,16 @@ class IngestionController:
     def _scanned(
         self, session: Session, run: _Run, *, work: Path, known: IndexTables | None
     ) -> _Scanned:
-        functions = StorageFunctions.of(run.sources.by_name, folder=work)
-        pipeline = Pipeline(session, functions, work=work, progress=run.progress)
-        files = pipeline.run(run.sources.units, known, full=run.full, scope=run.under)
-        evidence = FileEvidence(run.sources.by_name)
-        unreadable = _record_problems(pipeline, evidence, recorder=run.recorder)
-        if not run.full and run.under is None:
-            _doubt_empty_sources(pipeline, evidence, recorder=run.recorder)
-        formats = pipeline.formats()
-        for urn, texts in (odd for each in formats for odd in each.warnings):
-            for text in orjson.loads(texts):
-                run.recorder.warning(f"{urn}: {text}")
-        counts = Counter({each.format: each.datasets for each in formats})
-        totals = FileTotals(**files._asdict(), unreadable=unreadable)
+        files = FileScan.of(
+            run.sources,
+            session,
+            known=known,
+            work=work,
+            full=run.full,
+            under=run.under,
+            recorder=run.recorder,
+            progress=run.progress,
+        )
         records = RecordScan.of(
             run.sources.handlers,
             session,
@@ -349,8 +348,7 @@ class IngestionController:
         )
         if not run.sources.by_name:
             records.require_any()
-        counts.update(records.formats())
-        return _Scanned(pipeline, evidence, totals, dict(counts), records)
+        return _Scanned(files, records)
 
     def _previous(self, run: _Run) -> dict[str, PreviousScan]:
         """Return what the last scans left for the next ones to plan by."""
@@ -388,9 +386,9 @@ class IngestionController:
         versions = {change.dataset: self._version_of(change.dataset) for change in changes}
         return IngestResult.of(
             run.recorder.finish(at=self._clock()),
-            files=scanned.files,
-            datasets=found.counts(sum(scanned.formats.values())),
-            formats=scanned.formats,
+            files=scanned.files.totals,
+            datasets=found.counts(scanned.formats.total()),
+            formats=dict(scanned.formats.most_common()),
             snapshot=snapshot,
             changes=tuple(map(ReportedChange.of, changes)),
             versions=tuple(
@@ -400,14 +398,6 @@ class IngestionController:
             ),
             found=datasets,
         )
-
-
-def _keep(pipeline: Pipeline, index: FileIndex, *, origin: Origin, run: str) -> None:
-    """Let the next run begin with what this one saw."""
-    if pipeline.written is not None:
-        index.replace(pipeline.written, origin, run=run, units=pipeline.units)
-    elif pipeline.has_new_units:
-        index.keep_units(pipeline.units)
 
 
 def _with_unknown_sources_whole(run: _Run, known: IndexTables | None) -> _Run:
@@ -422,87 +412,10 @@ def _with_unknown_sources_whole(run: _Run, known: IndexTables | None) -> _Run:
     return run._replace(sources=run.whole_sources(), under=None)
 
 
-def _doubt_empty_sources(
-    pipeline: Pipeline, evidence: FileEvidence, *, recorder: RunRecorder
-) -> None:
-    """Take nothing as removed from a source without a single file: its disk may be missing."""
-    for source in sorted(evidence.sources.keys() - pipeline.sources_with_files()):
-        evidence.doubted.add(source)
-        recorder.incomplete(
-            reason=f"source {source} has no file at all; nothing is taken as removed, unless --full"
-        )
-
-
-def _remember_what_is_forgotten(
-    scanned: _Scanned, *, index: FileIndex, known: IndexTables | None
-) -> None:
-    """Find the unreadable files of which nothing is known, though earlier runs may have read them.
-
-    That an index is lost, or of another version, must not look like columns that are gone.
-    """
-    evidence = scanned.evidence
-    sources = {source for source, _ in evidence.unreadable}
-    unknown = {source for source in sources if known is None or not known.knows(source)}
-    if not unknown:
-        return
-    never_read = index.unread()
-    for file in scanned.pipeline.unreadable():
-        if file.source in unknown and file.dataset and (file.source, file.path) not in never_read:
-            evidence.forgotten[file.source, file.dataset] += 1
-
-
-def _record_problems(pipeline: Pipeline, evidence: FileEvidence, *, recorder: RunRecorder) -> int:
-    """Put all that could not be listed or read into the report; return how many files."""
-    for part in pipeline.unlisted():
-        evidence.close(part.source, part.path)
-        shown = evidence.shown(part.source, part.path)
-        recorder.failed(shown, UnreadableItemError(part.reason))
-    _record_links(pipeline, evidence, recorder=recorder)
-    unreadable = 0
-    for file in pipeline.unreadable():
-        unreadable += 1
-        if file.dataset is not None:
-            evidence.unreadable[file.source, file.dataset] += 1
-        path = evidence.shown(file.source, file.path)
-        recorder.failed(path, UnreadableItemError(file.reason), scope_seen=True)
-    for failed in pipeline.failed():
-        evidence.unbuilt.add((failed.source, failed.dataset))
-        shown = evidence.shown_dataset(failed.source, failed.dataset)
-        recorder.failed(shown, UnreadableItemError(failed.reason), scope_seen=True)
-    for remark in pipeline.remarks():
-        path = _named(remark, evidence)
-        for text in orjson.loads(remark.warnings or "[]"):
-            recorder.warning(f"{path}: {text}")
-        if remark.skipped:
-            recorder.skipped(path, reason=f"no table: {remark.skipped}")
-    return unreadable
-
-
 def _record_outcomes(found: FoundDatasets, scanned: _Scanned, *, recorder: RunRecorder) -> None:
     """Put into the report what became of the datasets."""
-    recorder.warnings(scanned.evidence.warnings)
+    recorder.warnings(scanned.files.evidence.warnings)
     recorder.warnings(found.warnings)
     for urn, error in found.failures:
         recorder.failed(urn, error, scope_seen=True)
-    recorder.done_many(sum(scanned.formats.values()) - len(found.failures))
-
-
-def _record_links(pipeline: Pipeline, evidence: FileEvidence, *, recorder: RunRecorder) -> None:
-    """Put the symlinks that were not followed into the report, and what to do about them."""
-    counts: Counter[str] = Counter()
-    for source, path in pipeline.skipped_links():
-        counts[source] += 1
-        evidence.skip_link(source, path)
-        recorder.skipped(evidence.shown(source, path), reason=OUTSIDE)
-    for source, count in sorted(counts.items()):
-        links = "1 symlink leads" if count == 1 else f"{count:,} symlinks lead"
-        recorder.warning(
-            f"source {source}: {links} outside of it and {'is' if count == 1 else 'are'} not "
-            "followed; what was found behind such a link before stays as it was: follow it with "
-            "follow_symlinks: all, or let it be removed with: exclude"
-        )
-
-
-def _named(remark: FileRemark, evidence: FileEvidence) -> str:
-    path = evidence.shown(remark.source, remark.path)
-    return f"{path} and {remark.files - 1:,} more" if remark.files > 1 else path
+    recorder.done_many(scanned.formats.total() - len(found.failures))

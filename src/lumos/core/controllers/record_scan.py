@@ -16,7 +16,7 @@ from lumos.core.controllers.scan_sources import RankedHandler, all_of
 from lumos.core.errors import LumosError, SourceError, UnreadableItemError
 from lumos.core.models import LineageEdge
 from lumos.core.platform.entities import ENTITY_KINDS, ENTITY_MODELS, EntityKind
-from lumos.feature.ingestion.record_scan import RecordFunctions, plan_sources
+from lumos.feature.ingestion.record_scan import PlannedSource, RecordFunctions, plan_sources
 from lumos.spark.record_pipeline import RecordPipeline
 from lumos.spark.stages.rows import SKIPPED, UNIT_FAILED, UNLISTED_PART, WARNING
 
@@ -60,14 +60,19 @@ class RecordScan:
         if not handlers:
             return cls((), None, RecordEvidence(), ())
         every = [each.handler for each in handlers]
-        functions = RecordFunctions.of(every, folder=work)
-        units: list[UnitToScan] = []
         failures: list[LumosError] = []
+        plans: dict[str, PlannedSource] = {}
         for planned in plan_sources(every, previous):
-            if planned.error is not None:
+            if planned.error is None:
+                plans[planned.name] = planned
+            else:
                 failures.append(planned.error)
                 recorder.failed(planned.name, planned.error)
-            units += functions.units_of(planned.name, planned.units)
+        usable = [handler for handler in every if handler.name in plans]
+        functions = RecordFunctions.of(usable, folder=work)
+        units: list[UnitToScan] = []
+        for name, planned in plans.items():
+            units += functions.units_of(name, planned.units)
         pipeline = RecordPipeline(session, functions, work=work / "records", progress=progress)
         pipeline.run(units)
         problems = [*pipeline.problems()]

@@ -126,10 +126,11 @@ def _print(result: IngestResult, *, strict: bool, as_json: bool) -> None:
 def print_ingestion(result: IngestResult) -> None:
     """Print what a run found, what changed and what could not be read."""
     files, datasets = result.files, result.datasets
-    print_line(
-        f"files: {files.listed:,} listed, {files.opened:,} opened, {files.unchanged:,} unchanged, "
-        f"{files.unreadable:,} unreadable"
-    )
+    if files.listed or not datasets.found:  # else no source has files
+        print_line(
+            f"files: {files.listed:,} listed, {files.opened:,} opened, "
+            f"{files.unchanged:,} unchanged, {files.unreadable:,} unreadable"
+        )
     for dataset in result.found:
         rows = dataset.statistics.row_count if dataset.statistics else None
         size = f", {rows:,} rows" if rows is not None else ""
