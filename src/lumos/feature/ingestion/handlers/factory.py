@@ -28,6 +28,7 @@ BUILT_IN: Mapping[str, str] = {
     "hdfs": f"{_HANDLERS}.hdfs:HdfsHandler",
     "local": f"{_HANDLERS}.local:LocalHandler",
     "parquet": f"{_HANDLERS}.parquet:ParquetHandler",
+    "postgres": f"{_HANDLERS}.postgres.handler:PostgreSQLHandler",
     "s3": f"{_HANDLERS}.s3:S3Handler",
 }
 

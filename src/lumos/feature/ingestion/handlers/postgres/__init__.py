@@ -1,0 +1,1 @@
+"""A PostgreSQL database as a source: its tables and views, read from the system catalog."""
