@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from lumos.core.errors import LumosError, UnreadableItemError
 from lumos.core.models import EdgeBasis, LineageEdge, LineageType, LumosDataset, Urn
 from lumos.feature.ingestion.handlers.postgres.settings import PostgresSettings, is_system_schema
-from lumos.feature.ingestion.handlers.postgres.types import Parts, TypeCatalog
 from lumos.feature.ingestion.records import ScanRecord, UnreadableItem
+
+if TYPE_CHECKING:
+    from lumos.feature.ingestion.handlers.postgres.types import Parts, TypeCatalog
 
 Row: TypeAlias = Mapping[str, Any]
 
