@@ -24,7 +24,10 @@ _BEGIN: Final = """
 SELECT set_config('statement_timeout', %(statement)s, true),
        set_config('lock_timeout', %(lock)s, true),
        set_config('search_path', 'pg_catalog, pg_temp', true),
+       set_config('client_encoding', CASE current_setting('server_encoding')
+                  WHEN 'SQL_ASCII' THEN 'SQL_ASCII' ELSE 'UTF8' END, true),
        set_config('datestyle', 'ISO', true),
+       set_config('timezone', 'UTC', true),
        set_config('intervalstyle', 'iso_8601', true),
        set_config('max_parallel_workers_per_gather', '0', true),
        set_config('jit', 'off', true)
@@ -213,7 +216,6 @@ def _options(settings: PostgresSettings) -> dict[str, Any]:
     return {
         "connect_timeout": settings.connect_timeout_seconds,
         "application_name": "lumos",
-        "client_encoding": "UTF8",
         **_KEEPALIVES,
         **options,
     }
