@@ -23,6 +23,7 @@ from lumos.feature.ingestion.handlers.factory import BUILT_IN, AnyHandler
 from lumos.feature.ingestion.handlers.local import LocalHandler, LocalSettings
 from lumos.feature.ingestion.records import PreviousScan, ScanRecord, ScanUnit, UnreadableItem
 from lumos.testing.handler_contract import HandlerContract, SourceCase
+from postgres_source import database_of, run_sql, url_with
 from s3_server import Bucket
 
 
@@ -180,8 +181,44 @@ class TestDbt(HandlerContract):
         )
 
 
+class TestPostgres(HandlerContract):
+    source_type: ClassVar = "postgres"
+
+    @pytest.fixture
+    @override
+    def source(self, postgres_database_url: str) -> SourceCase:
+        deeper = (f"CREATE TYPE t{n} AS (a t{n - 1})" for n in range(1, 70))
+        run_sql(
+            postgres_database_url,
+            "CREATE TABLE orders (id int PRIMARY KEY)",
+            'CREATE SCHEMA "raw"; CREATE TABLE "raw"."ünï köd" (id int)',
+            "CREATE VIEW recent AS SELECT id FROM orders",
+            "CREATE TYPE t0 AS (a int)",
+            *deeper,
+            "CREATE TABLE broken (a t69)",
+        )
+        root = ("postgres", database_of(postgres_database_url))
+        names = (("public", "orders"), ("raw", "ünï köd"), ("public", "recent"))
+        elsewhere = url_with(postgres_database_url, database="no_such_database")
+        return SourceCase(
+            config={"type": "postgres", "name": "shop", "url": postgres_database_url},
+            datasets=frozenset(str(Urn.of(*root, *name)) for name in names),
+            broken_item="public.broken",
+            missing={"url": elsewhere},
+        )
+
+
 def test_every_built_in_source_type_has_a_contract_case() -> None:
-    classes = (TestLocal, TestParquet, TestS3, TestGcs, TestAzure, TestHdfs, TestDbt)
+    classes = (
+        TestLocal,
+        TestParquet,
+        TestS3,
+        TestGcs,
+        TestAzure,
+        TestHdfs,
+        TestDbt,
+        TestPostgres,
+    )
     cases = {case.source_type for case in classes}
     assert set(BUILT_IN) == cases, "add a subclass of HandlerContract for the new source type"
 
