@@ -257,13 +257,14 @@ def test_a_column_can_have_the_row_type_of_a_table(postgres_database_url: str) -
     found = scanned_after(
         postgres_database_url,
         "CREATE TABLE place (city text NOT NULL)",
-        "CREATE DOMAIN home AS place",
-        "CREATE TABLE visit (at place, more place[], last home)",
+        "CREATE DOMAIN home AS place; CREATE DOMAIN homes AS place[]",
+        "CREATE TABLE unused (id int); CREATE TABLE visit (at place, more place[], h home, i homes)",
     )
     assert [field.signature() for field in found.datasets["public.visit"].schema.fields] == [
         "STRUCT<city: STRING>",
         "ARRAY<STRUCT<city: STRING>>",
         "STRUCT<city: STRING>",
+        "ARRAY<STRUCT<city: STRING>>",
     ]
 
 

@@ -20,6 +20,18 @@ WHERE locktype = 'relation' AND mode = 'AccessExclusiveLock' AND pid <> pg_backe
 """Tables that no other session can look at; those who wait for such a lock block others too."""
 
 TYPES: Final = """
+WITH used AS (SELECT DISTINCT atttypid AS oid FROM pg_attribute WHERE attnum > 0),
+wanted AS (
+  SELECT t.oid FROM pg_type t
+  LEFT JOIN pg_type element ON element.oid = t.typelem AND t.typcategory = 'A'
+  LEFT JOIN pg_class r ON r.oid = coalesce(nullif(t.typrelid, 0), nullif(element.typrelid, 0))
+  WHERE r.oid IS NULL OR r.relkind = 'c'
+  UNION SELECT oid FROM used
+  UNION SELECT t.typelem FROM used JOIN pg_type t ON t.oid = used.oid
+  UNION SELECT d.typbasetype FROM pg_type d WHERE d.typtype = 'd'
+  UNION SELECT b.typelem FROM pg_type d JOIN pg_type b ON b.oid = d.typbasetype
+    WHERE d.typtype = 'd'
+)
 SELECT json_build_object(
   'oid', t.oid::int8,
   'name', t.typname,
@@ -51,15 +63,9 @@ SELECT json_build_object(
     WHERE t.oid IN (r.rngtypid, (to_jsonb(r) ->> 'rngmultitypid')::oid)
   ) END
 )::text
-FROM pg_type t
-LEFT JOIN pg_type element ON element.oid = t.typelem AND t.typcategory = 'A'
-LEFT JOIN pg_class r ON r.oid = coalesce(nullif(t.typrelid, 0), element.typrelid)
-WHERE t.typtype <> 'p' AND (
-  r.oid IS NULL OR r.relkind = 'c'
-  OR t.oid IN (SELECT atttypid FROM pg_attribute WHERE attnum > 0)
-  OR t.typarray IN (SELECT atttypid FROM pg_attribute WHERE attnum > 0)
-  OR t.oid IN (SELECT typbasetype FROM pg_type)
-)
+FROM wanted
+JOIN pg_type t ON t.oid = wanted.oid
+WHERE t.typtype <> 'p'
 """
 """All types but the row types of tables that no column has."""
 
