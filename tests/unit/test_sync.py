@@ -15,6 +15,7 @@ import pytest
 from typing_extensions import override
 
 from lumos.bootstrap import Application
+from lumos.core.controllers.state_writer import StateWriter
 from lumos.core.controllers.sync_controller import SyncController, SyncTarget
 from lumos.core.controllers.sync_results import SyncResult
 from lumos.core.errors import (
@@ -26,6 +27,7 @@ from lumos.core.errors import (
     UsageError,
 )
 from lumos.core.models import (
+    Contributor,
     Documentation,
     Domain,
     GlossaryTerm,
@@ -40,6 +42,7 @@ from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability, Entity
 from lumos.core.run_report import RunReport
 from lumos.core.settings import SyncSettings, Truth, TruthSettings
+from lumos.core.store.catalog_tables import CatalogTables
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
 
@@ -124,6 +127,10 @@ class World:
     def __post_init__(self) -> None:
         self.local = EmbeddedHandler(self.database)
         self.target = self.kind(self.other)
+        tables = CatalogTables(self.database)
+        self.writer = StateWriter(
+            self.database, tables, versions=None, clock=lambda: AT, author="ada"
+        )
 
     def fill(self, count: int = 10) -> None:
         for number in range(count):
@@ -139,6 +146,7 @@ class World:
             source_names=lambda: ("lake",),
             write_lock=lambda _: nullcontext(),
             keep_report=self.reports.append,
+            take_in=self.writer.take_in,
             clock=lambda: AT,
         )
         return controller.sync(output, **options)  # type: ignore[arg-type]
@@ -574,3 +582,31 @@ def test_the_catalog_that_is_read_cannot_be_the_one_that_is_written(tmp_path: Pa
             pytest.raises(UsageError, match="writes another one"),
         ):
             application.sync.sync("embedded")
+
+
+def test_what_people_changed_there_is_kept_here_as_their_word(world: World) -> None:
+    lake, people = Contributor.of("source:lake"), Contributor.of("people:other")
+    tables = world.writer.tables
+    tables.put_found(with_parts(dataset("t0"), tags=("pii", "raw")), lake, hash="1", at=AT)
+    world.sync()
+    world.edit("t0", tags=("gold", "raw"))  # `pii` is taken away
+    tables.put_found(with_parts(dataset("t0"), tags=("new", "pii", "raw")), lake, hash="2", at=AT)
+    world.sync()
+
+    assert world.held("t0").tags == ("gold", "new", "raw")
+    here = world.local.get_dataset(dataset("t0").urn)
+    assert here.tags == ("gold", "new", "raw")
+    said = tables.contributions.of(here.urn)
+    assert {each.contributor for each in said.said} == {lake, people}
+    assert said.without(people).dataset().tags == ("new", "pii", "raw")
+    assert tables.contributions.found_states(lake) == [(here.urn, "2")]
+    assert world.sync().writes == 0
+
+
+def test_edits_of_one_catalog_reach_the_next(world: World) -> None:
+    world.writer.tables.put_found(dataset("t0"), Contributor.of("source:lake"), hash="1", at=AT)
+    world.sync("first")
+    world.edit("t0", documentation=Documentation(description="said there"))
+    world.change("t0", format="orc")
+    world.sync("first")
+    assert world.local.get_dataset(dataset("t0").urn).documentation.description == "said there"

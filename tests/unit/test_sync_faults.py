@@ -12,6 +12,7 @@ import pytest
 
 from catalog_stations import STATIONS, Station
 from faulty_wire import FAULTS, faulty_wire
+from lumos.core.controllers.state_writer import StateWriter
 from lumos.core.controllers.sync_controller import SyncController, SyncTarget
 from lumos.core.controllers.sync_results import SyncResult
 from lumos.core.errors import PlatformError
@@ -20,6 +21,7 @@ from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.run_report import RunReport
 from lumos.core.settings import SyncSettings
+from lumos.core.store.catalog_tables import CatalogTables
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_samples import AT, dataset, edge
 
@@ -65,6 +67,9 @@ class World:
         self.local = EmbeddedHandler(database)
         self.reports: list[RunReport] = []
         self._database = database
+        self._writer = StateWriter(
+            database, CatalogTables(database), versions=None, clock=lambda: AT, author="ada"
+        )
         self._station = station
 
     def sync(self) -> SyncResult:
@@ -77,6 +82,7 @@ class World:
                 source_names=tuple,
                 write_lock=lambda _: nullcontext(),
                 keep_report=self.reports.append,
+                take_in=self._writer.take_in,
                 clock=lambda: AT,
             )
             return controller.sync("there")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.controllers.snapshot_opening import SnapshotOpener
     from lumos.core.controllers.sync_controller import SyncController, SyncTarget
+    from lumos.core.models import Contributor, LumosDataset
     from lumos.core.platform.fidelity import Keeper
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.store.database import StateDatabase
@@ -180,6 +181,9 @@ class SnapshotCommands(Parts):
             database = self._writer if writing else self._reader
             return PlatformFactory.embedded_over(database), database
 
+        def take_in(dataset: LumosDataset, *, by: Contributor) -> None:
+            self._state_writer().take_in(dataset, by=by)
+
         return SyncController(
             source=source,
             target=self._sync_target,
@@ -187,6 +191,7 @@ class SnapshotCommands(Parts):
             source_names=lambda: tuple(entry.name for entry in self.settings.sources),
             write_lock=self._write_lock,
             keep_report=self._keep_report,
+            take_in=take_in,
             clock=self._clock,
         )
 

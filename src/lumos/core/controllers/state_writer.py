@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from lumos.core.platform.entities import Entity, EntityKind, name_of
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from lumos.core.controllers.publishing import Clock
     from lumos.core.models import Contributor, LumosDataset, Urn
     from lumos.core.models.dataset_contributions import DatasetContributions
@@ -53,6 +55,14 @@ class StateWriter:
                     before, after, at=at, author=self._author, first=after.version
                 )
 
+    def take_in(self, dataset: LumosDataset, *, by: Contributor) -> None:
+        """Store what a contributor has to say so that a dataset is as it wants it to be."""
+        with self.database.transaction():
+            held = self.tables.contributions.of(dataset.urn)
+            said = held.wanting(_said_here(dataset, held), by=by, at=self._clock())
+            if said != held:
+                self.write(said, said.dataset())
+
     def retire(self, dataset: LumosDataset, *, left: DatasetContributions) -> None:
         """Remove a dataset that no source finds any more; its history stays, with the removal.
 
@@ -89,3 +99,14 @@ class StateWriter:
     ) -> None:
         """Keep what a contributor was found to say, so that the next run passes over it."""
         self.tables.contributions.put_found_states(contributor, states)
+
+
+def _said_here(dataset: LumosDataset, held: DatasetContributions) -> dict[str, JsonValue]:
+    """Return a dataset without what follows from edges and history."""
+    document = {
+        name: value
+        for name, value in dataset.to_json().items()
+        if name not in ("lineage", "version")
+    }
+    stated = held.dataset().version
+    return document if stated is None else {**document, "version": stated}

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lumos.core.controllers.cut_short import report_if_cut_short
 from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.sync_results import SyncedKind, SyncResult
 from lumos.core.errors import UsageError
+from lumos.core.models import Contributor, ContributorKind, LumosDataset
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.sync_states import SyncStates
@@ -29,6 +31,12 @@ if TYPE_CHECKING:
 
 _OBJECTS_UNDER_WAY = 400_000
 """More than what the datasets consist of that are read, compared, converted and sent at a time."""
+
+
+class TakeIn(Protocol):
+    """Writes a dataset to the state as a contributor wants it to be."""
+
+    def __call__(self, dataset: LumosDataset, *, by: Contributor) -> None: ...
 
 
 class SyncTarget(NamedTuple):
@@ -62,6 +70,7 @@ class SyncController:
         source_names: Callable[[], tuple[str, ...]],
         write_lock: Callable[[str], AbstractContextManager[None]],
         keep_report: Callable[[RunReport], None],
+        take_in: TakeIn,
         clock: Clock,
     ) -> None:
         """Take the ways to the parts, so that a wrong input or a dry run touches no state.
@@ -73,8 +82,10 @@ class SyncController:
             source_names: the sources of the settings.
             write_lock: keeps other writers away.
             keep_report: stores what the run did.
+            take_in: writes a dataset to the state as people of a catalog want it to be.
             clock: the time.
         """
+        self._take_in = take_in
         self._source = source
         self._target = target
         self._settings = settings
@@ -150,8 +161,15 @@ class SyncController:
                 tally.recorder.failed(each.item, each.error)
             asked.planned(tally.fidelity.report(target.platform))
             if writing:
+                people = Contributor(ContributorKind.PEOPLE, target.platform.name)
                 SyncRun(
-                    ends, settings, plan=plan, tally=tally, clock=self._clock, progress=progress
+                    ends,
+                    settings,
+                    plan=plan,
+                    tally=tally,
+                    clock=self._clock,
+                    take_in=partial(self._take_in, by=people),
+                    progress=progress,
                 ).send()
             if not asked.sources:
                 removals = Removals(

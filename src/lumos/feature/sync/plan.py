@@ -106,6 +106,10 @@ class SyncPlan:
         """Yield the datasets that are to be sent."""
         return self._documents([*self._chosen[DATASET]])
 
+    def document_of(self, urn: str) -> Found | None:
+        """Return a dataset as it is now; None where it is not there."""
+        return next(iter(self._documents([urn])), None)
+
     def _add_items(self, kind: str) -> None:
         fidelity = self._tally.fidelity
         for page in batches(self._all_items(kind), _AT_A_TIME):

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from lumos.core.errors import DamagedDocumentError, LumosError, PlatformConflictError
-from lumos.core.models import LumosDataset
+from lumos.core.models import LumosDataset, with_parts
 from lumos.core.platform.batches import batches, found_together, together
 from lumos.core.platform.entities import kind_of, name_of
 from lumos.core.platform.refusals import REFUSALS, Streak, ends_run
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from lumos.core.settings.sync import SyncSettings
     from lumos.feature.sync.plan import Found, SyncPlan
     from lumos.feature.sync.tally import Ends, SyncTally
+    from lumos.feature.sync.truth import Merged
 
 _LOOKED_UP_AHEAD = 100
 """How many datasets the catalog is asked for, at least, before they are sent."""
@@ -72,6 +73,8 @@ class _Outgoing(NamedTuple):
     """What the catalog has of it, or why it could not be asked."""
     kept: Mapping[str, JsonValue] | None = None
     """What was remembered when it was last sent."""
+    chosen: Merged | None = None
+    """What it is to be, where that is known already."""
 
     @classmethod
     def of(cls, found: Found) -> _Outgoing:
@@ -93,6 +96,7 @@ class SyncRun:
         plan: SyncPlan,
         tally: SyncTally,
         clock: Callable[[], datetime],
+        take_in: Callable[[LumosDataset], None] | None = None,
         progress: Progress = SILENT,
     ) -> None:
         """Get ready.
@@ -103,8 +107,10 @@ class SyncRun:
             plan: what to send.
             tally: what to count in.
             clock: the time.
+            take_in: writes a dataset as people changed it in the catalog to where it is read from.
             progress: is told how much was sent.
         """
+        self._take_in = take_in
         _, self._target, self._states = ends
         self._settings = settings
         self._plan = plan
@@ -264,7 +270,36 @@ class SyncRun:
             for group in groups:
                 names = [item.name for item in group if item.remote]
                 kept = self._states.kept_of(DATASET, names, damaged=self._warn_of_damage)
-                yield from (item._replace(kept=kept.get(item.name)) for item in group)
+                for item in group:
+                    yield self._with_edits(item._replace(kept=kept.get(item.name)))
+
+    def _with_edits(self, item: _Outgoing) -> _Outgoing:
+        """Return a dataset to send with what people changed of it in the catalog.
+
+        That is kept here first, as what people of this catalog say: other catalogs are sent it too.
+        """
+        if not isinstance(item.remote, LumosDataset):
+            return item
+        ours = LumosDataset.from_document(item.document)
+        chosen = self._merged(ours, item.remote, item.kept)
+        edited = with_parts(chosen.dataset, extensions=ours.extensions)
+        if self._take_in is None or edited == ours:
+            return item._replace(chosen=chosen)
+        self._take_in(edited)
+        found = self._plan.document_of(item.name)
+        if found is None:
+            return item._replace(chosen=chosen)
+        document = as_object(found.document)
+        again = self._merged(LumosDataset.from_document(document), item.remote, item.kept)
+        return item._replace(
+            document=document, hash=found.hash, chosen=again._replace(conflicts=chosen.conflicts)
+        )
+
+    def _merged(
+        self, ours: LumosDataset, remote: LumosDataset, kept: Mapping[str, JsonValue] | None
+    ) -> Merged:
+        truth, catalog = self._settings.truth, self._target.name
+        return merged(ours, remote, kept=kept, truth=truth, catalog=catalog)
 
     def _warn_of_damage(self, error: DamagedDocumentError) -> None:
         self._tally.recorder.warning(
@@ -273,7 +308,7 @@ class SyncRun:
 
     def _found_there(self, group: Sequence[_Outgoing]) -> list[_Outgoing]:
         found = found_together(self._target, [item.name for item in group])
-        return [item._replace(remote=found.get(item.name)) for item in group]
+        return [item._replace(remote=found.get(item.name), chosen=None) for item in group]
 
     def _keep(self, kind: str, outcomes: Iterable[_Sent]) -> None:
         """Remember what was acknowledged, also when the catalog is lost halfway through."""
@@ -349,7 +384,7 @@ class SyncRun:
             kept = remembered_of(item.document, catalog=catalog)
             return _Sent(item.name, SentState(item.name, item.hash, kept), written=True)
         ours = LumosDataset.from_document(item.document)
-        chosen = merged(ours, remote, kept=item.kept, truth=self._settings.truth, catalog=catalog)
+        chosen = item.chosen or self._merged(ours, remote, item.kept)
         # What only the catalog knows of it may stand for something that has to be shown again.
         same = (
             ours.extensions == chosen.dataset.extensions
