@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from command_line import JANUARY, Lumos, checked
+from doubles.datahub_server import datahub_double
 
 ORDERS = "lumos://postgres/shop/public/orders"
 ENRICHMENT = f"""
@@ -55,3 +56,34 @@ def test_an_enrichment_survives_the_next_import_of_the_same_snapshot(lumos: Lumo
     lumos("import", JANUARY)
     shown = checked(lumos("show", ORDERS, "--json"), "show")
     assert "checked" in shown["tags"]
+
+
+def test_owners_and_docs_reach_the_catalog_of_the_settings_by_a_sync(lumos: Lumos) -> None:
+    Path("more.yaml").write_text(ENRICHMENT, "utf-8")
+    Path("owners.yaml").write_text(OWNERS, "utf-8")
+    with datahub_double() as (url, _):
+        Path("lumos.yaml").write_text(
+            f"platform: datahub\nplatform_config:\n  datahub: {{gms_server: '{url}'}}\n", "utf-8"
+        )
+        lumos("import", JANUARY, "--platform", "embedded")
+        for command in (("enrich", "more.yaml"), ("ownership", "assign", "owners.yaml")):
+            assert lumos(*command).exit_code == 0
+        there = checked(lumos("show", ORDERS, "--json"), "show")
+        assert "checked" in there["tags"]
+        assert {"user": "ada", "type": "DATA_STEWARD"} in there["ownership"]["owners"]
+        said = {each["contributor"] for each in there["contributions"]}
+        assert said == {"declared:import", "declared:enrichment", "declared:ownership"}
+
+
+def test_what_was_enriched_is_kept_where_the_catalog_is_out_of_reach(lumos: Lumos) -> None:
+    Path("more.yaml").write_text(ENRICHMENT, "utf-8")
+    Path("lumos.yaml").write_text(
+        "platform: datahub\nplatform_config:\n  datahub: {gms_server: 'http://127.0.0.1:9'}\n",
+        "utf-8",
+    )
+    lumos("import", JANUARY, "--platform", "embedded")
+    failed = lumos("enrich", "more.yaml")
+    assert failed.exit_code == 3
+    assert "the catalog is not up to date" in failed.stdout
+    Path("lumos.yaml").unlink()
+    assert "checked" in checked(lumos("show", ORDERS, "--json"), "show")["tags"]

@@ -101,10 +101,11 @@ class CatalogCommands(SnapshotCommands):
     def people(self) -> PeopleController:
         from lumos.core.controllers.people_controller import PeopleController
         from lumos.core.models import Contributor, ContributorKind
+        from lumos.core.platform.factory import EMBEDDED
 
         def catalog(name: str) -> tuple[MetadataPlatformInterface, Publisher]:
             by = Contributor(ContributorKind.DECLARED, name)
-            platform = self._platform(None, writing=True, by=by)
+            platform = self._platform(EMBEDDED, writing=True, by=by)
             return platform, self._publisher(platform)
 
         return PeopleController(
@@ -112,6 +113,7 @@ class CatalogCommands(SnapshotCommands):
             enrichment=catalog("enrichment"),
             write_lock=self._write_lock,
             keep_report=self._keep_report,
+            sync=self._following_sync,
             clock=self._clock,
         )
 

@@ -94,22 +94,30 @@ class IngestionCommands(CatalogCommands):
     @cached_property
     def profiling(self) -> ProfileController:
         from lumos.core.controllers.profile_controller import ProfileController
+        from lumos.core.platform.factory import EMBEDDED
 
         return ProfileController(
             entries=lambda: self.settings.sources,
             open_session=self._spark_session,
-            catalog=lambda: self._platform(None),
+            catalog=lambda: self._platform(EMBEDDED),
             find=self._found_dataset,
             found_by=self._found_by,
             target=self._profile_target,
             state_dir=lambda: self.state_dir,
             write_lock=self._write_lock,
             keep_report=self._keep_report,
+            sync=self._following_sync,
             clock=self._clock,
         )
 
     def _found_dataset(self, reference: str) -> LumosDataset:
-        return self.catalog.show(reference)
+        """Return a dataset of the state, by URN or by a name that only one has."""
+        from lumos.core.controllers.catalog_controller import CatalogController
+        from lumos.core.platform.factory import EMBEDDED
+
+        state = self._platform(EMBEDDED)
+        versions = self._versions(self._reader)
+        return CatalogController(state, versions, contributions=self._said_of).show(reference)
 
     def _found_by(self, sources: Sequence[str]) -> list[str]:
         """Return the URNs of what some sources have."""
@@ -123,9 +131,10 @@ class IngestionCommands(CatalogCommands):
     def _profile_target(self) -> ImportTarget:
         from lumos.core.controllers.import_target import ImportTarget
         from lumos.core.models import Contributor, ContributorKind
+        from lumos.core.platform.factory import EMBEDDED
 
         by = Contributor(ContributorKind.INFERRED, "profile")
-        adapter = self._platform(None, writing=True, by=by)
+        adapter = self._platform(EMBEDDED, writing=True, by=by)
         return ImportTarget(adapter, self._publisher(adapter), self._writer)
 
     def entries_of(self, prefix: str) -> tuple[SourceEntry, ...]:

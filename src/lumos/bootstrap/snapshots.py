@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lumos.core.controllers.diff_controller import DiffController
+    from lumos.core.controllers.following_sync import FollowingSync
     from lumos.core.controllers.import_controller import ImportController
     from lumos.core.controllers.import_memory import ImportMemory
     from lumos.core.controllers.import_target import ImportTarget
@@ -194,6 +195,12 @@ class SnapshotCommands(Parts):
             take_in=take_in,
             clock=self._clock,
         )
+
+    @property
+    def _following_sync(self) -> FollowingSync | None:
+        """What brings the catalog of the settings up to date; None where the state is it."""
+        name = self.settings.platform
+        return None if self._is_own(name) else lambda: self.sync.sync(name)
 
     def _sync_target(self, name: str, writing: bool) -> SyncTarget:
         from lumos.core.controllers.sync_controller import SyncTarget

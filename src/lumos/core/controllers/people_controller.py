@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from lumos.core.controllers.following_sync import with_sync
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.settings import SettingsDocument, read_document
 from lumos.core.settings.yaml_document import ITEMS
@@ -14,6 +15,7 @@ from lumos.feature.enrichment import EnrichmentService
 from lumos.feature.ownership import OwnershipService
 
 if TYPE_CHECKING:
+    from lumos.core.controllers.following_sync import FollowingSync
     from lumos.core.controllers.publishing import Clock, Publisher
     from lumos.core.models import LumosDataset
     from lumos.core.platform.interface import MetadataPlatformInterface
@@ -33,11 +35,13 @@ class PeopleController:
         enrichment: tuple[MetadataPlatformInterface, Publisher],
         write_lock: Callable[[str], AbstractContextManager[None]],
         keep_report: Callable[[RunReport], None],
+        sync: FollowingSync | None,
         clock: Clock,
     ) -> None:
-        """Take the catalog and what publishes to it, each for what it is to be told."""
+        """Take the state and what publishes to it, once as each of the two contributors."""
         self._ownership = OwnershipService(ownership[0], publish=_publish_by(ownership[1]))
         self._enrichment = EnrichmentService(enrichment[0], publish=_publish_by(enrichment[1]))
+        self._sync = sync
         self._write_lock = write_lock
         self._keep_report = keep_report
         self._clock = clock
@@ -65,7 +69,7 @@ class PeopleController:
             operation(document, recorder=recorder)
             report = recorder.finish(at=self._clock())
             self._keep_report(report)
-        return report
+        return with_sync(report, self._sync)
 
 
 def _publish_by(publisher: Publisher) -> Callable[[LumosDataset, LumosDataset], None]:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from lumos.core.controllers.following_sync import with_sync
 from lumos.core.controllers.results import ProfiledDataset, ProfileResult
 from lumos.core.controllers.scan_sources import ScanSource, storages_of
 from lumos.core.controllers.storage_functions import READERS
@@ -32,6 +33,7 @@ from lumos.spark.run_folder import run_folder
 from lumos.spark.stages.profiling import DatasetFiles
 
 if TYPE_CHECKING:
+    from lumos.core.controllers.following_sync import FollowingSync
     from lumos.core.controllers.import_target import ImportTarget
     from lumos.core.controllers.lazy_session import OpenSession
     from lumos.core.controllers.publishing import Clock
@@ -67,8 +69,10 @@ class ProfileController:
         state_dir: Callable[[], Path],
         write_lock: Callable[[str], AbstractContextManager[None]],
         keep_report: Callable[[RunReport], None],
+        sync: FollowingSync | None,
         clock: Clock,
     ) -> None:
+        self._sync = sync
         self._entries = entries
         self._open_session = open_session
         self._catalog = catalog
@@ -115,6 +119,7 @@ class ProfileController:
         with self._write_lock("profile"):
             self._keep(profiles)
             self._keep_report(report)
+        report = with_sync(report, self._sync)
         return ProfileResult.of(report, profiles=tuple(profiles))
 
     def _chosen(

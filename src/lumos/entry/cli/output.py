@@ -152,3 +152,11 @@ def _echo(text: str) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     with writing_output():
         typer.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def refuse_if_behind(report: RunReport) -> None:
+    """End with 3 where the catalog of the settings could not be brought up to date."""
+    from lumos.core.controllers.following_sync import CATALOG_IS_BEHIND
+
+    if any(item.item == CATALOG_IS_BEHIND for item in report.failed):
+        raise typer.Exit(EXIT_UNREADABLE)

@@ -9,7 +9,7 @@ import typer
 
 from lumos.bootstrap import Application
 from lumos.core.errors import EXIT_GATE_FAILED
-from lumos.entry.cli.output import AsJson, print_json, print_report
+from lumos.entry.cli.output import AsJson, print_json, print_report, refuse_if_behind
 
 if TYPE_CHECKING:
     from lumos.core.run_report import RunReport
@@ -76,5 +76,6 @@ def _print(report: RunReport, *, strict: bool, as_json: bool) -> None:
         print_json(report.as_json())
     else:
         print_report(report)
+    refuse_if_behind(report)
     if strict and report.failed:
         raise typer.Exit(EXIT_GATE_FAILED)

@@ -9,7 +9,7 @@ import typer
 from lumos.bootstrap import Application
 from lumos.core.errors import EXIT_GATE_FAILED, UsageError
 from lumos.entry.cli.ingest import Strict
-from lumos.entry.cli.output import AsJson, print_json, print_line, print_report
+from lumos.entry.cli.output import AsJson, print_json, print_line, print_report, refuse_if_behind
 from lumos.entry.cli.profile_text import profile_lines, profile_summary
 from lumos.entry.cli.progress import progress
 
@@ -71,6 +71,7 @@ def profile(
         print_json(result.as_json())
     else:
         _print(result)
+    refuse_if_behind(result)
     if strict and result.failed:
         raise typer.Exit(EXIT_GATE_FAILED)
 
