@@ -12,6 +12,8 @@ from psycopg import sql
 
 from lumos.core.models import EdgeBasis, LineageEdge, LineageType, LumosDataset, Urn
 from lumos.feature.ingestion.handlers.postgres import queries
+from lumos.feature.ingestion.handlers.postgres.catalog import CatalogReader
+from lumos.feature.ingestion.handlers.postgres.connection import read_only_transaction
 from lumos.feature.ingestion.handlers.postgres.datasets import DEFINITION
 from lumos.feature.ingestion.records import ScannedScope, ScanUnit, UnreadableItem
 from postgres_source import (
@@ -399,11 +401,13 @@ def test_a_locked_table_costs_those_that_need_it_alone(
         postgres_database_url,
         "CREATE TABLE a (id int); CREATE TABLE b (id int DEFAULT 1); CREATE TABLE c (id int)",
         "CREATE VIEW of_b AS SELECT id FROM b; CREATE VIEW of_c AS SELECT id FROM c",
+        "CREATE TABLE p (id int) PARTITION BY LIST (id)",
+        "CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)",
     )
     with psycopg.connect(postgres_database_url) as other:
-        other.execute("LOCK TABLE b IN ACCESS EXCLUSIVE MODE")
+        other.execute("LOCK TABLE b, ONLY p1 IN ACCESS EXCLUSIVE MODE")
         found = scanned(source_of(postgres_database_url))
-    assert set(found.datasets) == {"public.a", "public.c", "public.of_c"}
+    assert set(found.datasets) == {"public.a", "public.c", "public.of_c", "public.p"}
     assert {str(item.urn).rpartition("/")[2] for item in found.unreadable} == {"b", "of_b"}
     assert all(item.error.retryable for item in found.unreadable)
 
@@ -425,6 +429,21 @@ def test_what_is_made_or_dropped_while_reading_is_no_error(postgres_database_url
     assert "t000" in names
     assert not {"late", "v"} & names
     assert isinstance(found[-1], ScannedScope)
+
+
+def test_no_table_stays_locked_once_it_is_read(postgres_database_url: str) -> None:
+    run_sql(
+        postgres_database_url, SHOP, PARTITIONED, "CREATE MATERIALIZED VIEW m AS TABLE customers"
+    )
+    chosen = source_of(postgres_database_url).settings
+    with read_only_transaction(chosen) as connection:
+        reader = CatalogReader(connection, chosen)
+        assert len(list(reader.relations(reader.schemas()))) == 10
+        locked = connection.execute(
+            "SELECT relation::regclass FROM pg_locks "
+            "WHERE pid = pg_backend_pid() AND relation >= 16384"  # lower ones are the system's
+        ).fetchall()
+    assert locked == []
 
 
 def test_others_can_change_tables_while_views_are_read(
@@ -452,8 +471,6 @@ def test_others_can_change_tables_while_views_are_read(
 
 
 def test_it_reads_in_a_transaction_that_cannot_write(postgres_database_url: str) -> None:
-    from lumos.feature.ingestion.handlers.postgres.connection import read_only_transaction
-
     run_sql(postgres_database_url, "CREATE TABLE t (id int)")
     chosen = source_of(postgres_database_url, timeout_seconds=7).settings
     with read_only_transaction(chosen) as connection:

@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from lumos.core.errors import LumosError, MissingExtraError, SourceError
+from lumos.core.errors import MissingExtraError, SourceError
 from lumos.core.settings import InvalidSettingsError
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
 from lumos.feature.ingestion.handlers.postgres import connection as connecting
@@ -266,9 +266,15 @@ def test_wrong_settings_are_refused_and_never_echoed(settings: dict[str, Any]) -
     assert SECRET not in " ".join([str(error), repr(error), *error.lines(), str(error.hint)])
 
 
-def test_a_malformed_url_that_gets_past_the_settings_is_refused_without_it() -> None:
-    error = refused(f"postgresql://u:%zz{SECRET}@db/shop")
-    assert isinstance(error, LumosError)
+@pytest.mark.parametrize(
+    "url", [f"postgresql://u:%zz{SECRET}@db/shop", f"postgresql://db/shop?passwort={SECRET}"]
+)
+def test_a_url_that_libpq_does_not_take_is_refused_without_echo(url: str) -> None:
+    assert refused(url).message.endswith("libpq does not accept the settings")
+
+
+def test_a_timeout_longer_than_the_server_knows_is_no_error(postgres_database_url: str) -> None:
+    scanned(source_of(postgres_database_url, timeout_seconds=1e12))
 
 
 def test_secrets_are_in_no_text_form_of_settings() -> None:

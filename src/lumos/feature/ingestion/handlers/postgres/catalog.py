@@ -79,9 +79,9 @@ class CatalogReader:
         import psycopg
 
         place = {"kinds": list(kinds), "schemas": schemas, "after": 0, "most": at_once}
+        self._connection.execute("SAVEPOINT lumos")
         while True:
             count = 0
-            self._connection.execute("SAVEPOINT lumos")
             try:
                 for number, row in self._streamed(query, place):
                     place["after"] = number

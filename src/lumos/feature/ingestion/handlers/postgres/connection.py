@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 OLDEST_SERVER: Final = 120_000
 LOCK_SECONDS: Final = 5
 """How long to wait for a table that another session has locked against all others."""
+_LONGEST_TIMEOUT: Final = 2**31 - 1
 _KEEPALIVES: Final = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 _BEGIN: Final = """
 SELECT set_config('statement_timeout', %(statement)s, true),
@@ -169,13 +170,18 @@ def read_only_transaction(settings: PostgresSettings) -> Iterator[psycopg.Connec
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
             limits = {
-                "statement": f"{max(1, round(settings.timeout_seconds * 1000))}ms",
+                "statement": f"{_milliseconds(settings.timeout_seconds)}ms",
                 "lock": f"{LOCK_SECONDS}s",
             }
             connection.execute(_BEGIN, limits)
             yield connection
         except psycopg.Error as error:
             raise _failed(settings, error) from error
+
+
+def _milliseconds(seconds: float) -> int:
+    """Return a limit that the server takes; 0 would be none."""
+    return round(min(max(seconds * 1000, 1), _LONGEST_TIMEOUT))
 
 
 def place_of(settings: PostgresSettings) -> str:
@@ -188,10 +194,14 @@ def place_of(settings: PostgresSettings) -> str:
 def _connected(settings: PostgresSettings) -> Iterator[psycopg.Connection[Any]]:
     psycopg = _driver()
     try:
-        connection = psycopg.connect(
-            psycopg.conninfo.make_conninfo(settings.libpq_url(), **_options(settings)),
-            prepare_threshold=None,
-        )
+        address = psycopg.conninfo.make_conninfo(settings.libpq_url(), **_options(settings))
+    except (psycopg.Error, UnicodeError):
+        raise SourceError(
+            f"{place_of(settings)}: libpq does not accept the settings",
+            hint="check the options behind the ? of url, and that % stands before two digits only",
+        ) from None
+    try:
+        connection = psycopg.connect(address, prepare_threshold=None)
     except (psycopg.Error, UnicodeError, ValueError) as error:
         raise _refused(settings, str(error)) from None
     try:

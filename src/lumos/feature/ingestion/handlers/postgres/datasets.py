@@ -42,11 +42,16 @@ class RecordBuilder:
             dataset = self._dataset(row, urn)
             edges = tuple(self._edges(row, urn))
         except LumosError as error:
-            item = f"{self._database}.{row['schema']}.{row['name']}"
-            yield UnreadableItem(item, error, urn=urn)
+            yield UnreadableItem(self._label(row), error, urn=urn)
+            return
+        except (LookupError, TypeError, ValueError):
+            yield UnreadableItem(self._label(row), _broken(), urn=urn)
             return
         yield dataset
         yield from edges
+
+    def _label(self, row: Row) -> str:
+        return f"{self._database}.{row['schema']}.{row['name']}"
 
     def _urn(self, schema: str, name: str) -> Urn:
         return Urn.of_path(PLATFORM, *database_parts(self._settings), schema, name)

@@ -115,23 +115,29 @@ _CHECKS: Final = """(
     WHERE k.conrelid = c.oid AND k.contype = 'c'
   )"""
 
+# `pg_partition_tree` would lock every partition until the transaction ends.
 _PARTITIONS: Final = r"""CASE WHEN c.relkind = 'p' THEN (
+    WITH RECURSIVE tree AS (
+      SELECT inhrelid AS oid, 1 AS level FROM pg_inherits WHERE inhparent = c.oid
+      UNION ALL
+      SELECT i.inhrelid, tree.level + 1 FROM tree JOIN pg_inherits i ON i.inhparent = tree.oid
+    )
     SELECT json_build_object(
       'key', pg_get_partkeydef(c.oid),
       'columns', (SELECT p.partattrs::text FROM pg_partitioned_table p WHERE p.partrelid = c.oid),
-      'count', count(*) FILTER (WHERE t.isleaf),
-      'rows', sum(CASE WHEN t.isleaf AND (l.reltuples > 0 OR l.relpages > 0)
-                  THEN greatest(l.reltuples, 0)::numeric END)::int8,
-      'bytes', sum(CASE WHEN t.isleaf AND l.oid <> ALL (%(locked)s::oid[])
+      'count', count(*) FILTER (WHERE l.relkind <> 'p'),
+      'rows', sum(CASE WHEN l.relkind <> 'p' AND (l.reltuples > 0 OR l.relpages > 0)
+                  THEN greatest(l.reltuples, 0)::float8 END)::int8,
+      'bytes', sum(CASE WHEN l.relkind <> 'p' AND l.oid <> ALL (%(locked)s::oid[])
                    THEN pg_total_relation_size(l.oid) END)::int8,
       'newest', max(substring(
-        CASE WHEN t.level = 1 AND l.oid <> ALL (%(locked)s::oid[])
+        CASE WHEN tree.level = 1 AND l.oid <> ALL (%(locked)s::oid[])
         THEN pg_get_expr(l.relpartbound, l.oid) END
         FROM $$FROM \('(\d{4}-\d\d-\d\d[^']*)'\) TO$$
       ))
     )
-    FROM pg_partition_tree(c.oid) t
-    JOIN pg_class l ON l.oid = t.relid
+    FROM tree
+    JOIN pg_class l ON l.oid = tree.oid
   ) END"""
 
 _UPSTREAM: Final = """(
@@ -164,7 +170,7 @@ _COMMENT: Final = """(
 _SIZE: Final = "pg_total_relation_size(c.oid)"
 _ROWS: Final = """CASE WHEN c.reltuples > 0 OR c.reltuples = 0
     AND (c.relpages > 0 OR current_setting('server_version_num')::int >= 140000)
-    THEN c.reltuples::numeric::int8 END"""
+    THEN c.reltuples::int8 END"""
 
 
 def _relations(parts: dict[str, str], *, locked: str) -> str:
