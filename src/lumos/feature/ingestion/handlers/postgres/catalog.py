@@ -24,6 +24,8 @@ _DAMAGED: Final = ("XX", "22")
 """Classes of errors that one table or view causes: an internal error, a value that is wrong."""
 _MOST_DAMAGED: Final = 100
 """After so many of them the server is taken as broken."""
+_MOST_LOCK_WAITS: Final = 20
+"""How often a scan waits for locks; where tables change that often, another time is better."""
 
 
 class CatalogReader:
@@ -33,6 +35,7 @@ class CatalogReader:
         self._connection = connection
         self._settings = settings
         self._locked: list[int] = []
+        self._lock_waits = 0
         self._damaged = 0
         _read_text_as_bytes(connection)
 
@@ -96,7 +99,10 @@ class CatalogReader:
                     continue
                 # Rows come in order, so the query failed at the one after the last.
                 mark = "is_locked" if error.sqlstate == _LOCK_NOT_AVAILABLE else "is_broken"
-                for number, row in self._streamed(queries.NEXT, place):
+                failed_at = list(self._streamed(queries.NEXT, place))
+                if not failed_at:
+                    raise
+                for number, row in failed_at:
                     place["after"] = number
                     yield {**row, mark: True}
             else:
@@ -115,7 +121,8 @@ class CatalogReader:
         if state.startswith(_DAMAGED):
             self._damaged += 1
             return self._damaged <= _MOST_DAMAGED
-        return state == _LOCK_NOT_AVAILABLE
+        self._lock_waits += state == _LOCK_NOT_AVAILABLE
+        return state == _LOCK_NOT_AVAILABLE and self._lock_waits <= _MOST_LOCK_WAITS
 
     def _is_about_new_locks(self, error: psycopg.Error) -> bool:
         """Tell whether other sessions hold locks that the next try will keep away from."""
