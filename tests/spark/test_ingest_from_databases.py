@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from command_line import ROOT
+from doubles.datahub_server import datahub_double
 from lumos.bootstrap import Application
 from lumos.core.errors import ConfigurationError
+from lumos.core.models import Documentation, with_parts
 from postgres_source import database_of, run_sql
 
 if TYPE_CHECKING:
@@ -231,3 +233,90 @@ def test_two_servers_with_one_name_need_an_instance(url: str) -> None:
     with pytest.raises(ConfigurationError, match="different servers") as raised:
         ingested()
     assert "instance: eu" in (raised.value.hint or "")
+
+
+def test_a_source_that_is_taken_out_withdraws_what_only_it_said(url: str) -> None:
+    settings(url, "postgres", "dbt")
+    project(url)
+    ingested()
+    settings(url, "dbt")
+
+    result = ingested()
+
+    gone = {each.dataset for each in result.changes if each.rule == "dataset.removed"}
+    assert urn(url, "of_nobody") in gone
+    orders = shown(url, "orders")
+    assert contributors(url, "orders", "documentation.description") == ["declared:project"]
+    assert orders.documentation.description
+
+
+def test_a_renamed_source_removes_nothing(url: str) -> None:
+    settings(url, "postgres")
+    ingested()
+    settings(url, f"{{type: postgres, name: warehouse, url: '{url}'}}")
+
+    result = ingested()
+
+    assert (result.datasets.removed, result.changes) == (0, ())
+    assert contributors(url, "orders", "schema.fields") == ["source:warehouse"]
+
+
+def test_another_settings_file_takes_nothing_out(url: str) -> None:
+    settings(url, "postgres")
+    ingested()
+    Path("other.yaml").write_text(Path("lumos.yaml").read_text().replace("name: db", "name: other"))
+    with Application(environment=os.environ, config=Path("other.yaml")) as application:
+        result = application.ingestion.ingest()
+    assert result.datasets.removed == 0
+    assert set(contributors(url, "orders", "schema.fields")) == {"source:db", "source:other"}
+
+
+def test_the_order_of_sources_in_the_settings_decides(url: str) -> None:
+    second = "{type: dbt, name: second, manifest_path: second.json}"
+    project(url)
+    text = Path("manifest.json").read_text("utf-8").replace("one row each", "a row for each")
+    Path("second.json").write_text(text)
+    settings(url, "postgres", "dbt", second)
+    ingested()
+    before = shown(url, "orders").documentation.description
+    settings(url, "postgres", second, "dbt")
+    assert ingested().datasets.updated > 0
+    after = shown(url, "orders").documentation.description
+    assert before != after
+    assert ingested().datasets.updated == 0
+
+
+def test_found_declared_and_edited_a_dataset_is_one_with_three_contributors(url: str) -> None:
+    project(url)
+    with datahub_double() as (datahub, _):
+        settings(url, "postgres", "dbt")
+        with Path("lumos.yaml").open("a") as file:
+            file.write(
+                f"platform: datahub\nplatform_config:\n  datahub: {{gms_server: '{datahub}'}}\n"
+            )
+        ingested()
+        with Application(environment=os.environ) as application:
+            catalog = application._platform(None)
+            there = catalog.get_dataset(urn(url, "orders"))
+            tags = tuple(tag for tag in there.tags if tag != "gold")
+            assert tags != there.tags, "the example has the tag"
+            words = Documentation(description="What we know.")
+            catalog.emit_dataset(with_parts(there, tags=(*tags, "seen"), documentation=words))
+        run_sql(url, "ALTER TABLE orders ADD COLUMN note text")
+        ingested()
+
+        assert contributors(url, "orders", "documentation.description") == [
+            "people:datahub",
+            "declared:project",
+            "source:db",
+        ]
+        with Application(environment=os.environ) as application:
+            there = application._platform(None).get_dataset(urn(url, "orders"))
+            here = application._platform("embedded").get_dataset(urn(url, "orders"))
+        assert there.documentation.description == here.documentation.description == "What we know."
+        assert "seen" in here.tags
+        assert "gold" not in here.tags, "what a person took away stays away"
+        assert "note" in {field.name for field in there.schema.fields}
+        again = ingested()
+        assert again.sync is not None
+        assert (again.sync.writes, again.changes) == (0, ())

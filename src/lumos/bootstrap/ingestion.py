@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -74,6 +75,7 @@ class IngestionCommands(CatalogCommands):
 
         return IngestionController(
             entries=lambda: self.settings.sources,
+            settings_file=self._known_settings_file,
             open_session=open_session,
             writer=self._state_writer,
             look_at_state=self._state_if_any,
@@ -86,6 +88,13 @@ class IngestionCommands(CatalogCommands):
             judge=judge,
             clock=self._clock,
         )
+
+    def _known_settings_file(self) -> str | None:
+        """Return the settings file by a name that is the same when the project is moved."""
+        file = self.settings.file
+        if file is None:
+            return None
+        return os.path.relpath(file.absolute(), self.state_dir.absolute())
 
     def _sync_catalog(self, progress: Progress) -> SyncResult:
         """Bring the catalog of the settings up to date with the state."""

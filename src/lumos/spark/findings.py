@@ -117,6 +117,10 @@ class FoundTables:
         for key in sorted(yielded, key=lambda key: (key[0].encode("utf-8"), key[1])):
             yield yielded[key]
 
+    def formats_by_urn(self) -> dict[str, str]:
+        """Return the format of each dataset, once for each URN."""
+        return {str(urn): str(name) for urn, name in self._built_rows(("urn", "format"))}
+
     def formats(self) -> list[FormatCount]:
         """Count the datasets of each format, most first."""
         counts: Counter[str] = Counter()

@@ -81,6 +81,8 @@ class _Step(NamedTuple):
     is_news: bool
     is_known: bool
     """Whether the state has it."""
+    is_said_by_others: bool
+    """Whether others than before speak of it, or several do."""
     changes: tuple[Change, ...]
     found: Mapping[Contributor, str]
     """By contributor, the hash of what it says now, where it was found."""
@@ -111,6 +113,8 @@ class FoundDatasets:
 
     The state cannot hold what was found, or what is stored of them is damaged.
     """
+    taken_out: Sequence[Contributor] = ()
+    """Those that the settings named before: what only they said is withdrawn."""
     touched: set[Urn] = field(default_factory=set)
     lineage_before: dict[Urn, DatasetLineage] = field(default_factory=dict)
     """The neighbours that datasets had whose lineage this run changed."""
@@ -122,6 +126,8 @@ class FoundDatasets:
 
     def publish(self, finds: Sequence[Find], writer: StateWriter) -> None:
         """Write what differs and retire what is gone; the caller holds the transaction."""
+        for contributor in self.taken_out:
+            self.put_edges(writer, contributor, (), is_gone=lambda _: True)
         seen: dict[Contributor, list[tuple[str, str]]] = {}
         for step in self._planned(finds):
             if not self._written(step, writer):
@@ -184,7 +190,7 @@ class FoundDatasets:
         try:
             if not step.said.is_alive:
                 writer.retire(step.dataset, left=step.said)
-            elif step.is_news or step.said.sole is None:
+            elif step.is_news or step.is_said_by_others:
                 writer.write(step.said, step.dataset)
         except REFUSALS as error:
             if ends_run(error):
@@ -194,7 +200,11 @@ class FoundDatasets:
         return True
 
     def _planned(self, finds: Sequence[Find]) -> Iterator[_Step]:
-        streams = [self._differing(find) for find in finds]
+        streams = [
+            *(self._differing(find) for find in finds),
+            *(self._taken_out(contributor) for contributor in self.taken_out),
+            *(self._ranked(speaker) for speaker in self.speakers.values()),
+        ]
         every = heapq.merge(*streams, key=lambda item: item.urn.encode("utf-8"))
         for urn, items in groupby(every, key=lambda item: item.urn):
             try:
@@ -214,9 +224,20 @@ class FoundDatasets:
                 known[urn], states[urn] = source, digest
         for built in find.scanned.differing(states.items()):
             if isinstance(built, str):
-                yield _Item(built, known[built], None, find.evidence)
+                source = known[built]
+                yield _Gone(built, self.speakers[source].contributor, source, find.evidence)
             else:
-                yield _Item(built.urn, built.source, built, find.evidence)
+                speaker = self.speakers[built.source]
+                yield _Found(built.urn, speaker.contributor, speaker.rank, built, find.evidence)
+
+    def _taken_out(self, contributor: Contributor) -> Iterator[_Item]:
+        for urn, _ in self._states(contributor):
+            yield _TakenOut(urn, contributor)
+
+    def _ranked(self, speaker: Speaker) -> Iterator[_Item]:
+        if self.state is not None:
+            for urn in self.state.contributions.outranked_otherwise(*speaker):
+                yield _Ranked(urn, *speaker)
 
     def _states(self, contributor: Contributor) -> list[tuple[str, str]]:
         return self.state.contributions.found_states(contributor) if self.state else []
@@ -227,25 +248,29 @@ class FoundDatasets:
         said = held = self._said_of(urn, items)
         alone: LumosDataset | None = None
         found: dict[Contributor, str] = {}
-        for item in items:
-            contributor, rank = self.speakers[item.source]
-            if item.built is None:
-                said = self._withdrawn(said, item, present)
-                continue
-            seen = LumosDataset.from_json(orjson.loads(item.built.document))
-            known = _as_said(held, contributor) or present
-            whole = item.evidence.whole(seen, known, source=item.source)
-            if whole is None:
-                continue
-            alone = whole
-            found[contributor] = item.built.hash if whole is seen else ""
-            said = said.stating(
-                contributor,
-                whole.to_json(),
-                at=self.at,
-                hash=found[contributor],
-                rank=rank,
-            )
+        for item in sorted(items, key=_order):
+            match item:
+                case _Found():
+                    seen = LumosDataset.from_json(orjson.loads(item.built.document))
+                    known = _as_said(held, item.contributor) or present
+                    whole = item.evidence.whole(seen, known, source=item.built.source)
+                    if whole is None:
+                        continue
+                    alone = whole
+                    found[item.contributor] = item.built.hash if whole is seen else ""
+                    said = said.stating(
+                        item.contributor,
+                        whole.to_json(),
+                        at=self.at,
+                        hash=found[item.contributor],
+                        rank=item.rank,
+                    )
+                case _Gone():
+                    said = _withdrawn(said, item, present)
+                case _TakenOut():
+                    said = said.forgetting(item.contributor)
+                case _Ranked():
+                    said = said.ranked(item.contributor, item.rank)
         if said is held:
             return None
         if not said.is_alive:
@@ -258,6 +283,7 @@ class FoundDatasets:
             wanted,
             is_news=is_news,
             is_known=present is not None,
+            is_said_by_others=_sole_of(said) is None or _sole_of(said) != _sole_of(held),
             changes=self.judge(before, wanted) if is_news else (),
             found=found,
         )
@@ -265,17 +291,8 @@ class FoundDatasets:
     def _said_of(self, urn: Urn, items: Sequence[_Item]) -> DatasetContributions:
         if self.state is None:
             return DatasetContributions(urn)
-        replaced = {self.speakers[item.source].contributor for item in items if item.built}
+        replaced = {item.contributor for item in items if isinstance(item, _Found | _TakenOut)}
         return self.state.contributions.of(urn, replacing=replaced)
-
-    def _withdrawn(
-        self, said: DatasetContributions, item: _Item, present: LumosDataset | None
-    ) -> DatasetContributions:
-        """Return what is said of a dataset without a source that surely has it no more."""
-        seen = present or (said.dataset() if said.said else None)
-        if seen is None or not item.evidence.is_gone(seen, source=item.source):
-            return said
-        return said.without(self.speakers[item.source].contributor)
 
     def _removal(
         self,
@@ -291,6 +308,7 @@ class FoundDatasets:
             present or held.dataset(),
             is_news=present is not None,
             is_known=True,
+            is_said_by_others=True,
             changes=self.judge(present, None) if present is not None else (),
             found={},
         )
@@ -308,13 +326,60 @@ class FoundDatasets:
             self.created += 1
 
 
-class _Item(NamedTuple):
-    """A dataset that a source describes anew, or no longer has."""
+class _Found(NamedTuple):
+    """A dataset that a source describes anew."""
 
     urn: str
-    source: str
-    built: BuiltDataset | None
+    contributor: Contributor
+    rank: int
+    built: BuiltDataset
     evidence: Evidence
+
+
+class _Gone(NamedTuple):
+    """A dataset that a source did not find."""
+
+    urn: str
+    contributor: Contributor
+    source: str
+    evidence: Evidence
+
+
+class _TakenOut(NamedTuple):
+    """A dataset of a source that the settings do not name any more."""
+
+    urn: str
+    contributor: Contributor
+
+
+class _Ranked(NamedTuple):
+    """A dataset of a source that has another place in the settings."""
+
+    urn: str
+    contributor: Contributor
+    rank: int
+
+
+_Item = _Found | _Gone | _TakenOut | _Ranked
+_ORDER = (_Ranked, _TakenOut, _Gone, _Found)
+
+
+def _order(item: _Item) -> int:
+    return _ORDER.index(type(item))
+
+
+def _withdrawn(
+    said: DatasetContributions, item: _Gone, present: LumosDataset | None
+) -> DatasetContributions:
+    """Return what is said of a dataset without a source that surely has it no more."""
+    seen = present or (said.dataset() if said.said else None)
+    if seen is None or not item.evidence.is_gone(seen, source=item.source):
+        return said
+    return said.without(item.contributor)
+
+
+def _sole_of(said: DatasetContributions) -> Contributor | None:
+    return said.sole.contributor if said.sole else None
 
 
 def _as_said(held: DatasetContributions, contributor: Contributor) -> LumosDataset | None:

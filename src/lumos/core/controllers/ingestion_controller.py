@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import orjson
 
 from lumos.core.controllers.file_scan import FileScan
-from lumos.core.controllers.found_datasets import Find, FoundDatasets, Speaker
+from lumos.core.controllers.found_datasets import Find, FoundDatasets
 from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.lazy_session import LazySession, OpenSession
 from lumos.core.controllers.record_scan import RecordScan
@@ -27,7 +27,7 @@ from lumos.core.controllers.results import (
 from lumos.core.controllers.scan_sources import Folders, ScanSources, scan_sources
 from lumos.core.controllers.storage_functions import READERS
 from lumos.core.errors import LumosError, UsageError
-from lumos.core.models import Contributor, ContributorKind, LumosDataset
+from lumos.core.models import Contributor, LumosDataset
 from lumos.core.platform.factory import EMBEDDED
 from lumos.core.private_files import make_private_folder
 from lumos.core.progress import SILENT, Progress
@@ -78,6 +78,8 @@ class _Run(NamedTuple):
     snapshot_always: bool = True
     whole_sources: Callable[[], ScanSources] | None = None
     """Plans the same sources without `under`."""
+    settings: str | None = None
+    """The settings file, where all of its sources are looked at."""
 
     @property
     def origin(self) -> Origin:
@@ -120,6 +122,7 @@ class IngestionController:
         self,
         *,
         entries: Callable[[], Sequence[SourceEntry]],
+        settings_file: Callable[[], str | None],
         open_session: OpenSession,
         writer: Callable[[], StateWriter],
         look_at_state: Callable[[], CatalogTables | None],
@@ -136,6 +139,7 @@ class IngestionController:
 
         Args:
             entries: the sources of the settings.
+            settings_file: the file that names them, as it is known again; None without one.
             open_session: starts Spark.
             writer: writes to the state.
             look_at_state: the state, to be read; None where there is none.
@@ -152,6 +156,7 @@ class IngestionController:
         self._version_of = version_of
         self._judge = judge
         self._entries = entries
+        self._settings_file = settings_file
         self._open_session = open_session
         self._writer = writer
         self._look_at_state = look_at_state
@@ -194,6 +199,7 @@ class IngestionController:
             inspect=inspect,
             snapshot_always=snapshot_always,
             whole_sources=lambda: self._sources(entries, recorder),
+            settings=None if names or under is not None else self._settings_file(),
         )
         if dry_run:
             return self._look(run, self._look_at_state())
@@ -243,7 +249,14 @@ class IngestionController:
         self, entries: Sequence[SourceEntry], recorder: RunRecorder, *, under: Folders | None = None
     ) -> ScanSources:
         skip = str(self._state_dir().absolute())
-        return scan_sources(entries, recorder, skip=skip, parallel=_PARTS_OF_A_SOURCE, under=under)
+        return scan_sources(
+            entries,
+            recorder,
+            skip=skip,
+            parallel=_PARTS_OF_A_SOURCE,
+            under=under,
+            order=[entry.name for entry in self._entries()],
+        )
 
     def chosen(self, names: Sequence[str]) -> list[SourceEntry]:
         """Return the sources of these names, or all.
@@ -315,6 +328,9 @@ class IngestionController:
                 scanned.records.publish_others(found, writer)
                 found.publish(scanned.finds, writer)
                 scanned.records.keep_marks(writer)
+                if run.settings is not None:
+                    now = [each.contributor for each in run.sources.speakers.values()]
+                    writer.tables.configured_sources.replace(run.settings, now)
             _record_outcomes(found, scanned, recorder=run.recorder)
             scanned.files.keep(index, origin=run.origin, run=f"{started:%Y%m%dT%H%M%S%f}")
         snapshot = None
@@ -355,18 +371,16 @@ class IngestionController:
         state = None if run.full else self._look_at_state()
         if state is None:
             return {}
-        names = [each.handler.name for each in run.sources.handlers]
+        names = [handler.name for handler in run.sources.handlers]
         return {name: PreviousScan(state.scan_marks.of(name)) for name in names}
 
     def _found(self, run: _Run, state: CatalogTables | None) -> FoundDatasets:
-        speakers = {
-            name: Speaker(Contributor(ContributorKind.SOURCE, name), source.rank)
-            for name, source in run.sources.by_name.items()
-        }
-        for handler, rank in run.sources.handlers:
-            contributor = Contributor(handler.contributes_as, handler.name)
-            speakers[handler.name] = Speaker(contributor, rank)
-        return FoundDatasets(speakers, self._judge, self._clock(), state)
+        speakers = run.sources.speakers
+        taken_out: list[Contributor] = []
+        if state is not None and run.settings is not None:
+            now = (speaker.contributor for speaker in speakers.values())
+            taken_out = state.configured_sources.taken_out(run.settings, now)
+        return FoundDatasets(speakers, self._judge, self._clock(), state, taken_out=taken_out)
 
     def _result(
         self,

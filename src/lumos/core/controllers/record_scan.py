@@ -12,7 +12,7 @@ import orjson
 
 from lumos.core.controllers.found_datasets import Find
 from lumos.core.controllers.record_evidence import RecordEvidence
-from lumos.core.controllers.scan_sources import RankedHandler, all_of
+from lumos.core.controllers.scan_sources import all_of
 from lumos.core.errors import LumosError, SourceError, UnreadableItemError
 from lumos.core.models import LineageEdge
 from lumos.core.platform.entities import ENTITY_KINDS, ENTITY_MODELS, EntityKind
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lumos.core.platform.entities import Entity
     from lumos.core.progress import Progress
     from lumos.core.run_report import RunRecorder
+    from lumos.feature.ingestion.handlers.factory import AnyHandler
     from lumos.feature.ingestion.records import PreviousScan
     from lumos.spark.file_index import Session
     from lumos.spark.record_pipeline import FoundProblem
@@ -48,7 +49,7 @@ class RecordScan:
     @classmethod
     def of(
         cls,
-        handlers: Sequence[RankedHandler],
+        handlers: Sequence[AnyHandler],
         session: Session,
         *,
         work: Path,
@@ -59,16 +60,15 @@ class RecordScan:
         """Plan and scan; what could not be scanned or read goes into the report."""
         if not handlers:
             return cls((), None, RecordEvidence(), ())
-        every = [each.handler for each in handlers]
         failures: list[LumosError] = []
         plans: dict[str, PlannedSource] = {}
-        for planned in plan_sources(every, previous):
+        for planned in plan_sources(handlers, previous):
             if planned.error is None:
                 plans[planned.name] = planned
             else:
                 failures.append(planned.error)
                 recorder.failed(planned.name, planned.error)
-        usable = [handler for handler in every if handler.name in plans]
+        usable = [handler for handler in handlers if handler.name in plans]
         functions = RecordFunctions.of(usable, folder=work)
         units: list[UnitToScan] = []
         for name, planned in plans.items():
@@ -79,7 +79,7 @@ class RecordScan:
         for problem in problems:
             _report(problem, recorder)
         evidence = RecordEvidence.of(pipeline.scopes(), problems)
-        return cls([handler.name for handler in every], pipeline, evidence, failures)
+        return cls([handler.name for handler in handlers], pipeline, evidence, failures)
 
     def require_any(self) -> None:
         """Refuse to go on where not one source could be scanned.
@@ -105,9 +105,9 @@ class RecordScan:
             yield from self.pipeline.found()
 
     def formats(self) -> Counter[str]:
-        """Return how many datasets there are of each format or platform."""
-        counted = self.pipeline.formats() if self.pipeline else ()
-        return Counter({each.format: each.datasets for each in counted})
+        """Return how many datasets there are of each platform; two sources may have the same."""
+        named = self.pipeline.formats_by_urn() if self.pipeline else {}
+        return Counter(named.values())
 
     def publish_others(self, found: FoundDatasets, writer: StateWriter) -> None:
         """Write people, tags, jobs and lineage; datasets are versioned with their new lineage."""

@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from lumos.core.controllers.found_datasets import Speaker
 from lumos.core.errors import ConfigurationError, SourceError
-from lumos.core.models import Urn
+from lumos.core.models import Contributor, Urn
 from lumos.core.storage.local import LocalSource
 from lumos.core.storage.sealed import SealedSource, sealed
 from lumos.feature.discovery.datasets import SourceRoot
@@ -43,8 +44,6 @@ class ScanSource:
     """Whether the smallest and largest values of columns are kept."""
     is_whole_folder: bool = True
     """Whether everything below the root belongs to it; one file tells nothing of its folder."""
-    rank: int = 0
-    """Its place among the sources of the settings."""
     prefixes: tuple[tuple[str, ...], ...] = ((),)
     """The folders below the root that it is narrowed to, as parts; all of it by default."""
 
@@ -55,7 +54,6 @@ class ScanSource:
         path_specs: Sequence[str] = (),
         *,
         value_ranges: bool = False,
-        rank: int = 0,
     ) -> ScanSource:
         """Describe a source once, where the run is planned.
 
@@ -81,7 +79,6 @@ class ScanSource:
             specs_text="\n".join(path_specs),
             value_ranges=value_ranges,
             is_whole_folder=not is_file,
-            rank=rank,
             prefixes=tuple(map(_parts, getattr(storage, "prefixes", ()))) or ((),),
         )
 
@@ -106,21 +103,16 @@ class ScanSource:
         return any(urn.is_within(*folder) for folder in self.folders())
 
 
-class RankedHandler(NamedTuple):
-    """A source that is scanned by records, and its place in the settings."""
-
-    handler: AnyHandler
-    rank: int
-
-
 @dataclass
 class ScanSources:
     """The sources of a run that can be scanned, by name."""
 
     by_name: dict[str, ScanSource] = field(default_factory=dict)
     """The sources of files; one with several buckets is several."""
-    handlers: list[RankedHandler] = field(default_factory=list)
+    handlers: list[AnyHandler] = field(default_factory=list)
     """The sources that are scanned by records."""
+    speakers: dict[str, Speaker] = field(default_factory=dict)
+    """As what each source contributes, also one that cannot be scanned."""
     units: list[tuple[str, str]] = field(default_factory=list)
     """Source and unit of everything there is to list."""
 
@@ -147,6 +139,7 @@ def scan_sources(
     skip: str,
     parallel: int,
     under: Folders | None = None,
+    order: Sequence[str] = (),
 ) -> ScanSources:
     """Ask every source what there is to scan; one that cannot say is named, the others go on.
 
@@ -155,6 +148,7 @@ def scan_sources(
         recorder: is told of those that cannot be scanned.
         skip: a local folder that is no data.
         parallel: into how many parts a large source is divided.
+        order: the names of all sources of the settings, which decides between two of one kind.
         under: the only folders to look into, by source; without it, all of every source.
 
     Raises:
@@ -163,20 +157,23 @@ def scan_sources(
     """
     sources = ScanSources()
     failures: list[SourceError] = []
-    for rank, entry in enumerate(entries):
+    for entry in entries:
         handler = HandlerFactory.get_handler(entry)
+        rank = order.index(entry.name) if entry.name in order else 0
         if not handler.storages():
             if under is None:
-                sources.handlers.append(RankedHandler(handler, rank))
+                sources.handlers.append(handler)
+                sources.speakers[handler.name] = _speaker(handler, handler.name, rank)
             continue
         for storage in _storages(handler, skip=skip):
+            sources.speakers[storage.name] = _speaker(handler, storage.name, rank)
             if under is not None and storage.name not in under:
                 continue  # another bucket of the same source
             try:
                 units = _units(storage, parallel=parallel, under=under)
                 settings = handler.settings
                 source = ScanSource.of(
-                    storage, settings.path_specs, value_ranges=settings.value_ranges, rank=rank
+                    storage, settings.path_specs, value_ranges=settings.value_ranges
                 )
             except SourceError as error:
                 failures.append(error)
@@ -187,8 +184,12 @@ def scan_sources(
     if failures and not (sources.by_name or sources.handlers):
         raise all_of(failures)
     _refuse_overlaps(sources.by_name)
-    _refuse_shared_names([each.handler for each in sources.handlers])
+    _refuse_shared_names(sources.handlers)
     return sources
+
+
+def _speaker(handler: AnyHandler, name: str, rank: int) -> Speaker:
+    return Speaker(Contributor(handler.contributes_as, name), rank)
 
 
 def all_of(failures: Sequence[SourceError]) -> SourceError:

@@ -120,6 +120,14 @@ class DatasetContributions:
             gone=self.gone | {contributor} if is_source and others else self.gone,
         )
 
+    def ranked(self, contributor: Contributor, rank: int) -> DatasetContributions:
+        """Return all with one contributor in another place among those of its kind."""
+        said = tuple(
+            each._replace(rank=rank) if each.contributor == contributor else each
+            for each in self.said
+        )
+        return replace(self, said=said)
+
     def forgetting(self, contributor: Contributor) -> DatasetContributions:
         """Return all as if one contributor had never spoken: it is no longer configured."""
         left = self.without(contributor)

@@ -35,6 +35,7 @@ from lumos.core.store.checksums import (
     rows_with_whole_keys,
     whole_rows,
 )
+from lumos.core.store.configured_sources import ConfiguredSources
 from lumos.core.store.contributions import SEVERAL, ContributionTable
 from lumos.core.store.documents import as_model, as_moment, as_object, as_text, checked_key
 from lumos.core.store.edge_contributions import EdgeContributions
@@ -180,6 +181,11 @@ class CatalogTables:
             return self._contributions.of(urn)
         except DamagedDocumentError:
             return DatasetContributions(urn)
+
+    @property
+    def configured_sources(self) -> ConfiguredSources:
+        """Which sources each settings file has named."""
+        return ConfiguredSources(self._database)
 
     @property
     def scan_marks(self) -> ScanMarks:

@@ -98,6 +98,15 @@ class ContributionTable:
         rows = (*said, *sole, *earlier)
         return sorted((row.text("urn"), row.optional_text("found_hash") or "") for row in rows)
 
+    def outranked_otherwise(self, contributor: Contributor, rank: int) -> list[str]:
+        """Return the datasets for which a contributor had another place in the settings."""
+        rows = self._database.query(
+            "SELECT urn FROM contributions "
+            "WHERE contributor = :contributor AND rank <> :rank AND document IS NOT NULL",
+            {"contributor": as_key(str(contributor)), "rank": rank},
+        )
+        return sorted(row.text("urn") for row in rows)
+
     def put_found_states(self, contributor: Contributor, states: Sequence[tuple[str, str]]) -> None:
         """Keep the hashes of what a contributor was found to say, for `found_states`."""
         name = as_key(str(contributor))

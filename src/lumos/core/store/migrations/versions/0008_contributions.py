@@ -41,6 +41,11 @@ def upgrade() -> None:
         sa.Column("mark", KEY, primary_key=True),
         sa.Column("value", sa.Text, nullable=False),
     )
+    op.create_table(
+        "configured_sources",
+        sa.Column("settings", KEY, primary_key=True),
+        sa.Column("contributor", KEY, primary_key=True),
+    )
     op.add_column("datasets", sa.Column("contributor", KEY))
     op.create_index("datasets_by_contributor", "datasets", ["contributor"])
 
@@ -48,6 +53,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.drop_index("datasets_by_contributor", "datasets")
     op.execute("ALTER TABLE datasets DROP COLUMN contributor")
+    op.drop_table("configured_sources")
     op.drop_table("scan_marks")
     op.drop_table("edge_contributions")
     op.drop_table("contributions")
