@@ -245,6 +245,9 @@ class FoundDatasets:
     def _step(self, urn: Urn, items: Sequence[_Item]) -> _Step | None:
         """Return what is to be done with a dataset, if anything."""
         present = self.state.dataset(urn) if self.state else None
+        first = items[0]
+        if isinstance(first, _Found) and len(items) == 1 and self._speaks_alone(first):
+            return self._step_of_one(first, present)
         said = held = self._said_of(urn, items)
         alone: LumosDataset | None = None
         found: dict[Contributor, str] = {}
@@ -275,7 +278,39 @@ class FoundDatasets:
             return None
         if not said.is_alive:
             return self._removal(said, present, held=held)
-        wanted = _kept_here(present, alone if alone and said.sole else said.dataset())
+        return self._step_to(
+            said,
+            alone if alone and said.sole else said.dataset(),
+            present,
+            found=found,
+            is_said_by_others=_sole_of(said) is None or _sole_of(said) != _sole_of(held),
+        )
+
+    def _speaks_alone(self, item: _Found) -> bool:
+        if self.state is None:
+            return True
+        return self.state.contributions.speaks_alone(item.urn, item.contributor)
+
+    def _step_of_one(self, item: _Found, present: LumosDataset | None) -> _Step | None:
+        """Return what is to be done where nobody else ever spoke of a dataset, as mostly."""
+        seen = LumosDataset.from_json(orjson.loads(item.built.document))
+        whole = item.evidence.whole(seen, present, source=item.built.source)
+        if whole is None:
+            return None
+        contributor, digest = item.contributor, item.built.hash if whole is seen else ""
+        said = DatasetContributions.alone(whole.urn, contributor, at=self.at, hash=digest)
+        return self._step_to(said, whole, present, found={contributor: digest})
+
+    def _step_to(
+        self,
+        said: DatasetContributions,
+        dataset: LumosDataset,
+        present: LumosDataset | None,
+        *,
+        found: Mapping[Contributor, str],
+        is_said_by_others: bool = False,
+    ) -> _Step:
+        wanted = _kept_here(present, dataset)
         before = self._as_before(present) if present is not None else None
         is_news = wanted != before
         return _Step(
@@ -283,7 +318,7 @@ class FoundDatasets:
             wanted,
             is_news=is_news,
             is_known=present is not None,
-            is_said_by_others=_sole_of(said) is None or _sole_of(said) != _sole_of(held),
+            is_said_by_others=is_said_by_others,
             changes=self.judge(before, wanted) if is_news else (),
             found=found,
         )

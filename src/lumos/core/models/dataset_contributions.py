@@ -45,6 +45,13 @@ class DatasetContributions:
     gone: frozenset[Contributor] = frozenset()
     """The sources that once found the dataset, and no longer do."""
 
+    @classmethod
+    def alone(
+        cls, urn: Urn, contributor: Contributor, *, at: datetime, hash: str = ""
+    ) -> DatasetContributions:
+        """Return what is said of a dataset of which only one speaks: its document says what."""
+        return cls(urn, (Contribution(contributor, {}, at),), {contributor: hash})
+
     @property
     def is_alive(self) -> bool:
         """Whether there is a dataset.

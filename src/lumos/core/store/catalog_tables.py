@@ -135,12 +135,12 @@ class CatalogTables:
             row = _dataset_row(whole)
             if self._holds(row):
                 return any(added)
-            said = self._said_of(dataset.urn)
-            if said.sole is None or said.sole.contributor != by:
+            said = DatasetContributions.alone(dataset.urn, by, at=at)
+            if not self._contributions.speaks_alone(dataset.urn, by):
                 document = as_object(str(row["document"]))
-                said = said.wanting(document, by=by, at=at)
+                said = self._said_of(dataset.urn).wanting(document, by=by, at=at)
+                self._contributions.put(said)
                 if said.sole is None:
-                    self._contributions.put(said)
                     whole = self._with_derived_parts(said.dataset())
                     row = _dataset_row(whole)
             self._put(whole, row, said=said, at=at)

@@ -63,6 +63,16 @@ class ContributionTable:
         (sole,) = self._database.query(_SOLE, {"urn": urn}) or (None,)
         return _of_one(Urn(urn), sole) if sole else DatasetContributions(Urn(urn))
 
+    def speaks_alone(self, urn: str, contributor: Contributor) -> bool:
+        """Tell, without reading any document, whether nobody else ever spoke of a dataset."""
+        rows = self._database.query(
+            "SELECT contributor FROM datasets WHERE urn = :urn UNION ALL "
+            "SELECT contributor FROM contributions WHERE urn = :urn",
+            {"urn": urn},
+        )
+        own = as_key(str(contributor))
+        return all(row["contributor"] == own for row in rows)
+
     def put(self, all_said: DatasetContributions) -> None:
         """Replace what is said of a dataset; what only one says is left to its own document."""
         urn = all_said.urn
