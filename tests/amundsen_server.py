@@ -33,6 +33,7 @@ _PACKAGES = (
 _DATABASE = "amundsen"
 _PASSWORD = "x"
 # MariaDB refuses to run as root; this account exists on every Linux and owns nothing.
+_ATTEMPTS = 3
 _ACCOUNT_FOR_ROOT = "nobody"
 _QUICK = ("--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M")
 
@@ -74,16 +75,9 @@ def running_amundsen() -> Iterator[AmundsenServer]:
 @contextmanager
 def _mariadb(folder: Path) -> Iterator[int]:
     data, port = folder / "data", free_port()
-    data.mkdir()
-    account = []
-    if os.geteuid() == 0:
-        folder.chmod(0o755)
-        shutil.chown(data, _ACCOUNT_FOR_ROOT)
-        account = [f"--user={_ACCOUNT_FOR_ROOT}"]
+    account = [f"--user={_ACCOUNT_FOR_ROOT}"] if os.geteuid() == 0 else []
+    _make_database(data, account)
     socket = data / "s.sock"
-    install = ["mariadb-install-db", "--no-defaults", *account, f"--datadir={data}"]
-    install += ["--auth-root-authentication-method=normal", "--skip-test-db"]
-    subprocess.run(install, check=True, capture_output=True, timeout=600)
     command = ["mariadbd", "--no-defaults", *account, *_QUICK, f"--datadir={data}"]
     command += [f"--port={port}", "--bind-address=127.0.0.1", f"--socket={socket}"]
     command += [f"--pid-file={data / 'pid'}", "--character-set-server=utf8mb4"]
@@ -96,6 +90,24 @@ def _mariadb(folder: Path) -> Iterator[int]:
         client = ["mariadb", "--no-defaults", f"--socket={socket}", "--user=root"]
         subprocess.run([*client, "--execute", statements], check=True, timeout=600)
         yield port
+
+
+def _make_database(data: Path, account: list[str]) -> None:
+    """Make an empty database; on a busy machine the program that does it fails now and then."""
+    install = ["mariadb-install-db", "--no-defaults", *account, f"--datadir={data}"]
+    install += ["--auth-root-authentication-method=normal", "--skip-test-db"]
+    said = ""
+    for _ in range(_ATTEMPTS):
+        data.mkdir()
+        if account:
+            data.parent.chmod(0o755)
+            shutil.chown(data, _ACCOUNT_FOR_ROOT)
+        done = subprocess.run(install, check=False, capture_output=True, text=True, timeout=600)
+        if done.returncode == 0:
+            return
+        said = f"{done.stdout}\n{done.stderr}"
+        shutil.rmtree(data)
+    pytest.fail(f"MariaDB makes no database: {said[-2000:]}")
 
 
 @contextmanager
