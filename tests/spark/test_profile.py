@@ -382,7 +382,7 @@ def test_what_cannot_be_profiled_is_said(profiled: Profiled, lumos: Lumos) -> No
     assert lumos("import", JANUARY).exit_code == 0
     imported = lumos("profile", ORDERS)
     assert imported.exit_code == 3
-    assert "not found by ingestion" in imported.error_line
+    assert "no files of it are known" in imported.error_line
     os.rename(profiled.folder / ".lumos" / "file_index", profiled.folder / "index")
     assert "lumos ingest" in lumos("profile", profiled.urn("orders")).error_line
     (profiled.folder / "lumos.yaml").write_text("sources: []\n")

@@ -610,3 +610,12 @@ def test_edits_of_one_catalog_reach_the_next(world: World) -> None:
     world.change("t0", format="orc")
     world.sync("first")
     assert world.local.get_dataset(dataset("t0").urn).documentation.description == "said there"
+
+
+def test_a_sync_of_a_source_sends_what_that_source_speaks_of(world: World) -> None:
+    tables = world.writer.tables
+    tables.put_found(dataset("t0"), Contributor.of("source:lake"), hash="1", at=AT)
+    tables.put_found(dataset("t1"), Contributor.of("declared:lake"), hash="1", at=AT)
+    tables.put_found(dataset("t2"), Contributor.of("source:other"), hash="1", at=AT)
+    world.sync(sources=("lake",))
+    assert {each.name for each in world.target.list()} == {"t0", "t1"}

@@ -142,8 +142,8 @@ class ProfileController:
         origin = origin_of(dataset)
         if origin is None:
             raise ProfileUnavailableError(
-                f"{dataset.urn}: it was not found by ingestion, so its files are not known",
-                hint="datasets of the sources in lumos.yaml can be profiled",
+                f"{dataset.urn}: no files of it are known",
+                hint="datasets of files can be profiled that lumos ingest found",
             )
         for entry in self._entries():
             if not origin.source.startswith(entry.name):

@@ -15,6 +15,7 @@ from lumos.core.errors import UsageError
 from lumos.core.models import Contributor, ContributorKind, LumosDataset
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
+from lumos.core.store.contributions import ContributionTable
 from lumos.core.store.sync_states import SyncStates
 from lumos.feature.sync.plan import SyncPlan
 from lumos.feature.sync.removals import Removals
@@ -151,7 +152,13 @@ class SyncController:
         if writing:
             target.platform.reached()  # a wrong address is one line, not one for each dataset
         ends = Ends(source, target.platform, SyncStates(database, target.key))
-        plan = SyncPlan(ends, tally=tally, sources=asked.sources, full=asked.full)
+        plan = SyncPlan(
+            ends,
+            tally=tally,
+            sources=asked.sources,
+            found=_found_by(asked.sources, database),
+            full=asked.full,
+        )
         keep = self._keep_report if writing else _forget
         with report_if_cut_short(tally.recorder, keep, clock=self._clock):
             progress.stage("comparing with the last sync")
@@ -196,6 +203,14 @@ class SyncController:
                 f"the settings have no source {', '.join(sorted(unknown))}",
                 hint=f"they have {', '.join(self._source_names()) or 'none'}",
             )
+
+
+def _found_by(sources: frozenset[str], database: StateDatabase) -> frozenset[str]:
+    """Return the URNs of which some sources speak."""
+    table = ContributionTable(database)
+    kinds = (ContributorKind.SOURCE, ContributorKind.DECLARED)
+    contributors = (Contributor(kind, name) for name in sources for kind in kinds)
+    return frozenset(urn for each in contributors for urn, _ in table.found_states(each))
 
 
 def _forget(_report: RunReport) -> None:

@@ -60,6 +60,7 @@ class SyncPlan:
         *,
         tally: SyncTally,
         sources: frozenset[str] = frozenset(),
+        found: frozenset[str] = frozenset(),
         full: bool = False,
     ) -> None:
         """Get ready.
@@ -68,11 +69,13 @@ class SyncPlan:
             ends: where to read and to write.
             tally: what to count in.
             sources: only datasets that these sources have; without them all.
+            found: the URNs of what those have that are no storages.
             full: look also at what did not change since the last sync.
         """
         self._ends = ends
         self._tally = tally
         self._sources = sources
+        self._found = found
         self.full = full
         self._chosen: defaultdict[str, dict[str, bool]] = defaultdict(dict)
         self.datasets: set[str] = set()
@@ -136,9 +139,14 @@ class SyncPlan:
 
     def _wanted_documents(self) -> Iterator[Found]:
         for found in self._documents():
-            if not self._sources or _source_of(as_object(found.document)) in self._sources:
+            if self._is_wanted(found):
                 self.datasets.add(found.name)
                 yield found
+
+    def _is_wanted(self, found: Found) -> bool:
+        if not self._sources or found.name in self._found:
+            return True
+        return _source_of(as_object(found.document)) in self._sources
 
     def _documents(self, urns: Sequence[str] | None = None) -> Iterator[Found]:
         neighbours = Capability.LINEAGE not in self._ends.target.capabilities
