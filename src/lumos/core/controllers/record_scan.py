@@ -13,7 +13,7 @@ import orjson
 from lumos.core.controllers.found_datasets import Find
 from lumos.core.controllers.record_evidence import RecordEvidence
 from lumos.core.controllers.scan_sources import all_of
-from lumos.core.errors import LumosError, SourceError, UnreadableItemError
+from lumos.core.errors import LumosError, UnreadableItemError
 from lumos.core.models import LineageEdge
 from lumos.core.platform.entities import ENTITY_KINDS, ENTITY_MODELS, EntityKind
 from lumos.feature.ingestion.record_scan import PlannedSource, RecordFunctions, plan_sources
@@ -88,7 +88,7 @@ class RecordScan:
             SourceError: why.
         """
         if self.failures and len(self.failures) == len(self.sources):
-            raise all_of([each for each in self.failures if isinstance(each, SourceError)])
+            raise all_of(self.failures)
 
     @property
     def may_need_spark(self) -> bool:

@@ -9,7 +9,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from lumos.core.controllers.found_datasets import Speaker
-from lumos.core.errors import ConfigurationError, SourceError
+from lumos.core.errors import ConfigurationError, LumosError, SourceError
 from lumos.core.models import Contributor, Urn
 from lumos.core.storage.local import LocalSource
 from lumos.core.storage.sealed import SealedSource, sealed
@@ -156,7 +156,7 @@ def scan_sources(
         ConfigurationError: two sources would find the same files.
     """
     sources = ScanSources()
-    failures: list[SourceError] = []
+    failures: list[LumosError] = []
     for entry in entries:
         handler = HandlerFactory.get_handler(entry)
         rank = order.index(entry.name) if entry.name in order else 0
@@ -192,8 +192,8 @@ def _speaker(handler: AnyHandler, name: str, rank: int) -> Speaker:
     return Speaker(Contributor(handler.contributes_as, name), rank)
 
 
-def all_of(failures: Sequence[SourceError]) -> SourceError:
-    """Return one error that tells of all sources: none of them has to wait for its turn."""
+def all_of(failures: Sequence[LumosError]) -> LumosError:
+    """Return one error that names every source that failed, and why."""
     first, *others = failures
     if not others:
         return first
