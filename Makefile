@@ -12,7 +12,7 @@ SIDE_BY_SIDE := $(BIN)/python tools/side_by_side.py
 # Another interpreter: make setup PYTHON=/path/to/python3.13
 PYTHON ?=
 
-.PHONY: help setup demo test tests test-fast services test-services service-tests test-full ci all-tests spark-archive lint format generate docs bench lock lock-check clean
+.PHONY: help setup demo test tests test-fast services test-services service-tests test-servers test-full ci all-tests spark-archive lint format generate docs bench lock lock-check clean
 
 help: ## Show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,10 +29,10 @@ test: $(STAMP) ## Lint, docs and every test that wheels can carry: Spark, Postgr
 	@$(SIDE_BY_SIDE) lint docs spark-archive+tests
 
 tests: $(STAMP) ## The tests of `make test` without lint and docs (in one process: WORKERS=0)
-	$(PYTEST) -m "not service and not full"
+	$(PYTEST) -m "not service and not servers and not full"
 
 test-fast: $(STAMP) ## Unit, contract and golden tests: no JVM, no server, seconds
-	$(PYTEST) -m "not spark and not postgres and not storage and not service and not full"
+	$(PYTEST) -m "not spark and not postgres and not storage and not service and not servers and not full"
 
 services: ## Install the system packages of the service tests (Debian; elsewhere it says what to install)
 	@tools/services.sh install
@@ -42,14 +42,17 @@ test-services: $(STAMP) services service-tests ## Tests against system packages 
 service-tests: $(STAMP) ## The tests of `make test-services`, where the packages are installed
 	$(PYTEST) -m service
 
+test-servers: $(STAMP) ## Tests against servers that take minutes to build or start; before a release
+	$(PYTEST) -m servers
+
 test-full: $(STAMP) spark-archive ## Every test of `make test`, with fault, fuzz and scale tests at full size
-	LUMOS_TEST_FULL=1 $(PYTEST) -m "not service"
+	LUMOS_TEST_FULL=1 $(PYTEST) -m "not service and not servers"
 
 ci: $(STAMP) ## What must pass before a merge: `make test` and `make test-services` at the same time
 	@$(SIDE_BY_SIDE) lint docs services+spark-archive+all-tests
 
 all-tests: $(STAMP) ## The tests of `make ci`, where the packages are installed
-	$(PYTEST) -m "not full"
+	$(PYTEST) -m "not full and not servers"
 
 spark-archive: $(STAMP) ## Let Spark start in half the time, as Lumos does by itself after its first start
 	@$(BIN)/python tools/spark_archive.py

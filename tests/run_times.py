@@ -11,7 +11,7 @@ from distribution import file_of
 
 # A folder of the tests, a marker, or a worker; seconds and tests.
 Row = tuple[str, float, int]
-MARKERS = ("spark", "postgres", "storage", "service", "full")
+MARKERS = ("spark", "postgres", "storage", "service", "servers", "full")
 SLOWEST_FILES = 10
 # A run that is over at once needs no table.
 _SHORT_RUN_SECONDS = 60

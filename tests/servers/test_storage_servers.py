@@ -17,7 +17,7 @@ from lumos.core.storage.reading import ReadItem, read_items
 from lumos.core.storage.s3 import S3Source
 from s3_server import ACCESS_KEY, REGION, SECRET_KEY, S3Server
 
-pytestmark = pytest.mark.service
+pytestmark = pytest.mark.servers
 KEYS = ["raw/a b.csv", "raw/dt=1/ünï+köd%.csv", "top.csv"]
 
 
