@@ -6,10 +6,10 @@ import inspect
 import json
 import pickle
 import uuid
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,37 +19,63 @@ from typing_extensions import override
 from azurite_server import ACCOUNT, AzuriteServer
 from hdfs_cluster import HdfsCluster
 from lumos.core.models import Urn
-from lumos.feature.ingestion.handlers.factory import BUILT_IN, AnyHandler
-from lumos.feature.ingestion.handlers.local import LocalHandler, LocalSettings
-from lumos.feature.ingestion.records import PreviousScan, ScanRecord, ScanUnit, UnreadableItem
-from lumos.testing.handler_contract import HandlerContract, SourceCase
+from lumos.feature.ingestion.handlers.dbt.handler import DbtHandler, DbtSettings
+from lumos.feature.ingestion.handlers.factory import BUILT_IN, HandlerFactory
+from lumos.testing.handler_contract import (
+    ContractProject,
+    HandlerContract,
+    SourceCase,
+    SourceContract,
+)
+from mutant_handlers import INGESTION_MUTANTS, PLANNING_MUTANTS
 from postgres_source import database_of, run_sql, url_with
 from s3_server import Bucket
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+FILES = ("orders.parquet", "raw/events.parquet", "raw/ünï köd.pq")
+NAMES = [file.rpartition(".")[0].split("/") for file in FILES]
+
+
+class OnSharedSpark:
+    """Lets the contract use the Spark of the test run."""
+
+    @pytest.fixture
+    def contract_spark(self, spark: SparkSession) -> None:
+        """The session itself is shared; see `lumos.spark.session`."""
 
 
 def small_lake(folder: Path) -> frozenset[str]:
     """Write three Parquet files and a broken one; return the URNs of the three."""
-    paths = [folder / name for name in ("orders.parquet", "raw/events.parquet", "raw/ünï köd.pq")]
+    paths = [folder / name for name in FILES]
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"id": [1, 2], "note": ["a", None]}), path)
     (folder / "raw" / "broken.parquet").write_bytes(b"PAR1 this is not the whole file")
     (folder / "_SUCCESS").write_bytes(b"")
-    return frozenset(str(Urn.of("local", *path.parts[1:])) for path in paths)
+    return frozenset(str(Urn.of("local", *folder.parts[1:], *name)) for name in NAMES)
 
 
 def parquet_case(folder: Path, source_type: str) -> SourceCase:
     urns = small_lake(folder)
+
+    def remove() -> str:
+        (folder / FILES[0]).unlink()
+        return str(Urn.of("local", *folder.parts[1:], *NAMES[0]))
+
     return SourceCase(
         config={"type": source_type, "name": "lake", "path": str(folder)},
         datasets=urns,
         broken_item="raw/broken.parquet",
         folder=folder,
         missing={"path": str(folder / "nowhere")},
+        remove=remove,
     )
 
 
-class TestLocal(HandlerContract):
+class TestLocal(OnSharedSpark, SourceContract):
     source_type: ClassVar = "local"
 
     @pytest.fixture
@@ -58,7 +84,7 @@ class TestLocal(HandlerContract):
         return parquet_case(tmp_path / "lake", "local")
 
 
-class TestParquet(HandlerContract):
+class TestParquet(OnSharedSpark, SourceContract):
     source_type: ClassVar = "parquet"
 
     @pytest.fixture
@@ -67,19 +93,16 @@ class TestParquet(HandlerContract):
         return parquet_case(tmp_path / "lake", "parquet")
 
 
-def stored_case(
-    source_type: str, root: tuple[str, ...], folder: Path, config: dict[str, Any]
-) -> SourceCase:
-    """Return the case of the small lake in a storage, from the folder that was stored there."""
-    names = ("orders.parquet", "raw/events.parquet", "raw/ünï köd.pq")
+def stored_case(source_type: str, root: tuple[str, ...], config: Mapping[str, Any]) -> SourceCase:
+    """Return the case of the small lake in a storage."""
     return SourceCase(
         config={"type": source_type, "name": "lake", **config},
-        datasets=frozenset(str(Urn.of(source_type, *root, *name.split("/"))) for name in names),
+        datasets=frozenset(str(Urn.of(source_type, *root, *name)) for name in NAMES),
         broken_item="raw/broken.parquet",
     )
 
 
-class TestS3(HandlerContract):
+class TestS3(OnSharedSpark, SourceContract):
     source_type: ClassVar = "s3"
 
     @pytest.fixture
@@ -87,11 +110,16 @@ class TestS3(HandlerContract):
     def source(self, tmp_path: Path, s3_bucket: Bucket) -> SourceCase:
         small_lake(tmp_path)
         s3_bucket.put_folder(tmp_path)
-        case = stored_case("s3", (s3_bucket.name,), tmp_path, s3_bucket.settings())
-        return replace(case, missing={"bucket": "no-such-bucket-of-lumos"})
+
+        def remove() -> str:
+            s3_bucket.server.client().delete_object(Bucket=s3_bucket.name, Key=FILES[0])
+            return str(Urn.of("s3", s3_bucket.name, *NAMES[0]))
+
+        case = stored_case("s3", (s3_bucket.name,), s3_bucket.settings())
+        return replace(case, missing={"bucket": "no-such-bucket-of-lumos"}, remove=remove)
 
 
-class TestGcs(HandlerContract):
+class TestGcs(OnSharedSpark, SourceContract):
     """Google's XML interface has the requests of S3; no emulator in a wheel has it."""
 
     source_type: ClassVar = "gcs"
@@ -106,11 +134,11 @@ class TestGcs(HandlerContract):
             "endpoint_url": s3_bucket.server.url,
             "anonymous": True,
         }
-        case = stored_case("gcs", (s3_bucket.name,), tmp_path, config)
+        case = stored_case("gcs", (s3_bucket.name,), config)
         return replace(case, missing={"bucket": "no-such-bucket-of-lumos"})
 
 
-class TestAzure(HandlerContract):
+class TestAzure(OnSharedSpark, SourceContract):
     source_type: ClassVar = "azure"
 
     @pytest.fixture
@@ -120,11 +148,11 @@ class TestAzure(HandlerContract):
         container = f"lake-{uuid.uuid4().hex}"
         azurite.create(container)
         azurite.put_folder(container, tmp_path)
-        case = stored_case("azure", (ACCOUNT, container), tmp_path, azurite.settings(container))
+        case = stored_case("azure", (ACCOUNT, container), azurite.settings(container))
         return replace(case, missing={"container": "no-such-container"})
 
 
-class TestHdfs(HandlerContract):
+class TestHdfs(OnSharedSpark, SourceContract):
     source_type: ClassVar = "hdfs"
 
     @pytest.fixture
@@ -134,54 +162,61 @@ class TestHdfs(HandlerContract):
         root = f"lake-{uuid.uuid4().hex}"
         hdfs_cluster.put_folder(root, tmp_path)
         config = {"namenode": hdfs_cluster.namenode, "prefixes": [f"/{root}/"]}
-        case = stored_case("hdfs", ("127.0.0.1", root), tmp_path, config)
+        case = stored_case("hdfs", ("127.0.0.1", root), config)
         return replace(case, missing={"prefixes": ["nowhere"]})
 
 
-class TestDbt(HandlerContract):
+def dbt_manifest(*names: str) -> str:
+    """Return a manifest with these models, and one that is broken."""
+    columns: dict[str, Any] = {"id": {"name": "id", "data_type": "bigint"}}
+    models = {**dict.fromkeys(names, columns), "broken": "this is not an object"}
+    nodes = {
+        f"model.shop.{name}": {
+            "resource_type": "model",
+            "database": "shop",
+            "schema": "public",
+            "alias": name,
+            "columns": columns,
+        }
+        for name, columns in models.items()
+    }
+    metadata = {
+        "dbt_schema_version": "https://schemas.getdbt.com/dbt/manifest/v12.json",
+        "adapter_type": "postgres",
+    }
+    return json.dumps({"metadata": metadata, "nodes": nodes})
+
+
+def dbt_case(folder: Path, source_type: str = "dbt") -> SourceCase:
+    folder.mkdir()
+    manifest = folder / "manifest.json"
+    manifest.write_text(dbt_manifest("orders", "ünï köd"))
+    urns = [str(Urn.of("postgres", "shop", "public", name)) for name in ("orders", "ünï köd")]
+
+    def remove() -> str:
+        manifest.write_text(dbt_manifest("orders"))
+        return urns[1]
+
+    return SourceCase(
+        config={"type": source_type, "name": "shop", "manifest_path": str(manifest)},
+        datasets=frozenset(urns),
+        broken_item="model.shop.broken",
+        folder=folder,
+        missing={"manifest_path": str(folder / "nowhere.json")},
+        remove=remove,
+    )
+
+
+class TestDbt(OnSharedSpark, HandlerContract):
     source_type: ClassVar = "dbt"
 
     @pytest.fixture
     @override
     def source(self, tmp_path: Path) -> SourceCase:
-        folder = tmp_path / "target"
-        folder.mkdir()
-        manifest = {
-            "metadata": {
-                "dbt_schema_version": "https://schemas.getdbt.com/dbt/manifest/v12.json",
-                "adapter_type": "postgres",
-            },
-            "nodes": {
-                f"model.shop.{name}": {
-                    "resource_type": "model",
-                    "database": "shop",
-                    "schema": "public",
-                    "alias": name,
-                    "columns": columns,
-                }
-                for name, columns in (
-                    ("orders", {"id": {"name": "id", "data_type": "bigint"}}),
-                    ("ünï köd", {"id": {"name": "id"}}),
-                    ("broken", "this is not an object"),
-                )
-            },
-        }
-        (folder / "manifest.json").write_text(json.dumps(manifest))
-        names = ("orders", "ünï köd")
-        return SourceCase(
-            config={
-                "type": "dbt",
-                "name": "shop",
-                "manifest_path": str(folder / "manifest.json"),
-            },
-            datasets=frozenset(str(Urn.of("postgres", "shop", "public", name)) for name in names),
-            broken_item="model.shop.broken",
-            folder=folder,
-            missing={"manifest_path": str(folder / "nowhere.json")},
-        )
+        return dbt_case(tmp_path / "target")
 
 
-class TestPostgres(HandlerContract):
+class TestPostgres(OnSharedSpark, HandlerContract):
     source_type: ClassVar = "postgres"
 
     @pytest.fixture
@@ -200,11 +235,17 @@ class TestPostgres(HandlerContract):
         root = ("postgres", database_of(postgres_database_url))
         names = (("public", "orders"), ("raw", "ünï köd"), ("public", "recent"))
         elsewhere = url_with(postgres_database_url, database="no_such_database")
+
+        def remove() -> str:
+            run_sql(postgres_database_url, 'DROP TABLE "raw"."ünï köd"')
+            return str(Urn.of(*root, "raw", "ünï köd"))
+
         return SourceCase(
             config={"type": "postgres", "name": "shop", "url": postgres_database_url},
             datasets=frozenset(str(Urn.of(*root, *name)) for name in names),
             broken_item="public.broken",
             missing={"url": elsewhere},
+            remove=remove,
         )
 
 
@@ -223,85 +264,45 @@ def test_every_built_in_source_type_has_a_contract_case() -> None:
     assert set(BUILT_IN) == cases, "add a subclass of HandlerContract for the new source type"
 
 
-class _StopsAtTheBrokenFile(LocalHandler):
-    """Raises where it should yield an unreadable item."""
-
-    @override
-    def scan(self, unit: ScanUnit) -> Iterator[ScanRecord]:
-        for record in super().scan(unit):
-            if isinstance(record, UnreadableItem):
-                raise record.error
-            yield record
-
-
-class _LeaksAForeignError(LocalHandler):
-    @override
-    def scan(self, unit: ScanUnit) -> Iterator[ScanRecord]:
-        yield from super().scan(unit)
-        raise KeyError("hunter2")
-
-
-class _HidesTheBrokenFile(LocalHandler):
-    @override
-    def scan(self, unit: ScanUnit) -> Iterator[ScanRecord]:
-        return (record for record in super().scan(unit) if not isinstance(record, UnreadableItem))
-
-
-class _WritesAMarker(LocalHandler):
-    @override
-    def scan(self, unit: ScanUnit) -> Iterator[ScanRecord]:
-        Path(unit.target, "_lumos_was_here").touch()
-        yield from super().scan(unit)
-
-
-class _ReadsWhilePlanning(LocalHandler):
-    @override
-    def plan(self, previous: PreviousScan) -> Iterator[ScanUnit]:
-        for path in sorted(self.settings.path.glob("*.parquet")):
-            path.read_bytes()
-        yield from super().plan(previous)
-
-
-class _YieldsTwice(LocalHandler):
-    @override
-    def scan(self, unit: ScanUnit) -> Iterator[ScanRecord]:
-        yield from super().scan(unit)
-        yield from super().scan(unit)
-
-
-class _UnitsThatCannotTravel(LocalHandler):
-    @override
-    def plan(self, previous: PreviousScan) -> Iterator[ScanUnit]:
-        for unit in super().plan(previous):
-            object.__setattr__(unit, "connection", lambda: None)
-            yield unit
-
-
-@pytest.mark.parametrize(
-    ("kind", "broken_promise"),
-    [
-        (_StopsAtTheBrokenFile, "a_broken_item_is_named_with_its_reason_and_stops_nothing"),
-        (_StopsAtTheBrokenFile, "a_broken_item_does_not_make_the_run_incomplete"),
-        (_LeaksAForeignError, "a_broken_item_is_named_with_its_reason_and_stops_nothing"),
-        (_HidesTheBrokenFile, "a_broken_item_is_named_with_its_reason_and_stops_nothing"),
-        (_WritesAMarker, "it_writes_nothing_to_the_source"),
-        (_ReadsWhilePlanning, "planning_reads_no_data"),
-        (_YieldsTwice, "scanning_one_unit_never_yields_a_dataset_twice"),
-        (_UnitsThatCannotTravel, "handler_and_units_travel_to_executors"),
-    ],
-)
-def test_the_contract_finds_a_broken_handler(
-    tmp_path: Path, kind: type[LocalHandler], broken_promise: str
+@pytest.mark.parametrize("kind", sorted(PLANNING_MUTANTS))
+def test_the_contract_finds_a_handler_that_plans_or_scans_wrongly(
+    tmp_path: Path, kind: str
 ) -> None:
-    case = parquet_case(tmp_path / "lake", "local")
-    settings = LocalSettings(type="local", name="lake", path=tmp_path / "lake")
-    check_contract(broken_promise, LocalHandler(settings), case)
-    with pytest.raises((AssertionError, AttributeError, pickle.PicklingError)):
-        check_contract(broken_promise, kind(settings), case)
+    broken_promise, mutant = PLANNING_MUTANTS[kind]
+    case = dbt_case(tmp_path / "target")
+    check_contract(broken_promise, DbtHandler(dbt_settings(case)), case)
+    with pytest.raises((AssertionError, AttributeError, pickle.PicklingError, ValueError)):
+        check_contract(broken_promise, mutant(dbt_settings(case)), case)
 
 
-def check_contract(promise: str, handler: AnyHandler, case: SourceCase) -> None:
+@pytest.mark.parametrize("kind", sorted(INGESTION_MUTANTS))
+def test_the_contract_finds_a_handler_that_cannot_be_ingested(
+    tmp_path: Path, spark: SparkSession, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken_promise, mutant = INGESTION_MUTANTS[kind]
+    monkeypatch.setattr(HandlerFactory._registry, "_registered", {})
+    HandlerFactory.register(f"mutant_{kind}", mutant)
+    case = dbt_case(tmp_path / "target", f"mutant_{kind}")
+    (tmp_path / "project").mkdir()
+    project = ContractProject(tmp_path / "project", case.config)
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        check_contract(broken_promise, mutant(dbt_settings(case)), case, project=project)
+
+
+def test_a_source_of_records_cannot_pass_for_one_of_files(tmp_path: Path) -> None:
+    handler = DbtHandler(dbt_settings(dbt_case(tmp_path / "target")))
+    with pytest.raises(AssertionError, match="HandlerContract"):
+        TestLocal().test_it_is_read_either_as_files_or_by_records(handler)
+
+
+def dbt_settings(case: SourceCase) -> DbtSettings:
+    return DbtSettings.model_validate(dict(case.config))
+
+
+def check_contract(
+    promise: str, handler: DbtHandler, case: SourceCase, *, project: ContractProject | None = None
+) -> None:
     """Hold a handler against one test of the contract."""
-    check = getattr(TestLocal(), f"test_{promise}")
-    given = {"handler": handler, "source": case}
+    check = getattr(TestDbt(), f"test_{promise}")
+    given = {"handler": handler, "scanner": handler, "source": case, "project": project}
     check(**{name: given[name] for name in inspect.signature(check).parameters})

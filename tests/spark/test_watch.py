@@ -143,6 +143,43 @@ def test_a_removed_folder_retires_its_dataset_and_no_other(lumos: Lumos, tmp_pat
     assert lumos("show", "orders").exit_code == 0
 
 
+def test_a_source_without_events_is_kept_current_by_listings_beside_a_watched_folder(
+    lumos: Lumos, tmp_path: Path
+) -> None:
+    lake = write_lake(tmp_path / "lake")
+    manifest = tmp_path / "manifest.json"
+    text = (ROOT / "examples" / "dbt" / "target" / "manifest.json").read_text("utf-8")
+    manifest.write_text(text)
+    sources = [
+        {"type": "local", "name": "lake", "path": str(lake)},
+        {"type": "dbt", "name": "project", "manifest_path": str(manifest)},
+    ]
+    watch = {"quiet_seconds": 0.2, "list_minutes": 0.02}
+    (tmp_path / "lumos.yaml").write_text(json.dumps({"sources": sources, "watch": watch}))
+    stop = threading.Event()
+    seen: list[WatchRefresh] = []
+
+    def on_refresh(refresh: WatchRefresh) -> None:
+        seen.append(refresh)
+        if len(seen) == 1:
+            write_table(lake / "customers" / "part-1.parquet", {"id": [2], "vat": ["x"]})
+            nodes = json.loads(text)
+            nodes["nodes"].pop("model.shop.daily_revenue")
+            manifest.write_text(json.dumps(nodes))
+        changed = {change.rule for each in seen for change in each.changes}
+        if {"field.added.nullable", "dataset.removed"} <= changed:
+            stop.set()
+
+    with Application(environment=os.environ) as application:
+        application.watching.watch(stop=stop, on_refresh=on_refresh, tell=lambda _: None)
+
+    assert [refresh.error for refresh in seen] == [None] * len(seen)
+    assert seen[0].folders == {"lake": ("/",), "project": ("/",)}
+    removals = [each for each in seen if "dataset.removed" in {c.rule for c in each.changes}]
+    assert [each.reason for each in removals] == ["listing"]
+    assert lumos("show", "lumos://postgres/shop/public/orders").exit_code == 0
+
+
 @pytest.mark.spark
 def test_a_signal_ends_it_and_other_commands_work_meanwhile(tmp_path: Path) -> None:
     write_settings(tmp_path, write_lake(tmp_path / "lake"))

@@ -1,9 +1,8 @@
-"""The loop that every source handler shares."""
+"""What every source handler of records shares."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import ClassVar, cast
 
 import pytest
@@ -11,7 +10,6 @@ from typing_extensions import override
 
 from lumos.core.errors import SourceError, UnreadableItemError
 from lumos.core.models import LumosDataset, Urn
-from lumos.core.run_report import RunRecorder, RunReport
 from lumos.feature.ingestion.handlers.base_ingestion_handler import (
     BaseIngestionHandler,
     SourceSettings,
@@ -21,13 +19,9 @@ from lumos.feature.ingestion.records import (
     PreviousScan,
     ScanRecord,
     ScanUnit,
-    ScanWarning,
-    SkippedItem,
-    UnlistedPart,
     UnreadableItem,
 )
 
-START = datetime(2024, 1, 1, tzinfo=UTC)
 SETTINGS = SourceSettings(type="made_up", name="made up")
 
 
@@ -57,69 +51,41 @@ class ScriptedHandler(BaseIngestionHandler[SourceSettings]):
             yield record
 
 
-def run(script: Script) -> tuple[list[str], RunReport]:
-    handler = type("Handler", (ScriptedHandler,), {"script": script})(SETTINGS)
-    recorder = RunRecorder("ingest", started_at=START)
-    found = [each.name for each in handler.ingest(recorder)]
-    return found, recorder.finish(at=START)
+def handler(script: Script) -> ScriptedHandler:
+    made: ScriptedHandler = type("Handler", (ScriptedHandler,), {"script": script})(SETTINGS)
+    return made
 
 
-def test_an_unreadable_item_leaves_the_run_complete() -> None:
+def records(script: Script, unit: str = "u") -> list[ScanRecord]:
+    return list(handler(script).records(ScanUnit(unit)))
+
+
+def test_what_a_handler_yields_is_passed_on_as_it_is() -> None:
     broken = UnreadableItem("b", UnreadableItemError("it is cut off"))
-    found, report = run({"u": [dataset("a"), broken, dataset("c")]})
-    assert found == ["a", "c"]
-    assert [(item.item, item.reason, item.code) for item in report.failed] == [
-        ("b", "it is cut off", "LUM-221")
-    ]
-    assert report.complete
+    yielded: list[ScanRecord | Exception] = [dataset("a"), broken, dataset("c")]
+    assert records({"u": yielded}) == yielded
 
 
-def test_a_part_that_was_not_listed_makes_the_run_incomplete() -> None:
-    hole = UnlistedPart("folder", UnreadableItemError("no permission"))
-    found, report = run({"u": [hole, dataset("c")]})
-    assert (found, report.complete) == (["c"], False)
-    assert report.failed[0].item == "folder"
-
-
-def test_skipped_items_and_warnings_are_reported() -> None:
-    found, report = run({"u": [SkippedItem("s", "not data"), ScanWarning("w", "odd")]})
-    assert found == []
-    assert [(item.item, item.reason) for item in report.skipped] == [("s", "not data")]
-    assert report.warnings == ("w: odd",)
-    assert report.complete
-
-
-def test_a_unit_that_fails_is_named_and_the_next_ones_are_scanned() -> None:
-    found, report = run(
-        {"u1": [dataset("a"), UnreadableItemError("gone")], "u2": [dataset("b")], "u3": []}
-    )
-    assert found == ["a", "b"]
-    assert [(item.item, item.reason) for item in report.failed] == [("made up: u1", "gone")]
-    assert not report.complete
+def test_an_error_of_lumos_is_passed_on_after_what_came_before() -> None:
+    passed = handler({"u": [dataset("a"), UnreadableItemError("gone")]}).records(ScanUnit("u"))
+    assert next(passed) == dataset("a")
+    with pytest.raises(UnreadableItemError, match="gone"):
+        next(passed)
 
 
 def test_a_foreign_error_names_source_unit_and_place_but_not_its_own_words() -> None:
-    found, report = run({"u1": [KeyError("hunter2")], "u2": [dataset("b")]})
-    assert found == ["b"]
-    (failure,) = report.failed
-    assert failure.item == "made up: u1"
-    assert failure.reason is not None
-    assert "source 'made up' failed while scanning u1: KeyError at test_ingestion" in failure.reason
-    assert "hunter2" not in str(report.as_json())
-    assert failure.code == "LUM-220"
-    assert not report.complete
+    with pytest.raises(SourceError) as raised:
+        records({"u": [KeyError("hunter2")]})
+    error = raised.value
+    where = "source 'made up' failed while scanning u: KeyError at test_ingestion"
+    assert error.message.startswith(where)
+    assert "hunter2" not in str(error.as_json())
+    assert error.code == "LUM-220"
 
 
 def test_a_record_of_no_known_kind_is_a_fault_of_the_handler() -> None:
-    found, report = run({"u1": [cast("ScanRecord", "text")], "u2": [dataset("b")]})
-    assert found == ["b"]
-    assert "TypeError" in (report.failed[0].reason or "")
-
-
-def test_a_dataset_found_twice_is_handed_over_once_and_named() -> None:
-    found, report = run({"u1": [dataset("a")], "u2": [dataset("a")]})
-    assert found == ["a"]
-    assert [item.reason for item in report.skipped] == ["found twice in one source"]
+    with pytest.raises(SourceError, match="TypeError"):
+        records({"u": [cast("ScanRecord", "text")]})
 
 
 class UnplannableHandler(ScriptedHandler):
@@ -130,29 +96,23 @@ class UnplannableHandler(ScriptedHandler):
 
 
 def test_a_plan_that_fails_is_a_source_error_before_anything_is_scanned() -> None:
-    recorder = RunRecorder("ingest", started_at=START)
     with pytest.raises(SourceError, match="failed while planning the scan: ZeroDivision") as raised:
-        next(UnplannableHandler(SETTINGS).ingest(recorder))
+        UnplannableHandler(SETTINGS).planned_units(PreviousScan())
     assert "hunter2" not in raised.value.message
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
-def test_an_error_of_the_caller_is_not_taken_for_one_of_the_source() -> None:
-    handler = type("Handler", (ScriptedHandler,), {"script": {"u": [dataset("a")]}})(SETTINGS)
-    recorder = RunRecorder("ingest", started_at=START)
-
-    def publish() -> None:
-        for _ in handler.ingest(recorder):
-            raise UnreadableItemError("the catalog is full")
-
-    with pytest.raises(UnreadableItemError, match="the catalog is full"):
-        publish()
-    report = recorder.finish(at=START)
-    assert (report.counts.done, report.failed) == (0, ())
+def test_a_handler_of_records_has_no_storage_events_or_partitions() -> None:
+    scripted = handler({})
+    assert scripted.scanner() is scripted
+    assert scripted.storages() == ()
+    assert scripted.event_folders() == ()
+    assert scripted.event_queues() == ()
+    assert scripted.partition_naming() is None
 
 
 def test_a_registered_handler_is_found_by_its_type() -> None:
     HandlerFactory.register("made_up", ScriptedHandler)
-    handler = HandlerFactory.get_handler({"type": "made_up", "name": "x"})
-    assert isinstance(handler, ScriptedHandler)
+    found = HandlerFactory.get_handler({"type": "made_up", "name": "x"})
+    assert isinstance(found, ScriptedHandler)
     assert "made_up" in HandlerFactory.names()

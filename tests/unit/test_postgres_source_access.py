@@ -19,6 +19,7 @@ from lumos.core.errors import MissingExtraError, SourceError
 from lumos.core.settings import InvalidSettingsError
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
 from lumos.feature.ingestion.handlers.postgres import connection as connecting
+from lumos.feature.ingestion.handlers.postgres.handler import PostgreSQLHandler
 from lumos.feature.ingestion.handlers.postgres.settings import PostgresSettings
 from lumos.feature.ingestion.records import PreviousScan, ScanUnit
 from ports import closed_port
@@ -219,6 +220,7 @@ def test_single_settings_reach_the_same_server_as_a_url(postgres_database_url: s
             "password": str(parts["password"]),
         }
     )
+    assert isinstance(handler, PostgreSQLHandler)
     by_url = source_of(postgres_database_url)
     assert tuple(handler.claims()) == tuple(by_url.claims())
     assert list(handler.scan(ScanUnit("x"))) == list(by_url.scan(ScanUnit("x")))

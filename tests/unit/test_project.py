@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import importlib.metadata
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 import lumos
+from lumos.core.storage.port import StorageSource
+from lumos.core.storage.sealed import Sealed
+from lumos.feature.ingestion.handlers.base_ingestion_handler import SourceHandler, SourceSettings
+from lumos.feature.ingestion.handlers.factory import BUILT_IN
 
 ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -198,6 +204,50 @@ def test_what_is_configured_for_pip_reaches_uv_unless_uv_has_its_own() -> None:
         "UV_FIND_LINKS": "wheels,more-wheels",
         "SSL_CERT_FILE": "/a folder/ca.pem",
     }
+
+
+def test_no_controller_asks_a_source_for_its_class() -> None:
+    """Controllers ask for abilities, such as `handler.storages()` or `handler.event_queues()`."""
+    for target in BUILT_IN.values():
+        import_module(target.partition(":")[0])
+    roots = (SourceHandler, SourceSettings, StorageSource, Sealed)
+    kinds = {kind.__name__ for root in roots for kind in (root, *_subclasses(root))}
+    asked = [
+        f"{path.name}: {name}"
+        for path in sorted((ROOT / "src" / "lumos" / "core" / "controllers").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for name in _classes_asked_for(node)
+        if name in kinds
+    ]
+    assert {"S3Source", "PostgresSettings", "DbtHandler", "SealedSource"} <= kinds
+    assert asked == []
+
+
+def test_questions_for_a_class_are_found_in_code() -> None:
+    code = "isinstance(a, B | c.D)\nissubclass(E, (F, G))\nmatch a:\n    case H(x=1): pass\n"
+    nodes = ast.walk(ast.parse(code))
+    assert {name for node in nodes for name in _classes_asked_for(node)} == set("BDFGHc")
+
+
+def _subclasses(kind: type[object]) -> Iterator[type[object]]:
+    for each in type.__subclasses__(kind):
+        yield each
+        yield from _subclasses(each)
+
+
+def _classes_asked_for(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, asked]):
+            yield from _names_in(asked)
+        case ast.MatchClass(cls=asked):
+            yield from _names_in(asked)
+
+
+def _names_in(node: ast.AST) -> Iterator[str]:
+    for each in ast.walk(node):
+        match each:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                yield name
 
 
 @pytest.fixture

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lumos.core.controllers.record_evidence import RecordEvidence
+from lumos.core.controllers.record_scan import RecordScan
 from lumos.core.controllers.scan_sources import (
     ScanSource,
     _refuse_overlaps,
     scan_sources,
     storages_of,
 )
-from lumos.core.errors import ConfigurationError, SourceError
+from lumos.core.errors import ConfigurationError, MissingExtraError, SourceError
 from lumos.core.models import Urn
 from lumos.core.run_report import RunRecorder
 from lumos.core.settings import load_settings, settings_from_mapping
@@ -150,6 +152,14 @@ def test_a_path_of_the_home_folder_stays_there(
     (storage,) = storages_of(load_settings(settings, {}).sources[0], skip="")
 
     assert storage.open().shown(b"") == str(tmp_path / "home" / "lake")
+
+
+def test_a_source_of_records_whose_package_is_missing_says_so_where_it_is_the_only_one() -> None:
+    error = MissingExtraError("it needs the package psycopg", hint="install it")
+    scan = RecordScan(["shop"], None, RecordEvidence(), [error])
+
+    with pytest.raises(MissingExtraError, match="psycopg"):
+        scan.require_any()
 
 
 def test_all_sources_that_cannot_be_scanned_are_named_where_none_can(tmp_path: Path) -> None:

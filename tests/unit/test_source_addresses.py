@@ -40,8 +40,8 @@ def test_an_address_names_a_source_that_can_be_made(address: str, expected: dict
     mapping = source_mapping_of(address)
     assert mapping == expected
     handler = HandlerFactory.get_handler(mapping)
-    assert isinstance(handler, StorageHandler)
-    assert handler.storage().platform == expected["type"]
+    (storage,) = handler.storages()
+    assert storage.platform == expected["type"]
 
 
 @pytest.mark.parametrize(

@@ -242,11 +242,9 @@ def test_changes_behind_a_link_that_is_not_followed_wake_nobody(lake: Path, outs
 @pytest.mark.parametrize("kind", ["local", "parquet"])
 def test_both_sources_of_local_files_take_the_setting(kind: str, tmp_path: Path) -> None:
     config = {"type": kind, "name": "lake", "path": str(tmp_path)}
-    (default,) = HandlerFactory.get_handler(config).storages()
-    assert isinstance(default, LocalSource)
+    (default,) = HandlerFactory.get_handler(config).event_folders()
     assert default.follow_symlinks == "inside"
-    (chosen,) = HandlerFactory.get_handler({**config, "follow_symlinks": "all"}).storages()
-    assert isinstance(chosen, LocalSource)
+    (chosen,) = HandlerFactory.get_handler({**config, "follow_symlinks": "all"}).event_folders()
     assert chosen.follow_symlinks == "all"
     with pytest.raises(InvalidSettingsError, match="follow_symlinks"):
         HandlerFactory.get_handler({**config, "follow_symlinks": "sometimes"})

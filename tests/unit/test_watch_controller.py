@@ -69,11 +69,12 @@ class Watching:
         *looks: Look,
         refreshes: int,
         then: Callable[[int], None] = lambda _: None,
-        source: JsonValue = None,
+        sources: Sequence[JsonValue] = (),
+        list_minutes: float = 0,
         **how: Any,
     ) -> Ingestion:
-        source = source or {"type": "local", "name": "lake", "path": str(self.folder)}
-        ingestion = Ingestion(settings_from_mapping({"sources": [source]}, {}).sources, looks)
+        given = list(sources) or [{"type": "local", "name": "lake", "path": str(self.folder)}]
+        ingestion = Ingestion(settings_from_mapping({"sources": given}, {}).sources, looks)
 
         def on_refresh(refresh: WatchRefresh) -> None:
             self.refreshes.append(refresh)
@@ -87,7 +88,9 @@ class Watching:
         WatchController(
             ingestion_on=ingestion_on,
             open_session=no_session,
-            settings=lambda: WatchSettings(quiet_seconds=0.1, longest_seconds=1, list_minutes=0),
+            settings=lambda: WatchSettings(
+                quiet_seconds=0.1, longest_seconds=1, list_minutes=list_minutes
+            ),
             state_dir=lambda: self.folder / ".lumos",
             clock=lambda: NOW,
         ).watch(stop=self.stop, on_refresh=on_refresh, tell=self.told.append, **how)
@@ -219,7 +222,7 @@ def test_a_message_leaves_its_queue_only_after_what_it_tells_is_in_the_catalog(
 
     counts: list[int] = []
     watching.run(
-        failing(StateLockedError("in use")), left, source=source, refreshes=2, listing=False
+        failing(StateLockedError("in use")), left, sources=[source], refreshes=2, listing=False
     )
 
     assert [refresh.folders for refresh in watching.refreshes] == [{"lake": ("orders",)}] * 2
@@ -238,10 +241,36 @@ def test_folders_beyond_the_prefixes_of_a_source_lead_to_a_look_at_all_of_it(
     settings = s3_bucket.settings(events={"queue_url": queue.url}, prefixes=prefixes)
 
     ingestion = watching.run(
-        source={"type": "s3", "name": "lake", **settings}, refreshes=9, once=True, listing=False
+        sources=[{"type": "s3", "name": "lake", **settings}], refreshes=9, once=True, listing=False
     )
 
     assert [call["under"] for call in ingestion.calls] == [None]
+
+
+def test_a_source_without_files_is_scanned_at_the_start_and_not_for_events_of_others(
+    watching: Watching, tmp_path: Path
+) -> None:
+    def write(refreshes: int) -> None:
+        if refreshes == 1:
+            (tmp_path / "orders" / "a.csv").touch()
+
+    lake: JsonValue = {"type": "local", "name": "lake", "path": str(tmp_path)}
+    database: JsonValue = {"type": "postgres", "name": "shop", "database": "shop", "host": "db"}
+    ingestion = watching.run(sources=[lake, database], refreshes=2, then=write)
+
+    assert [call["names"] for call in ingestion.calls] == [["lake", "shop"], ["lake"]]
+    assert [call["under"] for call in ingestion.calls] == [None, {"lake": (b"orders",)}]
+    assert watching.refreshes[0].folders == {"lake": ("/",), "shop": ("/",)}
+    assert watching.told == ["watching lake (file events), shop (listed once); Ctrl-C ends it"]
+
+
+def test_a_source_without_events_is_scanned_with_every_listing(watching: Watching) -> None:
+    project: JsonValue = {"type": "dbt", "name": "shop", "manifest_path": "manifest.json"}
+    ingestion = watching.run(sources=[project], refreshes=3, list_minutes=1e-6)
+
+    assert [refresh.reason for refresh in watching.refreshes] == ["start", "listing", "listing"]
+    assert [(call["names"], call["under"]) for call in ingestion.calls] == [(["shop"], None)] * 3
+    assert watching.told == ["watching shop (listed every 1e-06 minutes); Ctrl-C ends it"]
 
 
 def test_a_session_is_kept_until_spark_fails() -> None:

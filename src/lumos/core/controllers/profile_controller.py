@@ -132,6 +132,11 @@ class ProfileController:
                 raise UsageError(f"there is no source {name}", hint=f"known: {', '.join(known)}")
             catalog = self._catalog()
             names = [storage.name for storage in self._storages(known[name])]
+            if not names:
+                raise UsageError(
+                    f"source '{name}' has no files to profile",
+                    hint="lumos profile reads files; databases and dbt projects have none",
+                )
             for urn in self._found_by(names):
                 try:
                     yield catalog.get_dataset(Urn(urn))

@@ -13,7 +13,7 @@ import orjson
 from lumos.core.controllers.found_datasets import Find
 from lumos.core.controllers.record_evidence import RecordEvidence
 from lumos.core.controllers.scan_sources import all_of
-from lumos.core.errors import LumosError, UnreadableItemError
+from lumos.core.errors import UnreadableItemError
 from lumos.core.models import LineageEdge
 from lumos.core.platform.entities import ENTITY_KINDS, ENTITY_MODELS, EntityKind
 from lumos.feature.ingestion.record_scan import PlannedSource, RecordFunctions, plan_sources
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 
     from lumos.core.controllers.found_datasets import FoundDatasets
     from lumos.core.controllers.state_writer import StateWriter
+    from lumos.core.errors import LumosError
     from lumos.core.platform.entities import Entity
     from lumos.core.progress import Progress
     from lumos.core.run_report import RunRecorder
-    from lumos.feature.ingestion.handlers.factory import AnyHandler
+    from lumos.feature.ingestion.handlers.base_ingestion_handler import RecordHandler
     from lumos.feature.ingestion.records import PreviousScan
     from lumos.spark.file_index import Session
     from lumos.spark.record_pipeline import FoundProblem
@@ -49,7 +50,7 @@ class RecordScan:
     @classmethod
     def of(
         cls,
-        handlers: Sequence[AnyHandler],
+        handlers: Sequence[RecordHandler],
         session: Session,
         *,
         work: Path,
@@ -85,7 +86,7 @@ class RecordScan:
         """Refuse to go on where not one source could be scanned.
 
         Raises:
-            SourceError: why.
+            LumosError: why.
         """
         if self.failures and len(self.failures) == len(self.sources):
             raise all_of(self.failures)

@@ -27,7 +27,6 @@ from lumos.feature.discovery.run_partition import (
     partition_prefix,
 )
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
-from lumos.feature.ingestion.handlers.storage_handler import FileSettings
 from lumos.spark.failures import spark_failures
 from lumos.spark.file_index import FileIndex, Origin
 from lumos.spark.partitioned import (
@@ -57,7 +56,6 @@ _DIGITS: Final = {
     "%-M": "[0-9]{1,2}", "%-S": "[0-9]{1,2}", "%%": "%",
 }  # fmt: skip
 _DIRECTIVE = re.compile(r"(%-?.)")
-_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
 _HARMLESS: Final = frozenset({"null.tightened"})
 """What a partition may do though the dataset does not: promise more than all of it does."""
 
@@ -154,20 +152,21 @@ class RunTimestampController:
         skip = str(self._state_dir().absolute())
         sources = []
         for entry in entries:
-            settings = HandlerFactory.get_handler(entry).settings
-            if not isinstance(settings, FileSettings) or settings.partitioning_format is None:
+            handler = HandlerFactory.get_handler(entry)
+            naming = handler.partition_naming()
+            if naming is None:
                 if are_named:
                     raise _no_format(f"source '{entry.name}' has no partitioning_format")
                 continue
-            delay = _delay(settings.partition_delay)
-            path_pattern(settings.partitioning_format)
+            settings = handler.settings
+            path_pattern(naming.format)
             sources += [
                 _Source(
                     entry.name,
                     storage.name,
                     ScanSource.of(storage, settings.path_specs, value_ranges=settings.value_ranges),
-                    settings.partitioning_format,
-                    delay,
+                    naming.format,
+                    naming.delay,
                 )
                 for storage in storages_of(entry, skip=skip)
             ]
@@ -346,10 +345,6 @@ def _changes(document: str, schemas: Sequence[str]) -> tuple[Change, ...]:
     schema = merged.model_copy(update={"fields": (*merged.fields, *added)})
     changes = diff_datasets(dataset, with_parts(dataset, schema=schema))
     return tuple(change for change in changes if change.rule not in _HARMLESS)
-
-
-def _delay(text: str | None) -> timedelta | None:
-    return None if text is None else timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
 
 
 def _no_format(what: str) -> UsageError:

@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING
 from lumos.core.controllers.found_datasets import Speaker
 from lumos.core.errors import ConfigurationError, LumosError, SourceError
 from lumos.core.models import Contributor, Urn
-from lumos.core.storage.local import LocalSource
-from lumos.core.storage.sealed import SealedSource, sealed
+from lumos.core.storage.sealed import sealed
 from lumos.feature.discovery.datasets import SourceRoot
 from lumos.feature.discovery.path_specs import PathSpecs
-from lumos.feature.ingestion.handlers.factory import AnyHandler, HandlerFactory
+from lumos.feature.ingestion.handlers.factory import HandlerFactory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from lumos.core.errors import LumosError
     from lumos.core.run_report import RunRecorder
     from lumos.core.settings import SourceEntry
     from lumos.core.storage.port import StorageSource
+    from lumos.core.storage.sealed import SealedSource
+    from lumos.feature.ingestion.handlers.base_ingestion_handler import RecordHandler
+    from lumos.feature.ingestion.handlers.factory import AnyHandler
 
 
 Folders = Mapping[str, Sequence[bytes]]
@@ -70,7 +73,6 @@ class ScanSource:
             path=folder,
             prefix="" if folder else "".join(f"/{part}" for part in parts[1:]),
         )
-        is_file = isinstance(storage, LocalSource) and not os.path.isdir(storage.path)
         return cls(
             storage,
             root,
@@ -78,14 +80,12 @@ class ScanSource:
             path_specs=PathSpecs.of(path_specs),
             specs_text="\n".join(path_specs),
             value_ranges=value_ranges,
-            is_whole_folder=not is_file,
-            prefixes=tuple(map(_parts, getattr(storage, "prefixes", ()))) or ((),),
+            is_whole_folder=not storage.is_one_file,
+            prefixes=tuple(map(_parts, storage.chosen_folders())) or ((),),
         )
 
     def sealed(self, folder: Path) -> ScanSource:
         """Return what travels to the executors: its credentials stay in a file in the folder."""
-        if isinstance(self.storage, SealedSource):
-            return self
         return replace(self, storage=sealed(self.storage, folder))
 
     def folders(self) -> list[tuple[str, ...]]:
@@ -109,7 +109,7 @@ class ScanSources:
 
     by_name: dict[str, ScanSource] = field(default_factory=dict)
     """The sources of files; one with several buckets is several."""
-    handlers: list[AnyHandler] = field(default_factory=list)
+    handlers: list[RecordHandler] = field(default_factory=list)
     """The sources that are scanned by records."""
     speakers: dict[str, Speaker] = field(default_factory=dict)
     """As what each source contributes, also one that cannot be scanned."""
@@ -160,11 +160,10 @@ def scan_sources(
     for entry in entries:
         handler = HandlerFactory.get_handler(entry)
         rank = order.index(entry.name) if entry.name in order else 0
-        if not handler.storages():
-            if under is None:
-                sources.handlers.append(handler)
-                sources.speakers[handler.name] = _speaker(handler, handler.name, rank)
-            continue
+        scanner = handler.scanner()
+        if scanner is not None and under is None:
+            sources.handlers.append(scanner)
+            sources.speakers[handler.name] = _speaker(handler, handler.name, rank)
         for storage in _storages(handler, skip=skip):
             sources.speakers[storage.name] = _speaker(handler, storage.name, rank)
             if under is not None and storage.name not in under:
@@ -220,10 +219,7 @@ def _units(storage: StorageSource, *, parallel: int, under: Folders | None) -> S
 
 def _storages(handler: AnyHandler, *, skip: str) -> Iterator[StorageSource]:
     for storage in handler.storages():
-        if isinstance(storage, LocalSource):
-            yield storage.model_copy(update={"skip": (*storage.skip, skip)})
-        else:
-            yield storage
+        yield storage.without_folder(skip)
 
 
 def _parts(prefix: str) -> tuple[str, ...]:
@@ -257,7 +253,7 @@ def _refuse_one_dataset(one: str, two: str, *, sources: Mapping[str, ScanSource]
         )
 
 
-def _refuse_shared_names(handlers: Sequence[AnyHandler]) -> None:
+def _refuse_shared_names(handlers: Sequence[RecordHandler]) -> None:
     """Refuse two servers whose datasets would get the same names."""
     claims = [(handler.name, claim) for handler in handlers for claim in handler.claims()]
     for (one, first), (two, second) in combinations(claims, 2):

@@ -21,7 +21,6 @@ from lumos.core.models.base import canonical_json, describe_validation_error, sh
 from lumos.core.models.origin import ORIGIN
 from lumos.core.storage.port import SkippedLink, UnlistedPrefix
 from lumos.core.storage.reading import ReadItem, read_rows
-from lumos.core.storage.sealed import SealedSource
 from lumos.feature.discovery.assembling import dataset_names
 from lumos.feature.discovery.building import FoundDataset, dataset_of_format
 from lumos.feature.discovery.fold import DatasetFold
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
 
     from lumos.core.controllers.scan_sources import ScanSource
     from lumos.core.storage.port import Storage, StorageSource
+    from lumos.core.storage.sealed import SealedSource
     from lumos.feature.discovery.datasets import SourceRoot
     from lumos.feature.discovery.path_specs import PathSpecs
     from lumos.spark.stages.datasets import DatasetPieces
@@ -236,8 +236,11 @@ class TaskSchemas:
 @lru_cache(maxsize=64)
 def _opened(source: StorageSource | SealedSource) -> Storage:
     """Open a storage once in each process of an executor, also for one run after the other."""
-    if isinstance(source, SealedSource):
-        return _opened(source.unsealed())
+    return _opened_unsealed(source.unsealed())
+
+
+@lru_cache(maxsize=64)
+def _opened_unsealed(source: StorageSource) -> Storage:
     return source.open()
 
 

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from lumos.core.controllers.results import ErrorDetail, WatchRefresh
-from lumos.core.controllers.scan_sources import storages_of
 from lumos.core.controllers.warm_session import WarmSession
 from lumos.core.errors import ConfigurationError, InputUnreadableError, LumosError, UsageError
-from lumos.core.storage.local import LocalSource
-from lumos.core.storage.object_storage import ObjectSource
-from lumos.core.storage.s3 import S3Source
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
-from lumos.feature.ingestion.handlers.s3 import S3Settings
 from lumos.feature.watching.folders import EVERYTHING, fewest
 from lumos.feature.watching.inbox import Gathered, Inbox
 from lumos.feature.watching.local_events import LocalEvents
@@ -33,8 +28,9 @@ if TYPE_CHECKING:
     from lumos.core.controllers.results import IngestResult
     from lumos.core.controllers.scan_sources import Folders
     from lumos.core.run_report import ItemOutcome
-    from lumos.core.settings import SourceEntry, WatchSettings
-    from lumos.core.storage.port import StorageSource
+    from lumos.core.settings import WatchSettings
+    from lumos.core.storage.s3 import S3Source
+    from lumos.feature.ingestion.handlers.factory import AnyHandler
 
 Reason = Literal["start", "events", "listing"]
 OnRefresh = Callable[[WatchRefresh], None]
@@ -95,9 +91,11 @@ class WatchController:
         inbox = Inbox(quiet=settings.quiet_seconds, longest=settings.longest_seconds)
         with WarmSession(self._open_session) as session, ExitStack() as running:
             ingestion = self._ingestion_on(session)
-            sources = _watched(ingestion.chosen(names), skip=str(self._state_dir().absolute()))
+            skip = str(self._state_dir().absolute())
+            handlers = [HandlerFactory.get_handler(each) for each in ingestion.chosen(names)]
+            sources = [each for handler in handlers for each in _watched(handler)]
             run = _Watch(ingestion, sources, inbox, on_refresh=on_refresh, clock=self._clock)
-            queues = _queues(sources, inbox)
+            queues = _queues(handlers, inbox)
             if once:
                 if listing:
                     run.refresh(run.everything(), "start")
@@ -106,9 +104,9 @@ class WatchController:
                 if waiting := inbox.take_all():
                     run.refresh(waiting, "events")
                 return
-            for source in sources:
-                if isinstance(source.storage, LocalSource):
-                    events = LocalEvents(source.storage, inbox)
+            for handler in handlers:
+                for folder in handler.event_folders():
+                    events = LocalEvents(folder.without_folder(skip), inbox)
                     running.enter_context(events.running())
             for queue in queues:
                 running.enter_context(queue.running())
@@ -117,11 +115,15 @@ class WatchController:
 
 
 class _Watched(NamedTuple):
-    """A storage of a source, and the queue that tells of it."""
+    """A storage of a source, or a source that has none, and who reports its changes."""
 
     entry: str
-    storage: StorageSource
-    queue_url: str | None
+    """The source, as the settings call it."""
+    name: str
+    folders: tuple[str, ...] = ()
+    """The only folders of the storage that are looked into; none stands for all."""
+    reported_by: str | None = None
+    """None where nobody reports changes: it is listed from time to time."""
 
 
 @dataclass
@@ -141,7 +143,7 @@ class _Watch:
 
     def everything(self) -> Gathered:
         """Return what asks for a look at all of every source."""
-        return Gathered(folders={source.storage.name: {EVERYTHING} for source in self.sources})
+        return Gathered(folders={source.name: {EVERYTHING} for source in self.sources})
 
     def until(self, stop: threading.Event, *, listing: bool, list_minutes: float) -> None:
         """Deal with events, and list everything from time to time, until told to stop."""
@@ -181,9 +183,8 @@ class _Watch:
     def _folders(self, name: str, found: Iterable[bytes]) -> tuple[bytes, ...]:
         """Return the folders to look into, or everything where they reach beyond the source."""
         chosen = fewest(found)
-        storage = next(each.storage for each in self.sources if each.storage.name == name)
-        prefixes = storage.prefixes if isinstance(storage, ObjectSource) else ()
-        if all(is_below(f"{os.fsdecode(folder)}/", prefixes) for folder in chosen):
+        source = next(each for each in self.sources if each.name == name)
+        if all(is_below(f"{os.fsdecode(folder)}/", source.folders) for folder in chosen):
             return chosen
         return (EVERYTHING,)
 
@@ -218,7 +219,7 @@ class _Watch:
     def _look(
         self, names: Sequence[str], under: Folders | None, *, gathered: Gathered, reason: Reason
     ) -> None:
-        entries = {each.storage.name: each.entry for each in self.sources}
+        entries = {each.name: each.entry for each in self.sources}
         result = self.ingestion.ingest(
             names=sorted({entries[name] for name in names}),
             under=under,
@@ -273,37 +274,32 @@ def _catalog_warnings(result: IngestResult) -> tuple[str, ...]:
     return (f"the catalog is not up to date: {result.sync_error.message}",)
 
 
-def _watched(entries: Sequence[SourceEntry], *, skip: str) -> list[_Watched]:
-    watched = []
-    for entry in entries:
-        settings = HandlerFactory.get_handler(entry).settings
-        events = settings.events if isinstance(settings, S3Settings) else None
-        watched += [
-            _Watched(entry.name, storage, events.queue_url if events else None)
-            for storage in storages_of(entry, skip=skip)
-        ]
-    return watched
+def _watched(handler: AnyHandler) -> Iterator[_Watched]:
+    """Yield what of a source can be looked at: each of its storages, and its records."""
+    reported = {folder.name: "file events" for folder in handler.event_folders()}
+    for queue in handler.event_queues():
+        shown = f"queue {queue.url.rpartition('/')[2]}"
+        reported |= {storage.name: shown for storage in queue.storages}
+    for storage in handler.storages():
+        by = reported.get(storage.name)
+        yield _Watched(handler.name, storage.name, storage.chosen_folders(), by)
+    if handler.scanner() is not None:
+        yield _Watched(handler.name, handler.name)
 
 
-def _queues(sources: Sequence[_Watched], inbox: Inbox) -> list[QueueEvents]:
+def _queues(handlers: Sequence[AnyHandler], inbox: Inbox) -> list[QueueEvents]:
     """Return a reader for each queue; sources that name the same one share it."""
     of_queue: dict[str, list[S3Source]] = {}
-    for source in sources:
-        if source.queue_url is not None and isinstance(source.storage, S3Source):
-            of_queue.setdefault(source.queue_url, []).append(source.storage)
+    for handler in handlers:
+        for queue in handler.event_queues():
+            of_queue.setdefault(queue.url, []).extend(queue.storages)
     return [QueueEvents(url, storages, inbox) for url, storages in of_queue.items()]
 
 
 def _introduction(sources: Sequence[_Watched], *, list_minutes: float) -> str:
     listed = f"listed every {list_minutes:g} minutes" if list_minutes else "listed once"
-    told = []
-    for source in sources:
-        if source.queue_url is not None:
-            how = f"queue {source.queue_url.rpartition('/')[2]}"
-        else:
-            how = "file events" if isinstance(source.storage, LocalSource) else listed
-        told.append(f"{source.storage.name} ({how})")
-    return f"watching {', '.join(told)}; Ctrl-C ends it"
+    shown = [f"{source.name} ({source.reported_by or listed})" for source in sources]
+    return f"watching {', '.join(shown)}; Ctrl-C ends it"
 
 
 def _shown(folders: Mapping[str, Sequence[bytes] | set[bytes]]) -> dict[str, tuple[str, ...]]:

@@ -109,6 +109,10 @@ class HdfsSource(StorageSource, HdfsAccess):
         return PLATFORM
 
     @override
+    def chosen_folders(self) -> tuple[str, ...]:
+        return self.prefixes
+
+    @override
     def open(self) -> HdfsStorage:
         try:
             return HdfsStorage(self)

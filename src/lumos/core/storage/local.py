@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from typing_extensions import override
 
@@ -40,6 +40,15 @@ class LocalSource(StorageSource):
     @override
     def platform(self) -> str:
         return PLATFORM
+
+    @property
+    @override
+    def is_one_file(self) -> bool:
+        return not os.path.isdir(self.path)
+
+    @override
+    def without_folder(self, folder: str) -> Self:
+        return self.model_copy(update={"skip": (*self.skip, folder)})
 
     @override
     def open(self) -> LocalStorage:

@@ -94,6 +94,10 @@ class ObjectSource(StorageSource, ObjectAccess):
     """A bucket or container, and which part of it is wanted."""
 
     @override
+    def chosen_folders(self) -> tuple[str, ...]:
+        return self.prefixes
+
+    @override
     def open(self) -> ObjectStorage:
         with self._settings_errors():
             return ObjectStorage(self, self.target())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from pydantic import Field
 
@@ -124,6 +124,23 @@ class StorageSource(ConfidentialSettings, ABC):
     @abstractmethod
     def platform(self) -> str:
         """The first part of every URN of this source."""
+
+    @property
+    def is_one_file(self) -> bool:
+        """Whether it is a single file, which says nothing of its folder."""
+        return False
+
+    def chosen_folders(self) -> tuple[str, ...]:
+        """Return the only folders below the root that are looked into; none stands for all."""
+        return ()
+
+    def without_folder(self, folder: str) -> Self:
+        """Return the source less a folder of this machine, such as the state folder."""
+        return self
+
+    def unsealed(self) -> StorageSource:
+        """Return the source with its credentials; see `lumos.core.storage.sealed`."""
+        return self
 
     @abstractmethod
     def open(self) -> Storage:

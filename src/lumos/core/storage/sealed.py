@@ -14,7 +14,7 @@ import secrets
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from lumos.core.errors import SourceError
 from lumos.core.settings.confidential import pickle_with_credentials
@@ -71,12 +71,15 @@ class Sealed(Generic[T]):
 class SealedSource(Sealed["StorageSource"]):
     """Where a source of files is found, for the tasks of one run."""
 
+    has_credentials: ClassVar = False
+    """It holds a reference and no credentials, so it is not sealed again."""
+
     def open(self) -> Storage:
         """Return the storage; see `StorageSource.open`."""
         return self.unsealed().open()
 
 
-def sealed(source: StorageSource, folder: Path) -> StorageSource | SealedSource:
+def sealed(source: StorageSource | SealedSource, folder: Path) -> StorageSource | SealedSource:
     """Return what may travel to tasks in place of a source; itself where it holds no credentials.
 
     Args:
@@ -88,7 +91,7 @@ def sealed(source: StorageSource, folder: Path) -> StorageSource | SealedSource:
     """
     if not source.has_credentials:
         return source
-    reference = seal(source, name=source.name, folder=folder)
+    reference = seal(source.unsealed(), name=source.name, folder=folder)
     return SealedSource(reference.name, reference.file, reference.key)
 
 

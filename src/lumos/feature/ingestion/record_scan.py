@@ -65,8 +65,10 @@ from lumos.spark.stages.rows import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lumos.feature.ingestion.handlers.base_ingestion_handler import SourceSettings
-    from lumos.feature.ingestion.handlers.factory import AnyHandler
+    from lumos.feature.ingestion.handlers.base_ingestion_handler import (
+        RecordHandler,
+        SourceSettings,
+    )
 
 _HELD_BYTES = 4 * 1024 * 1024
 """So much of a unit is held in memory until it is complete; more goes to a temporary file."""
@@ -112,7 +114,7 @@ class PlannedSource(NamedTuple):
 class RecordSource:
     """A source as it travels to executors: the pickle of its handler, sealed with credentials."""
 
-    handler: bytes | Sealed[AnyHandler] = field(repr=False)
+    handler: bytes | Sealed[RecordHandler] = field(repr=False)
     limits: ScanLimits
 
     def content(self) -> bytes:
@@ -131,7 +133,7 @@ class RecordFunctions:
     sources: Mapping[str, RecordSource]
 
     @classmethod
-    def of(cls, handlers: Iterable[AnyHandler], *, folder: Path) -> RecordFunctions:
+    def of(cls, handlers: Iterable[RecordHandler], *, folder: Path) -> RecordFunctions:
         """Return functions without credentials, which a private folder of the run keeps.
 
         Raises:
@@ -165,7 +167,7 @@ class RecordFunctions:
 
 
 def plan_sources(
-    handlers: Iterable[AnyHandler], previous: Mapping[str, PreviousScan]
+    handlers: Iterable[RecordHandler], previous: Mapping[str, PreviousScan]
 ) -> Iterator[PlannedSource]:
     """Ask all sources at once what to scan, and yield the answers in the order of the handlers.
 
@@ -194,7 +196,7 @@ def plan_sources(
 
 
 def scan_here(
-    handler: AnyHandler, units: Iterable[ScanUnit], *, limits: ScanLimits | None = None
+    handler: RecordHandler, units: Iterable[ScanUnit], *, limits: ScanLimits | None = None
 ) -> Iterator[ScannedRow]:
     """Scan units in this process and yield their rows in the order of the units.
 
@@ -216,7 +218,7 @@ def scan_here(
             due += 1
 
 
-def scan_unit(handler: AnyHandler, unit: ScanUnit, *, number: int = 0) -> Iterator[ScannedRow]:
+def scan_unit(handler: RecordHandler, unit: ScanUnit, *, number: int = 0) -> Iterator[ScannedRow]:
     """Yield one row for each record of a unit, in one attempt.
 
     Raises:
@@ -242,7 +244,7 @@ def _each_dataset_once(rows: Iterable[ScannedRow], seen: set[str]) -> Iterator[S
             yield row
 
 
-def _travelling(handler: AnyHandler, folder: Path) -> RecordSource:
+def _travelling(handler: RecordHandler, folder: Path) -> RecordSource:
     limits = ScanLimits.of(handler.settings)
     if handler.settings.has_credentials:
         return RecordSource(seal(handler, name=handler.name, folder=folder), limits)
@@ -439,7 +441,7 @@ class _Call(Generic[T]):
 
 
 def _plan(
-    handler: AnyHandler, previous: PreviousScan, is_given_up: threading.Event
+    handler: RecordHandler, previous: PreviousScan, is_given_up: threading.Event
 ) -> _Attempt[tuple[ScanUnit, ...]]:
     try:
         units = handler.planned_units(previous)
@@ -449,7 +451,7 @@ def _plan(
     return _Attempt(units)
 
 
-def _check_travel(handler: AnyHandler, units: tuple[ScanUnit, ...]) -> None:
+def _check_travel(handler: RecordHandler, units: tuple[ScanUnit, ...]) -> None:
     try:
         pickle_with_credentials((handler, units))
     except Exception as error:
@@ -490,7 +492,7 @@ class _UnitScan:
             return _Attempt(None, error)
         return _Attempt(None)
 
-    def _loaded(self) -> tuple[AnyHandler, ScanUnit]:
+    def _loaded(self) -> tuple[RecordHandler, ScanUnit]:
         content = self._source.content()
         try:
             return pickle.loads(content), pickle.loads(self.job.content)  # noqa: S301

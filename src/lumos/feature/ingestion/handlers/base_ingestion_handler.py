@@ -1,4 +1,4 @@
-"""The base of every source handler, and the one loop that drives them all."""
+"""The bases of source handlers: what every source says of itself, and how records are scanned."""
 
 from __future__ import annotations
 
@@ -7,29 +7,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar, final
 
 from pydantic import Field
+from typing_extensions import override
 
 from lumos.core.errors import LumosError, SourceError
-from lumos.core.models import ContributorKind, LumosDataset
-from lumos.core.run_report import FOUND_TWICE
+from lumos.core.models import ContributorKind
 from lumos.core.settings.confidential import ConfidentialSettings
-from lumos.feature.ingestion.records import (
-    PreviousScan,
-    ScanRecord,
-    ScanUnit,
-    ScanWarning,
-    SkippedItem,
-    UnlistedPart,
-    UnreadableItem,
-    printable,
-)
+from lumos.feature.ingestion.records import PreviousScan, ScanRecord, ScanUnit
 
 if TYPE_CHECKING:
-    from lumos.core.models import Urn
-    from lumos.core.run_report import RunRecorder
+    from datetime import timedelta
+
+    from lumos.core.storage.local import LocalSource
     from lumos.core.storage.port import StorageSource
+    from lumos.core.storage.s3 import S3Source
 
 
 class SourceSettings(ConfidentialSettings):
@@ -69,6 +62,23 @@ class Claim(NamedTuple):
     """Where that is, without credentials: `db1.example.org:5432`."""
 
 
+class EventQueue(NamedTuple):
+    """A queue that tells of changes in buckets."""
+
+    url: str
+    storages: tuple[S3Source, ...]
+    """The buckets; the first gives the credentials for the queue."""
+
+
+class PartitionNaming(NamedTuple):
+    """How the partitions of a source are called, for runs that are about one of them."""
+
+    format: str
+    """Such as `year=%Y/month=%m/day=%d`."""
+    delay: timedelta | None
+    """How long after its end a partition may come; None where none is late."""
+
+
 class _End:
     """Stands for the end of a scan."""
 
@@ -77,26 +87,12 @@ _END = _End()
 S = TypeVar("S", bound=SourceSettings)
 
 
-class BaseIngestionHandler(ABC, Generic[S]):
-    """A source handler: says what to scan and yields canonical records.
+class SourceHandler(ABC, Generic[S]):
+    """What every source handler says of its source.
 
-    A subclass sets `source_type` and `settings_model` and writes `plan` and `scan`. It knows no
-    catalog, writes nothing, and holds one dataset at a time. It is picklable, as are its units:
-    the Spark pipeline plans on the driver and scans on executors, each unit with a copy of the
-    handler, so that `scan` needs no locks. One with credentials travels sealed and refuses any
-    other pickle.
-
-    What `scan` yields decides how a run goes on:
-
-    - `LumosDataset`: found and read.
-    - `UnreadableItem`: it exists but could not be read. It is reported as failed, the scan goes
-      on, and the run stays complete: what exists is not taken as removed.
-    - `UnlistedPart`: a folder or schema could not be listed. It is reported as failed, the scan
-      goes on, and the run is incomplete: nothing at all may be taken as removed.
-    - `SkippedItem`, `ScanWarning`: reported, with no further effect.
-
-    An error raised by `scan` ends its unit, not the run: the unit is reported as failed and the
-    run is incomplete. An error raised by `plan`, or a missing source, is a `SourceError`.
+    A subclass says how its source is read, by storages of files (`StorageHandler`) or by records
+    (`BaseIngestionHandler`), and which of the other abilities it has. Whoever runs it asks for the
+    ability and not for the class. It knows no catalog and writes nothing.
     """
 
     source_type: ClassVar[str]
@@ -117,11 +113,12 @@ class BaseIngestionHandler(ABC, Generic[S]):
         return self._settings
 
     def storages(self) -> tuple[StorageSource, ...]:
-        """Return where the files of the source lie; nothing where it is scanned by records.
-
-        Files are listed and put together by the pipeline: `plan` and `scan` are then not asked.
-        """
+        """Return where the files of the source lie; the file pipeline lists and reads them."""
         return ()
+
+    def scanner(self) -> BaseIngestionHandler[Any] | None:
+        """Return what plans and scans records; None for a source of files."""
+        return None
 
     def claims(self) -> Iterable[Claim]:
         """Return the URN prefixes that this source finds datasets under, and on which server.
@@ -129,6 +126,37 @@ class BaseIngestionHandler(ABC, Generic[S]):
         Two sources that claim one prefix on different servers are refused.
         """
         return ()
+
+    def event_folders(self) -> tuple[LocalSource, ...]:
+        """Return the storages whose changes the operating system reports."""
+        return ()
+
+    def event_queues(self) -> tuple[EventQueue, ...]:
+        """Return the queues that report changes of the storages."""
+        return ()
+
+    def partition_naming(self) -> PartitionNaming | None:
+        """Return how partitions are called, where one can be ingested by its time."""
+        return None
+
+
+class BaseIngestionHandler(SourceHandler[S]):
+    """A source that yields canonical records: a database, a dbt project, a query log.
+
+    A subclass sets `source_type` and `settings_model` and writes `plan` and `scan`. It holds one
+    dataset at a time. It is picklable, as are its units: the Spark pipeline plans on the driver
+    and scans on executors, each unit with a copy of the handler, so that `scan` needs no locks.
+    One with credentials travels sealed and refuses any other pickle.
+
+    An error raised by `scan` ends its unit, not the run: the unit is reported as failed, what was
+    found before counts, and nothing of the source is taken as removed. An error raised by `plan`
+    means that the source as a whole is not there.
+    """
+
+    @override
+    @final
+    def scanner(self) -> BaseIngestionHandler[S]:
+        return self
 
     @abstractmethod
     def plan(self, previous: PreviousScan) -> Iterator[ScanUnit]:
@@ -148,30 +176,6 @@ class BaseIngestionHandler(ABC, Generic[S]):
         Raises:
             LumosError: the rest of the unit cannot be scanned.
         """
-
-    @final
-    def ingest(self, recorder: RunRecorder) -> Iterator[LumosDataset]:
-        """Yield every dataset of the source; all else goes to the recorder, with its reason.
-
-        A dataset is recorded as done when the caller comes back for the next one.
-
-        Raises:
-            SourceError: the source as a whole could not be planned; no unit was scanned.
-        """
-        seen: set[Urn] = set()
-        for unit in self.planned_units(PreviousScan()):
-            try:
-                for record in self.records(unit):
-                    if not isinstance(record, LumosDataset):
-                        self._report(record, recorder)
-                    elif record.urn in seen:
-                        recorder.skipped(str(record.urn), reason=FOUND_TWICE)
-                    else:
-                        seen.add(record.urn)
-                        yield record
-                        recorder.done(str(record.urn))
-            except LumosError as error:  # the unit's: a caller's own error never comes back here
-                recorder.failed(f"{self.name}: {unit.label}", error)
 
     @final
     def planned_units(self, previous: PreviousScan) -> tuple[ScanUnit, ...]:
@@ -202,17 +206,6 @@ class BaseIngestionHandler(ABC, Generic[S]):
                 return
             yield record
 
-    def _report(self, record: ScanRecord, recorder: RunRecorder) -> None:
-        match record:
-            case UnreadableItem(item=item, error=error):
-                recorder.failed(printable(item), error, scope_seen=True)
-            case UnlistedPart(item=item, error=error):
-                recorder.failed(printable(item), error)
-            case SkippedItem(item=item, reason=reason):
-                recorder.skipped(printable(item), reason=reason)
-            case ScanWarning(item=item, text=text):
-                recorder.warning(f"{printable(item)}: {text}")
-
     @contextmanager
     def _handler_errors(self, doing: str) -> Iterator[None]:
         """Turn whatever a handler raises into an error that names source and unit.
@@ -229,6 +222,10 @@ class BaseIngestionHandler(ABC, Generic[S]):
                 f"source '{self.name}' failed while {doing}: {what}",
                 hint="this is a fault of the source handler; run with --debug for the trace",
             ) from error
+
+
+RecordHandler: TypeAlias = BaseIngestionHandler[Any]
+"""A handler of any source that yields records."""
 
 
 def _place(error: BaseException) -> str:

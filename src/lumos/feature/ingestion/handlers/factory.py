@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from lumos.core.registry import Registry
 from lumos.core.settings import RawSettings, SourceEntry, settings_from_mapping, validate_against
 from lumos.feature.ingestion.handlers.base_ingestion_handler import (
-    BaseIngestionHandler,
+    SourceHandler,
     SourceSettings,
 )
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lumos.core.settings.raw import Origin
 
-AnyHandler: TypeAlias = BaseIngestionHandler[Any]
+AnyHandler: TypeAlias = SourceHandler[Any]
 
 _HANDLERS = "lumos.feature.ingestion.handlers"
 BUILT_IN: Mapping[str, str] = {

@@ -46,3 +46,7 @@ class LocalHandler(StorageHandler[LocalSettings]):
                 follow_symlinks=self.settings.follow_symlinks,
             ),
         )
+
+    @override
+    def event_folders(self) -> tuple[LocalSource]:
+        return self.storages()

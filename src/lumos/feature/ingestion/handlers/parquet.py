@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 from pydantic import Field
 from typing_extensions import override
@@ -11,7 +12,8 @@ from typing_extensions import override
 from lumos.core.storage.local import FollowSymlinks, LocalSource
 from lumos.feature.ingestion.handlers.local import FOLLOW_SYMLINKS
 from lumos.feature.ingestion.handlers.storage_handler import FileSettings, StorageHandler
-from lumos.feature.ingestion.stored_files import PARQUET_PATTERNS
+
+PARQUET_PATTERNS: Final = ("*.parquet", "*.parq", "*.pq")
 
 
 class ParquetSettings(FileSettings):
@@ -46,3 +48,7 @@ class ParquetHandler(StorageHandler[ParquetSettings]):
                 follow_symlinks=self.settings.follow_symlinks,
             ),
         )
+
+    @override
+    def event_folders(self) -> tuple[LocalSource]:
+        return self.storages()

@@ -7,6 +7,7 @@ from typing_extensions import override
 
 from lumos.core.settings import SettingsModel
 from lumos.core.storage.s3 import S3Access, S3Source
+from lumos.feature.ingestion.handlers.base_ingestion_handler import EventQueue
 from lumos.feature.ingestion.handlers.object_settings import BucketSettings, shared_values
 from lumos.feature.ingestion.handlers.storage_handler import StorageHandler
 
@@ -42,3 +43,8 @@ class S3Handler(StorageHandler[S3Settings]):
             S3Source(name=name, bucket=bucket, **shared)
             for name, bucket in self.settings.named_buckets().items()
         )
+
+    @override
+    def event_queues(self) -> tuple[EventQueue, ...]:
+        events = self.settings.events
+        return () if events is None else (EventQueue(events.queue_url, self.storages()),)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import Field
 from typing_extensions import override
 
-from lumos.core.errors import SourceError
+from lumos.core.formats.file_names import PATTERNS
 from lumos.feature.ingestion.handlers.base_ingestion_handler import (
-    BaseIngestionHandler,
+    PartitionNaming,
+    SourceHandler,
     SourceSettings,
 )
-from lumos.feature.ingestion.records import PreviousScan, ScanUnit
-from lumos.feature.ingestion.stored_files import DATA_PATTERNS, StoredFiles
 
 if TYPE_CHECKING:
     from lumos.core.storage.port import StorageSource
-    from lumos.feature.ingestion.records import ScanRecord
+
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 class FileSettings(SourceSettings):
@@ -60,54 +59,27 @@ class FileSettings(SourceSettings):
     @property
     def patterns(self) -> tuple[str, ...]:
         """The names to read, those of every known format where none is given."""
-        return self.file_patterns or DATA_PATTERNS
+        return self.file_patterns or PATTERNS
 
 
 S = TypeVar("S", bound=FileSettings)
 
 
-@dataclass(frozen=True, order=True)
-class StorageUnit(ScanUnit):
-    """A part of a storage."""
-
-    storage: int
-    """Which of the handler's storages, by its place."""
-    unit: str
-    """The part, in the words of the storage."""
-
-
-class StorageHandler(BaseIngestionHandler[S]):
-    """Reads files of a storage.
-
-    A subclass says where they lie. `plan` and `scan` take each file as one dataset; the pipeline
-    takes the storages themselves and puts files together.
-    """
+class StorageHandler(SourceHandler[S]):
+    """A source of files in a storage; a subclass says where they lie."""
 
     @override
     @abstractmethod
     def storages(self) -> tuple[StorageSource, ...]:
         """Return where the files lie: a storage for each bucket, each under a name of its own."""
 
-    def storage(self) -> StorageSource:
-        """Return where the files lie.
-
-        Raises:
-            SourceError: they lie in more than one place.
-        """
-        first, *others = self.storages()
-        if others:
-            raise SourceError(f"source '{self.name}' has more than one bucket")
-        return first
-
     @override
-    def plan(self, previous: PreviousScan) -> Iterator[ScanUnit]:
-        for place, source in enumerate(self.storages()):
-            storage = source.open()
-            for unit in storage.units(1):
-                yield StorageUnit(storage.shown(b""), place, unit)
+    def partition_naming(self) -> PartitionNaming | None:
+        settings = self.settings
+        if settings.partitioning_format is None:
+            return None
+        return PartitionNaming(settings.partitioning_format, _delay(settings.partition_delay))
 
-    @override
-    def scan(self, unit: ScanUnit) -> Iterator[ScanRecord]:
-        assert isinstance(unit, StorageUnit)  # noqa: S101 - as planned
-        source = self.storages()[unit.storage]
-        yield from StoredFiles(source.open(), platform=source.platform).records(unit.unit)
+
+def _delay(text: str | None) -> timedelta | None:
+    return None if text is None else timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
