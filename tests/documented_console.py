@@ -16,7 +16,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +41,7 @@ _SOMEONE = {
 }
 NEEDS_SPARK = frozenset({"demo", "discover", "engine", "ingest", "profile", "watch"})
 NOT_RUN = ("make ", "pip ", "git ", "cd ", "#", "export ", ".venv/")
+_INCLUDE = re.compile(r"\{literalinclude\} *(\S+)")
 _EXIT_CODE = re.compile(r"# exit code (\d)")
 _LOOKS_LIKE = {
     "id": r"\d{8}T\d{6}Z-[0-9a-f]{8}",
@@ -91,6 +92,39 @@ class Shown(NamedTuple):
 
 def blocks_in(text: str) -> list[Block]:
     return [Block(language.strip(), body) for _, language, body in BLOCK.findall(text)]
+
+
+class IncludedFile(NamedTuple):
+    """What a `literalinclude` shows, and under which name."""
+
+    content: str
+    caption: str | None
+
+
+def included_file(block: Block, page: Path) -> IncludedFile | None:
+    """Return what Sphinx shows for a block that includes a file; None for any other block.
+
+    Raises:
+        ValueError: the block has an option that is not known here.
+    """
+    found = _INCLUDE.fullmatch(block.language)
+    if found is None:
+        return None
+    options = dict(re.findall(r"^:([a-z-]+): *(.*)$", block.body, re.MULTILINE))
+    caption = options.pop("caption", None)
+    options.pop("language", None)
+    lines = (page.parent / found[1]).read_text("utf-8").splitlines(keepends=True)
+    if (start := options.pop("start-at", None)) is not None:
+        lines = lines[_first_with(start, lines) :]
+    if (end := options.pop("end-before", None)) is not None:
+        lines = lines[: _first_with(end, lines)]
+    if options:
+        raise ValueError(f"{page.name}: literalinclude with {', '.join(options)}")
+    return IncludedFile("".join(lines), caption)
+
+
+def _first_with(text: str, lines: Sequence[str]) -> int:
+    return next(number for number, line in enumerate(lines) if text in line)
 
 
 def shown_in(text: str) -> Iterator[Shown]:

@@ -1,102 +1,103 @@
-"""The plugins that the how-to guides show keep the shipped contracts."""
+"""The package that the how-to on sources builds is installed, kept to the contract and used."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tomllib
-from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pytest
-from typing_extensions import override
 
-from command_line import ROOT
-from lumos.core.models import Urn
-from lumos.core.registry import Registry
-from lumos.feature.ingestion.handlers.factory import HandlerFactory
-from lumos.testing.handler_contract import HandlerContract, SourceCase
+from command_line import ROOT, run_in_child
+from documented_console import (
+    FILE_WORK,
+    NOT_RUN,
+    Shown,
+    blocks_in,
+    differs,
+    included_file,
+    show_file,
+    shown_in,
+    work_on_files,
+)
 
+PAGE = ROOT / "docs" / "how-to" / "add-a-source.md"
 PLUGINS = ROOT / "examples" / "plugins"
-ENTRY_POINTS = tomllib.loads((PLUGINS / "pyproject.toml").read_text("utf-8"))["project"][
-    "entry-points"
-]
-SCHEMA = '{"properties": {"id": {"type": "integer"}, "note": {}}, "required": ["id"]}'
 
 
-@pytest.fixture(autouse=True)
-def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Register the plugins as if their package were installed, for one test."""
-    if str(PLUGINS) not in sys.path:
-        sys.path.append(str(PLUGINS))  # stays: pickles find the modules by name
-    group = "lumos.sources"
-    registry: Registry[Any] = Registry(group, builtins=ENTRY_POINTS[group], noun="part")
-    monkeypatch.setattr(HandlerFactory, "_registry", registry)
+@pytest.mark.spark
+def test_the_commands_of_the_page_run_with_the_package_that_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("LUMOS_PLATFORM", "LUMOS_DATABASE_URL", "LUMOS_STATE_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    package = tmp_path / "shop-plugins"
+    write_package(package)
+    monkeypatch.chdir(package)
+
+    for shown in shown_in(PAGE.read_text("utf-8")):
+        if shown.command.startswith("cat "):
+            show_file(shown)
+        elif shown.command.startswith(FILE_WORK):
+            work_on_files(shown)
+        elif shown.command.startswith("pip install ."):
+            monkeypatch.setenv("PYTHONPATH", str(installed(package, tmp_path / "site")))
+        elif shown.command.startswith("pytest "):
+            assert not differs(shown, pytest_printed(shown, package))
+        else:
+            assert shown.is_lumos or shown.command.startswith(NOT_RUN), shown.command
+            done = run_in_child(*shown.words[1:], folder=package)
+            assert done.exit_code == shown.exit_code, (shown.command, done)
+            text = done.stdout + done.stderr
+            assert not differs(shown, text), f"{shown.command} printed:\n{text}"
 
 
-class TestJsonSchemaSource(HandlerContract):
-    source_type: ClassVar = "json-schema"
-
-    @pytest.fixture
-    @override
-    def source(self, tmp_path: Path) -> SourceCase:
-        folder = tmp_path / "schemas"
-        folder.mkdir()
-        for name in ("orders", "customers"):
-            (folder / f"{name}.schema.json").write_text(SCHEMA)
-        (folder / "broken.schema.json").write_text('{"properties": ')
-        parts = folder.parts[1:]
-        return SourceCase(
-            config={"type": "json-schema", "name": "schemas", "path": str(folder)},
-            datasets=frozenset(
-                str(Urn.of("json-schema", *parts, name)) for name in ("orders", "customers")
-            ),
-            broken_item="broken.schema.json",
-            folder=folder,
-            missing={"path": str(tmp_path / "nowhere")},
-        )
+def write_package(folder: Path) -> None:
+    """Write every file that the page shows as a whole under the name in its caption."""
+    for block in blocks_in(PAGE.read_text("utf-8")):
+        file = included_file(block, PAGE)
+        if file is not None and file.caption is not None:
+            path = folder / file.caption
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(file.content, "utf-8")
 
 
-def environment_with_plugins(folder: Path) -> dict[str, str]:
-    """Install the package into a folder, as far as Python and its entry points can tell."""
-    shutil.copytree(PLUGINS / "shop_plugins", folder / "shop_plugins")
-    metadata = folder / "shop_plugins-0.1.0.dist-info"
-    metadata.mkdir()
+def installed(package: Path, site: Path) -> Path:
+    """Install a package into a folder, as far as Python and its entry points can tell."""
+    project = tomllib.loads((package / "pyproject.toml").read_text("utf-8"))["project"]
+    metadata = site / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: shop-plugins\nVersion: 0.1.0\n"
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
     )
     sections = (
         "\n".join([f"[{group}]", *(f"{name} = {target}" for name, target in points.items())])
-        for group, points in ENTRY_POINTS.items()
+        for group, points in project["entry-points"].items()
     )
     (metadata / "entry_points.txt").write_text("\n".join(sections))
-    return {**os.environ, "PYTHONPATH": str(folder)}
+    (site / "shop_plugins").symlink_to(package / "shop_plugins")
+    return site
 
 
-def test_an_installed_source_is_found_and_scanned(tmp_path: Path) -> None:
-    schemas = tmp_path / "schemas"
-    schemas.mkdir()
-    (schemas / "orders.schema.json").write_text(SCHEMA)
-    (schemas / "broken.schema.json").write_text("[]")
-
+def pytest_printed(shown: Shown, folder: Path) -> str:
+    """Run tests as somebody does who knows nothing of the tests of Lumos."""
+    command = [sys.executable, "-m", *shown.words, "-p", "no:cacheprovider"]
+    environment = {name: text for name, text in os.environ.items() if "PYTEST" not in name}
     done = subprocess.run(
-        [sys.executable, "-m", "shop_plugins", str(schemas)],
-        env=environment_with_plugins(tmp_path / "site"),
-        capture_output=True,
-        text=True,
-        check=True,
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-
-    urn = Urn.of("json-schema", *schemas.parts[1:], "orders")
-    assert done.stdout.startswith(f"{urn}: 2 columns\ningest: 1 done, 0 skipped, 1 failed in ")
-    assert "broken.schema.json" in done.stdout
+    assert done.returncode == 0, done.stdout
+    return done.stdout
 
 
-def test_every_entry_point_leads_to_a_class() -> None:
-    for points in ENTRY_POINTS.values():
-        for target in points.values():
-            module, name = target.split(":")
-            assert isinstance(getattr(import_module(module), name), type)
+def test_the_package_of_the_page_is_the_one_of_the_examples(tmp_path: Path) -> None:
+    write_package(tmp_path)
+    written = {path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()}
+    examples = {path.relative_to(PLUGINS) for path in PLUGINS.rglob("*.*") if path.is_file()}
+    assert written == {path for path in examples if path.suffix in {".py", ".toml"}} - {
+        Path("shop_plugins/__init__.py")  # the page makes it with a command
+    }
+    for path in written:
+        assert (tmp_path / path).read_text("utf-8") == (PLUGINS / path).read_text("utf-8")

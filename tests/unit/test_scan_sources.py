@@ -24,6 +24,8 @@ from lumos.core.storage.s3 import S3Source
 from lumos.feature.ingestion.handlers.base_ingestion_handler import RecordSourceSettings
 from lumos.feature.ingestion.handlers.factory import BUILT_IN, HandlerFactory
 from lumos.feature.ingestion.handlers.storage_handler import FileSettings
+from lumos.spark.record_pipeline import FoundProblem, FoundScope
+from lumos.spark.stages.rows import UNLISTED_PART
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -152,6 +154,19 @@ def test_a_path_of_the_home_folder_stays_there(
     (storage,) = storages_of(load_settings(settings, {}).sources[0], skip="")
 
     assert storage.open().shown(b"") == str(tmp_path / "home" / "lake")
+
+
+def test_a_part_that_could_not_be_listed_lets_nothing_of_its_source_be_removed() -> None:
+    scopes = [FoundScope(name, "lumos://postgres/shop") for name in ("one", "two")]
+    hole = FoundProblem(
+        "one", 0, UNLISTED_PART, "schema x", None, "refused", "LUM-221", None, False
+    )
+
+    evidence = RecordEvidence.of(scopes, [hole])
+
+    orders = Urn("lumos://postgres/shop/public/orders")
+    assert not evidence.covers(orders, source="one")
+    assert evidence.covers(orders, source="two")
 
 
 def test_a_source_of_records_whose_package_is_missing_says_so_where_it_is_the_only_one() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,9 +13,18 @@ from lumos.core.errors import SourceError, UnreadableItemError
 from lumos.core.models import LumosDataset, TypeName, Urn
 from lumos.feature.ingestion.handlers.base_ingestion_handler import (
     BaseIngestionHandler,
-    SourceSettings,
+    Claim,
+    RecordSourceSettings,
 )
-from lumos.feature.ingestion.records import PreviousScan, ScanRecord, ScanUnit, UnreadableItem
+from lumos.feature.ingestion.records import (
+    PreviousScan,
+    ScannedScope,
+    ScanRecord,
+    ScanUnit,
+    UnreadableItem,
+)
+
+SUFFIX = ".schema.json"
 
 TYPES = {
     "boolean": TypeName.BOOLEAN,
@@ -26,7 +34,7 @@ TYPES = {
 }
 
 
-class JsonSchemaSettings(SourceSettings):
+class JsonSchemaSettings(RecordSourceSettings):
     """Where the schemas lie."""
 
     path: Path = Field(description="A folder of *.schema.json files.")
@@ -39,6 +47,10 @@ class JsonSchemaHandler(BaseIngestionHandler[JsonSchemaSettings]):
     settings_model = JsonSchemaSettings
 
     @override
+    def claims(self) -> Iterator[Claim]:
+        yield Claim(str(self._urn()), str(self.settings.path.absolute()))
+
+    @override
     def plan(self, previous: PreviousScan) -> Iterator[ScanUnit]:
         if not self.settings.path.is_dir():
             raise SourceError(
@@ -49,16 +61,21 @@ class JsonSchemaHandler(BaseIngestionHandler[JsonSchemaSettings]):
 
     @override
     def scan(self, unit: ScanUnit) -> Iterator[ScanRecord]:
-        for path in sorted(Path(unit.target).glob("*.schema.json")):
+        for path in sorted(Path(unit.target).glob(f"*{SUFFIX}")):
+            urn = self._urn(path.name.removesuffix(SUFFIX))
             try:
-                yield _dataset(path, json.loads(path.read_text("utf-8")))
+                yield _dataset(urn, json.loads(path.read_text("utf-8")))
             except (OSError, ValueError, KeyError, AttributeError) as error:
                 reason = f"{path.name} is not a JSON Schema of an object: {type(error).__name__}"
-                yield UnreadableItem(path.name, UnreadableItemError(reason))
+                yield UnreadableItem(path.name, UnreadableItemError(reason), urn)
+        yield ScannedScope(str(self._urn()))
+
+    def _urn(self, *name: str) -> Urn:
+        folder = self.settings.instance or self.settings.path.absolute().name
+        return Urn.of("json-schema", folder, *name)
 
 
-def _dataset(path: Path, document: dict[str, dict[str, dict[str, str]]]) -> LumosDataset:
-    name = path.name.removesuffix(".schema.json")
+def _dataset(urn: Urn, document: dict[str, dict[str, dict[str, str]]]) -> LumosDataset:
     required = document.get("required", ())
     fields = [
         {
@@ -72,8 +89,8 @@ def _dataset(path: Path, document: dict[str, dict[str, dict[str, str]]]) -> Lumo
     ]
     return LumosDataset.from_json(
         {
-            "urn": Urn.of("json-schema", *Path(os.path.abspath(path)).parts[1:-1], name),
-            "name": name,
+            "urn": urn,
+            "name": urn.name,
             "platform": "json-schema",
             "schema": {"fields": fields},
         }

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lumos.core.models import LumosDataset, Urn
+from lumos.spark.stages.rows import UNLISTED_PART
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,11 +28,16 @@ class RecordEvidence:
 
     @classmethod
     def of(cls, scopes: Iterable[FoundScope], problems: Iterable[FoundProblem]) -> RecordEvidence:
-        """Gather what a pipeline found."""
+        """Gather what a pipeline found.
+
+        Nobody knows what lies in a part that could not be listed, so no scope of its source counts.
+        """
         evidence = cls()
         for scope in scopes:
             evidence.scopes.setdefault(scope.source, []).append(scope.urn_prefix)
         for problem in problems:
+            if problem.kind == UNLISTED_PART:
+                evidence.scopes.pop(problem.source, None)
             if problem.urn is not None:
                 evidence.unreadable.setdefault(problem.source, set()).add(problem.urn)
         return evidence
