@@ -281,3 +281,12 @@ def test_names_cannot_steer_the_terminal(lumos: Lumos, project: Path) -> None:
 
     assert "\x1b" not in shown
     assert "\\x1b[2J" in shown
+
+
+def test_a_source_without_files_cannot_be_profiled(shop: Lumos, project: Path) -> None:
+    settings = "sources: [{type: dbt, name: shop, manifest_path: manifest.json}]\n"
+    (project / "lumos.yaml").write_text(settings, "utf-8")
+
+    result = shop("profile", "--source", "shop")
+
+    assert_one_line(result, code=USAGE, says="source 'shop' has no files to profile")
