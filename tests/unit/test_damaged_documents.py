@@ -28,7 +28,13 @@ from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.alerts import AlertRepository
 from lumos.core.store.catalog_tables import CatalogTables
 from lumos.core.store.checkpoints import CheckpointRepository
-from lumos.core.store.checksums import TABLES, CheckedTable, checksum_of
+from lumos.core.store.checksums import (
+    OBSERVATIONS,
+    PACKED_STATES,
+    TABLES,
+    CheckedTable,
+    checksum_of,
+)
 from lumos.core.store.database import StateDatabase, engine_for
 from lumos.core.store.downstream import Downstream
 from lumos.core.store.edge_contributions import EdgeContributions
@@ -44,7 +50,9 @@ A, B, C = (Urn(f"lumos://s3/lake/{name}") for name in ("a", "b", "c"))
 
 
 def dataset(urn: str) -> LumosDataset:
-    return LumosDataset.from_json({"urn": urn, "name": urn[-1], "platform": "s3"})
+    return LumosDataset.from_json(
+        {"urn": urn, "name": urn[-1], "platform": "s3", "statistics": {"row_count": 3}}
+    )
 
 
 def change(urn: str) -> Change:
@@ -132,8 +140,12 @@ def test_a_state_of_an_earlier_lumos_gets_checksums(
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.kind)
 def test_a_change_in_any_table_is_found(database: StateDatabase, table: CheckedTable) -> None:
-    if table.document == "state":
-        changed = {"sqlite": "CAST(state || X'00' AS BLOB)", "postgresql": "state || '\\x00'"}
+    if table in (PACKED_STATES, OBSERVATIONS):
+        column = table.document
+        changed = {
+            "sqlite": f"CAST({column} || X'00' AS BLOB)",
+            "postgresql": f"{column} || '\\x00'",
+        }
         expression = changed[database.dialect]
     else:
         expression = f"replace({table.document}, '\"', '''')"
@@ -225,7 +237,8 @@ def test_any_flipped_byte_of_any_row_is_found_and_costs_no_other(
     path = tmp_path / "lumos.db"
     path.write_bytes(template)
     table = data.draw(st.sampled_from(TABLES))
-    column = data.draw(st.sampled_from((table.document, *table.keys)))
+    more = (table.more,) if table.more else ()
+    column = data.draw(st.sampled_from((table.document, *more, *table.keys)))
     with closing(sqlite3.connect(path)) as raw, raw:
         rows = raw.execute(
             f"SELECT rowid, CAST({column} AS BLOB) FROM {table.table} WHERE {column} IS NOT NULL"  # noqa: S608
@@ -235,7 +248,8 @@ def test_any_flipped_byte_of_any_row_is_found_and_costs_no_other(
             return
         content = bytearray(value)
         content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
-        kind = "BLOB" if column == "state" else "TEXT"
+        is_packed = column == table.document and table in (PACKED_STATES, OBSERVATIONS)
+        kind = "BLOB" if is_packed else "TEXT"
         raw.execute(
             f"UPDATE {table.table} SET {column} = CAST(? AS {kind}) WHERE rowid = ?",  # noqa: S608
             (bytes(content), row),

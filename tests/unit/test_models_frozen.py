@@ -43,6 +43,7 @@ def test_the_mappings_that_models_hold_are_these_and_all_start_frozen() -> None:
         "Field.properties",
         "Group.custom_properties",
         "Job.properties",
+        "Observation.document",
         "LumosDataset.extensions",
         "LumosDataset.properties",
         "Snapshot.extensions",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lumos.core.models import LumosDataset, Urn
     from lumos.core.models.dataset_contributions import DatasetContributions
     from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.store.observations import ObservationTable
 
 
 class CatalogCommands(SnapshotCommands):
@@ -29,8 +30,17 @@ class CatalogCommands(SnapshotCommands):
         from lumos.core.controllers.catalog_controller import CatalogController
 
         return CatalogController(
-            self._platform(None), self._versions(self._reader), contributions=self._said_of
+            self._platform(None),
+            self._versions(self._reader),
+            contributions=self._said_of,
+            observations=self._observations,
         )
+
+    def _observations(self) -> ObservationTable:
+        """Return what was measured of datasets, as far as the state of this project knows."""
+        from lumos.core.store.observations import ObservationTable
+
+        return ObservationTable(self._reader)
 
     def _said_of(self, urn: Urn) -> DatasetContributions:
         """Return who says what of a dataset, as far as the state of this project knows."""

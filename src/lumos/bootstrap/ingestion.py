@@ -126,7 +126,10 @@ class IngestionCommands(CatalogCommands):
 
         state = self._platform(EMBEDDED)
         versions = self._versions(self._reader)
-        return CatalogController(state, versions, contributions=self._said_of).show(reference)
+        catalog = CatalogController(
+            state, versions, contributions=self._said_of, observations=self._observations
+        )
+        return catalog.show(reference)
 
     def _found_by(self, sources: Sequence[str]) -> list[str]:
         """Return the URNs of what some sources have."""

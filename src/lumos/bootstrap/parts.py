@@ -277,7 +277,8 @@ class Parts:
                 hint="set database_url, or leave it out for the state folder",
             )
         database = self._writer if writing else self._reader
-        return PlatformFactory.embedded_over(database, contributor=by)
+        retention = self.settings.observations
+        return PlatformFactory.embedded_over(database, contributor=by, retention=retention)
 
     def _adapter(self, name: str, given: RawSettings) -> MetadataPlatformInterface:
         """Return this project's adapter of a catalog, which is closed with the project."""
@@ -315,7 +316,7 @@ class Parts:
         tracked = self.settings.features.schema_tracking
         return StateWriter(
             self._writer,
-            CatalogTables(self._writer),
+            CatalogTables(self._writer, retention=self.settings.observations),
             versions=self._versions(self._writer) if tracked else None,
             clock=self._clock,
             author=self.author,

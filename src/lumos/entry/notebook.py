@@ -24,6 +24,7 @@ from lumos.core.controllers.results import (
     MigrationResult,
     ProfileResult,
     ReportedChange,
+    TrendResult,
     ValidationResult,
 )
 from lumos.core.controllers.sync_results import SyncResult
@@ -161,6 +162,32 @@ class History(_Answer, SchemaHistory):
             for version in reversed(self.schema_history)
         )
         return table(self.in_short(), ("version", "when", "change", "", "author"), rows=rows)
+
+
+class Trend(_Answer, TrendResult):
+    """What was measured of a dataset over time, by kind, newest last."""
+
+    @override
+    def in_short(self) -> str:
+        return f"{self.urn}: {len(self.observations):,} measurements"
+
+    @override
+    def _repr_html_(self) -> str:
+        headers = ("kind", "when", "rows", "bytes", "files", "quality", "change", "by")
+        rows = (
+            (
+                point.kind.lower(),
+                f"{point.at:%Y-%m-%d %H:%M} UTC",
+                point.rows,
+                point.size_bytes,
+                point.files,
+                point.quality_score,
+                point.change,
+                point.contributor,
+            )
+            for point in reversed(self.observations)
+        )
+        return table(self.in_short(), headers, rows=rows)
 
 
 class Blame(_Answer, BlameResult):

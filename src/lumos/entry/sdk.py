@@ -28,6 +28,7 @@ from lumos.entry.notebook import (
     SearchResults,
     StoredSnapshot,
     Sync,
+    Trend,
     Validation,
     Versions,
     answer,
@@ -56,6 +57,7 @@ __all__ = [
     "SearchResults",
     "StoredSnapshot",
     "Sync",
+    "Trend",
     "Validation",
     "VersionUpdateResult",
     "Versions",
@@ -144,6 +146,23 @@ class Lumos:
         """
         found = self._application.catalog.history(urn_or_name, since=since, limit=limit)
         return answer(History, found)
+
+    def trend(
+        self, urn_or_name: str, *, since: datetime | None = None, limit: int | None = None
+    ) -> Trend:
+        """Return what was measured of a dataset over time, by kind, newest last.
+
+        Args:
+            urn_or_name: the dataset.
+            since: only what was measured at this time or later.
+            limit: of each kind only so many, the newest.
+
+        Raises:
+            DatasetNotFoundError: the catalog does not hold the URN.
+            UnresolvedReferenceError: no dataset has the name, or several do.
+        """
+        found = self._application.catalog.trend(urn_or_name, since=since, limit=limit)
+        return answer(Trend, found)
 
     def blame(self, urn_or_name: str) -> Blame:
         """Return which version brought each column of a dataset in and which changed it last."""

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lumos.core.controllers.results import ComparisonResult, ReportedChange, ShownContribution
+from lumos.core.controllers.results import (
+    ComparisonResult,
+    ReportedChange,
+    ShownContribution,
+    TrendPoint,
+    TrendResult,
+)
+from lumos.core.controllers.trends import trend_of
 from lumos.core.controllers.version_results import BlameResult
-from lumos.core.models import LumosDataset, SchemaHistory, Urn
-from lumos.core.models.contribution import ordered, precedence
+from lumos.core.models import LumosDataset, ObservationKind, SchemaHistory, Urn
+from lumos.core.models.contribution import speakers
 from lumos.core.models.facets import FACETS
 from lumos.core.platform.dataset_reference import DatasetFinder, DatasetReference
 from lumos.core.platform.interface import Capability
@@ -16,11 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from lumos.core.errors import DamagedDocumentError
     from lumos.core.models.dataset_contributions import DatasetContributions
     from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.store.observations import ObservationTable
     from lumos.feature.versioning.version_service import VersionManager
 
 _LOOKED_AT = 50
+_ALL = 1_000_000
 
 
 class CatalogController:
@@ -32,10 +42,12 @@ class CatalogController:
         versions: VersionManager,
         *,
         contributions: Callable[[Urn], DatasetContributions],
+        observations: Callable[[], ObservationTable],
     ) -> None:
         self._platform = platform
         self._versions = versions
         self._contributions = contributions
+        self._observations = observations
 
     def show(self, reference: str) -> LumosDataset:
         """Return the dataset of a URN, or of a name that only one dataset has."""
@@ -52,10 +64,37 @@ class CatalogController:
                 confidence=each.confidence,
             )
             for facet in FACETS
-            for each in ordered(said, precedence(facet))
+            for each in speakers(facet, said)
             if facet.path in each.facets
         ]
         return tuple(shown)
+
+    def trend(
+        self, reference: str, *, since: datetime | None = None, limit: int | None = None
+    ) -> TrendResult:
+        """Return what was measured of a dataset over time, newest last.
+
+        Args:
+            reference: the dataset.
+            since: only what was measured at this time or later.
+            limit: of each kind only so many, the newest.
+        """
+        urn = self.urn_of(reference)
+        name = self._name_of(urn)
+        most = _ALL if limit is None else limit
+        damaged: list[DamagedDocumentError] = []
+        points: list[TrendPoint] = []
+        for kind in ObservationKind:
+            series = self._observations().series(
+                urn, kind, since=since, limit=most + 1, damaged=damaged.append
+            )
+            points += [*trend_of(series)][-most:]
+        return TrendResult(
+            dataset=name,
+            urn=urn,
+            observations=tuple(points),
+            damaged=len(damaged),
+        )
 
     def history(
         self, reference: str, *, since: datetime | None = None, limit: int | None = None

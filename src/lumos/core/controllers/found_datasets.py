@@ -18,11 +18,13 @@ from lumos.core.models import (
     DatasetLineage,
     LineageEdge,
     LumosDataset,
+    Observation,
     Urn,
     with_parts,
 )
-from lumos.core.models.contribution import fold
+from lumos.core.models.contribution import Contribution, fold
 from lumos.core.models.dataset_contributions import DatasetContributions
+from lumos.core.models.facets import OBSERVED_PARTS
 from lumos.core.platform.refusals import REFUSALS, ends_run
 
 if TYPE_CHECKING:
@@ -175,6 +177,21 @@ class FoundDatasets:
             contributor, edges, is_gone=is_gone, note=note, at=self.at
         )
 
+    def put_observations(
+        self,
+        writer: StateWriter,
+        contributor: Contributor,
+        observations: Mapping[Urn, Sequence[Observation]],
+    ) -> None:
+        """Append what a contributor measured; the datasets themselves have been written."""
+        for urn, measured in observations.items():
+            try:
+                writer.tables.observe(urn, contributor, measured, at=self.at)
+            except REFUSALS as error:
+                if ends_run(error):
+                    raise
+                self.warnings.append(f"{urn}: what {contributor} measured is left out: {error}")
+
     def counts(self, found: int) -> DatasetCounts:
         """Return what happened to the datasets, of which so many were found."""
         return DatasetCounts(
@@ -247,7 +264,9 @@ class FoundDatasets:
         present = self.state.dataset(urn) if self.state else None
         first = items[0]
         if isinstance(first, _Found) and len(items) == 1 and self._speaks_alone(first):
-            return self._step_of_one(first, present)
+            seen = LumosDataset.from_json(orjson.loads(first.built.document))
+            if _measures_as_before(seen, present):
+                return self._step_of_one(first, seen, present)
         said = held = self._said_of(urn, items)
         alone: LumosDataset | None = None
         found: dict[Contributor, str] = {}
@@ -259,7 +278,7 @@ class FoundDatasets:
                     whole = item.evidence.whole(seen, known, source=item.built.source)
                     if whole is None:
                         continue
-                    alone = whole
+                    alone = whole if _measures_all(whole, held.by(item.contributor)) else None
                     found[item.contributor] = item.built.hash if whole is seen else ""
                     said = said.stating(
                         item.contributor,
@@ -291,9 +310,10 @@ class FoundDatasets:
             return True
         return self.state.contributions.speaks_alone(item.urn, item.contributor)
 
-    def _step_of_one(self, item: _Found, present: LumosDataset | None) -> _Step | None:
+    def _step_of_one(
+        self, item: _Found, seen: LumosDataset, present: LumosDataset | None
+    ) -> _Step | None:
         """Return what is to be done where nobody else ever spoke of a dataset, as mostly."""
-        seen = LumosDataset.from_json(orjson.loads(item.built.document))
         whole = item.evidence.whole(seen, present, source=item.built.source)
         if whole is None:
             return None
@@ -423,6 +443,19 @@ def _as_said(held: DatasetContributions, contributor: Contributor) -> LumosDatas
     if before is None or not before.facets or held.sole is not None:
         return None
     return LumosDataset.from_json(fold(held.urn, [before]))
+
+
+def _measures_as_before(found: LumosDataset, present: LumosDataset | None) -> bool:
+    """Tell whether all is measured anew that the state has of a dataset."""
+    if present is None:
+        return True
+    measured = (part for part in OBSERVED_PARTS if getattr(present, part) is not None)
+    return all(getattr(found, part) is not None for part in measured)
+
+
+def _measures_all(found: LumosDataset, before: Contribution | None) -> bool:
+    """Tell whether all is measured anew that a contributor measured before."""
+    return before is None or all(getattr(found, path) is not None for path in before.measured)
 
 
 def _kept_here(present: LumosDataset | None, wanted: LumosDataset) -> LumosDataset:

@@ -327,6 +327,7 @@ class IngestionController:
             with writer.database.transaction():
                 scanned.records.publish_others(found, writer)
                 found.publish(scanned.finds, writer)
+                scanned.records.publish_observations(found, writer)
                 scanned.records.keep_marks(writer)
                 if run.settings is not None:
                     now = [each.contributor for each in run.sources.speakers.values()]

@@ -14,7 +14,7 @@ from lumos.core.controllers.found_datasets import Find
 from lumos.core.controllers.record_evidence import RecordEvidence
 from lumos.core.controllers.scan_sources import all_of
 from lumos.core.errors import UnreadableItemError
-from lumos.core.models import LineageEdge
+from lumos.core.models import LineageEdge, Observation, Urn
 from lumos.core.platform.entities import ENTITY_KINDS, ENTITY_MODELS, EntityKind
 from lumos.feature.ingestion.record_scan import PlannedSource, RecordFunctions, plan_sources
 from lumos.spark.record_pipeline import RecordPipeline
@@ -124,6 +124,17 @@ class RecordScan:
             is_gone = partial(self.evidence.covers, source=name)
             contributor = found.speakers[name].contributor
             found.put_edges(writer, contributor, said, is_gone=is_gone)
+
+    def publish_observations(self, found: FoundDatasets, writer: StateWriter) -> None:
+        """Append what was measured of datasets, after these were written."""
+        measured: dict[str, dict[Urn, list[Observation]]] = {}
+        for record in self.pipeline.observations() if self.pipeline else ():
+            observation = Observation.from_json(orjson.loads(record.document))
+            by_urn = measured.setdefault(record.source, {})
+            by_urn.setdefault(observation.urn, []).append(observation)
+        for source, by_urn in sorted(measured.items()):
+            ordered = {urn: sorted(by_urn[urn], key=lambda each: each.at) for urn in sorted(by_urn)}
+            found.put_observations(writer, found.speakers[source].contributor, ordered)
 
     def keep_marks(self, writer: StateWriter) -> None:
         """Keep where the scans ended, for the next ones to plan by."""

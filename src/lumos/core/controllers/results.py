@@ -27,6 +27,7 @@ from lumos.core.models import (
     Change,
     DatasetVersion,
     LumosDataset,
+    ObservationKind,
     PolicyEffect,
     SchemaHistory,
     SnapshotStatistics,
@@ -474,6 +475,37 @@ class ShownDataset(LumosDataset):
     )
 
 
+class TrendPoint(_Result):
+    """What was measured of a dataset at one time, in a few figures."""
+
+    kind: ObservationKind
+    at: datetime
+    contributor: str = Field(description="Who measured it.")
+    rows: int | None = None
+    rows_estimated: bool = False
+    size_bytes: int | None = None
+    files: int | None = None
+    quality_score: float | None = Field(default=None, description="In percent.")
+    failed_checks: int | None = None
+    cost: str | None = Field(default=None, description="Amount and currency.")
+    change: float | None = Field(
+        default=None,
+        description="Against the one before of the same contributor: in rows, in percentage points "
+        "of the score, or in the amount of money.",
+    )
+
+
+class TrendResult(_Result):
+    """What was measured of a dataset over time."""
+
+    dataset: str
+    urn: Urn
+    observations: tuple[TrendPoint, ...] = Field(
+        default=(), description="By kind, the newest of each kind last."
+    )
+    damaged: int = Field(default=0, description="Measurements that are damaged and left out.")
+
+
 class ErrorResult(_Result):
     """What is printed in place of an answer."""
 
@@ -487,6 +519,7 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "engine": EngineResult,
     "search": SearchPage,
     "show": ShownDataset,
+    "show-trend": TrendResult,
     "history": SchemaHistory,
     "history-blame": BlameResult,
     "compare": ComparisonResult,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, TypeVar, cast
 
 from pydantic import JsonValue
 
@@ -19,7 +19,9 @@ from lumos.core.models.facets import (
     COLUMN_FACETS,
     DATASET_FACETS,
     FIELDS,
+    OBSERVED_PARTS,
     Facet,
+    FacetClass,
 )
 
 Json = dict[str, JsonValue]
@@ -72,6 +74,40 @@ class Contribution(NamedTuple):
             facets=facets, at=at, said_at={path: self.at_of(path) for path in same}
         )
 
+    def measuring(self, path: str, value: JsonValue, *, at: datetime) -> Contribution:
+        """Return the contribution with a measurement in place of the one before it."""
+        return self._replace(
+            facets={**self.facets, path: value}, said_at={**self.said_at, path: at}
+        )
+
+    @property
+    def measured(self) -> Facets:
+        """What it measured, by the path of the facet."""
+        return {path: self.facets[path] for path in OBSERVED_PARTS if path in self.facets}
+
+    @property
+    def only_measures(self) -> bool:
+        """Whether it says nothing but what it measured."""
+        return bool(self.facets) and len(self.measured) == len(self.facets)
+
+    @property
+    def stated(self) -> Contribution:
+        """The contribution without what it measured, which is kept as a series."""
+        return self._replace(
+            facets=_without_measurements(self.facets), said_at=_without_measurements(self.said_at)
+        )
+
+
+def speakers(facet: Facet, contributions: Iterable[Contribution]) -> list[Contribution]:
+    """Return contributions by what they count on a facet, the one that counts first at the front.
+
+    What is observed takes the latest measurement, whoever made it; all else goes by precedence.
+    """
+    ranked = ordered(contributions, precedence(facet))
+    if facet.kind is FacetClass.OBSERVED:
+        ranked.sort(key=lambda each: each.at_of(facet.path), reverse=True)
+    return ranked
+
 
 def precedence(facet: Facet) -> tuple[ContributorKind, ...]:
     """Return the kinds of contributors to a facet, the one that counts first at the front."""
@@ -105,8 +141,10 @@ def fold(urn: str, contributions: Iterable[Contribution]) -> Json:
     }
     document: Json = {"urn": urn}
     for facet in FACETS_OF_DATASETS:
-        speakers = by_kinds[precedence(facet)]
-        value = folded(facet, [(each, each.facets.get(facet.path, ABSENT)) for each in speakers])
+        ranked = by_kinds[precedence(facet)]
+        if facet.kind is FacetClass.OBSERVED:
+            ranked = speakers(facet, ranked)
+        value = folded(facet, [(each, each.facets.get(facet.path, ABSENT)) for each in ranked])
         if value is not ABSENT:
             _put(document, facet.path, value)
     fields = _at(document, FIELDS)
@@ -121,6 +159,13 @@ def ordered(
 ) -> list[Contribution]:
     """Return contributions by precedence, the one that counts first at the front."""
     return sorted(contributions, key=lambda each: _weight(each, kinds))
+
+
+T = TypeVar("T")
+
+
+def _without_measurements(by_path: Mapping[str, T]) -> dict[str, T]:
+    return {path: value for path, value in by_path.items() if path not in OBSERVED_PARTS}
 
 
 class _Absent:

@@ -59,7 +59,10 @@ class DatasetContributions:
         One that a source once found is there as long as a source finds it. What was never found is
         there as long as anybody speaks of it.
         """
-        found = any(each.contributor.kind is ContributorKind.SOURCE for each in self.said)
+        found = any(
+            each.contributor.kind is ContributorKind.SOURCE and not each.only_measures
+            for each in self.said
+        )
         return found or (bool(self.said) and not self.gone)
 
     @property
@@ -96,6 +99,8 @@ class DatasetContributions:
     ) -> DatasetContributions:
         """Return all with what one contributor says now, which replaces what it said before.
 
+        What it measured before holds until it measures anew.
+
         Args:
             contributor: who speaks.
             document: a dataset as `to_json` writes it; what it leaves out is not said.
@@ -103,8 +108,8 @@ class DatasetContributions:
             hash: of what was found.
             rank: the place of the contributor among those of its kind.
         """
-        facets = statements_of(document)
         before = self.by(contributor) or Contribution(contributor, {}, at)
+        facets = {**before.measured, **statements_of(document)}
         now = before.saying(facets, at=at)._replace(rank=rank)
         others = [each for each in self.said if each.contributor != contributor]
         if contributor.kind is ContributorKind.SOURCE:

@@ -174,6 +174,8 @@ NOT_COMPARED: Final = frozenset(
     facet.part for facet in FACETS if facet.kind is not FacetClass.CONTRACT
 )
 """Parts of a dataset that are recorded and reported, and never hashed, compared or versioned."""
+OBSERVED_PARTS: Final = tuple(facet.path for facet in FACETS if facet.kind is FacetClass.OBSERVED)
+"""The parts of a dataset that are the latest of a series of observations."""
 
 
 def names_in_any_order(part: str | None = None) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
@@ -18,12 +19,11 @@ from lumos.core.models.contribution import (
     folded,
     has_members,
     members_of,
-    ordered,
-    precedence,
+    speakers,
     statements_of,
 )
 from lumos.core.models.contributor import Contributor
-from lumos.core.models.facets import COLUMN_FACETS, FIELDS, Facet
+from lumos.core.models.facets import COLUMN_FACETS, FIELDS, Facet, FacetClass
 
 
 def restated(
@@ -39,16 +39,36 @@ def restated(
         by: the contributor, with what it says so far.
         wanted: the dataset as it is to be, as `to_json` writes it.
     """
-    every = [*(each for each in contributions if each.contributor != by.contributor), by]
+    others = [each for each in contributions if each.contributor != by.contributor]
+    before = next((each for each in contributions if each.contributor == by.contributor), by)
+    speaking = by._replace(said_at={})
+    every = [*others, before]
     said = {each.contributor: _copied(each.facets) for each in every}
     aims = statements_of(wanted)
+    measured: list[str] = []
     for slot in _slots(said.values(), aims):
-        speakers = ordered(every, precedence(slot.facet))
-        statements = [(each, slot.read(said[each.contributor])) for each in speakers]
-        for contributor, value in _restated(slot, statements, by=by, aim=slot.read(aims)):
+        facet, aim = slot.facet, slot.read(aims)
+        goal = folded(facet, [(by, aim)])
+        if _same(facet, folded(facet, slot.statements(speakers(facet, every), said)), goal):
+            continue
+        statements = slot.statements(speakers(facet, [*others, speaking]), said)
+        for contributor, value in _restated(facet, statements, by=speaking, goal=goal):
             slot.write(said[contributor], value)
-    changed = (each.saying(said[each.contributor], at=by.at) for each in every)
+        if facet.kind is FacetClass.OBSERVED:
+            measured.append(facet.path)
+    changed = [each.saying(said[each.contributor], at=by.at) for each in every]
+    changed[-1] = _measured_anew(changed[-1], measured, at=by.at)
     return [each for each in changed if each.facets or each.contributor != by.contributor]
+
+
+def _measured_anew(
+    contribution: Contribution, paths: Sequence[str], *, at: datetime
+) -> Contribution:
+    """Return a contribution whose measurements are of this time, also where they are as before."""
+    for path in paths:
+        if path in contribution.facets:
+            contribution = contribution.measuring(path, contribution.facets[path], at=at)
+    return contribution
 
 
 class _Slot(NamedTuple):
@@ -62,6 +82,11 @@ class _Slot(NamedTuple):
         if self.column is None or value is ABSENT:
             return value
         return cast("Json", value).get(self.column, ABSENT)
+
+    def statements(
+        self, ranked: Iterable[Contribution], said: Mapping[Contributor, Facets]
+    ) -> list[Said]:
+        return [(each, self.read(said[each.contributor])) for each in ranked]
 
     def write(self, facets: Facets, value: JsonValue) -> None:
         if self.column is None:
@@ -97,13 +122,9 @@ def _put(mapping: Json, key: str, value: JsonValue) -> None:
 
 
 def _restated(
-    slot: _Slot, statements: Sequence[Said], *, by: Contribution, aim: JsonValue
+    facet: Facet, statements: Sequence[Said], *, by: Contribution, goal: JsonValue
 ) -> Iterator[tuple[Contributor, JsonValue]]:
-    """Yield the statements to change so that they come to the aim, itself given as a statement."""
-    facet = slot.facet
-    goal = folded(facet, [(by, aim)])
-    if _same(facet, folded(facet, statements), goal):
-        return
+    """Yield the statements to change so that they come to the goal."""
     place = next(at for at, (each, _) in enumerate(statements) if each is by)
     higher, before, lower = statements[:place], statements[place][1], statements[place + 1 :]
     own = _own_statement(facet, goal, others=[*higher, *lower], lower=lower, before=before)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from lumos.core.models import Contributor
     from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.settings.retention import ObservationSettings
     from lumos.core.store.database import StateDatabase
 
 EMBEDDED = "embedded"
@@ -70,16 +71,22 @@ class PlatformFactory:
 
     @classmethod
     def embedded_over(
-        cls, database: StateDatabase, *, contributor: Contributor | None = None
+        cls,
+        database: StateDatabase,
+        *,
+        contributor: Contributor | None = None,
+        retention: ObservationSettings | None = None,
     ) -> MetadataPlatformInterface:
         """Return the embedded catalog over a state database that is open already.
 
         Args:
             database: the database.
             contributor: who says what is emitted; without one, an editor of the catalog.
+            retention: how long measurements are kept, if not as by default.
         """
         over: Callable[..., MetadataPlatformInterface] = cls._registry.load(EMBEDDED)
-        return over(database) if contributor is None else over(database, contributor=contributor)
+        given = {"contributor": contributor, "retention": retention}
+        return over(database, **{name: each for name, each in given.items() if each is not None})
 
     @classmethod
     def handler(cls, name: str) -> type[MetadataPlatformInterface]:

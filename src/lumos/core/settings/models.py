@@ -23,7 +23,7 @@ from lumos.core.settings.base import Name, SettingsModel
 from lumos.core.settings.change_policy import ChangePolicySettings
 from lumos.core.settings.problems import InvalidSettingsError, KeyPath, SettingsProblem, key_text
 from lumos.core.settings.raw import Origin, RawSettings
-from lumos.core.settings.retention import RetentionSettings
+from lumos.core.settings.retention import ObservationSettings, RetentionSettings
 from lumos.core.settings.search import SearchSettings
 from lumos.core.settings.sync import SyncSettings
 
@@ -336,6 +336,9 @@ class LumosSettings(SettingsModel):
     )
     snapshots: SnapshotStoreSettings = Field(
         default=SnapshotStoreSettings(), description="Where snapshots are kept."
+    )
+    observations: ObservationSettings = Field(
+        default=ObservationSettings(), description="How long measurements of datasets are kept."
     )
     trusted_keys: tuple[Path, ...] = Field(
         default=(),

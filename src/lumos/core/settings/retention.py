@@ -31,3 +31,21 @@ class RetentionSettings(SettingsModel):
     def __bool__(self) -> bool:
         """Tell whether there is any rule; without one everything is kept."""
         return any(getattr(self, name) for name in type(self).model_fields)
+
+
+class ObservationSettings(SettingsModel):
+    """How much is kept of what was measured of a dataset; the latest always is."""
+
+    keep_days: int = Field(
+        default=400,
+        ge=1,
+        le=_MANY,
+        description="Measurements are kept for so many days before the newest of their series; "
+        "the newest 30 are kept however old they are.",
+    )
+    keep_last: int = Field(
+        default=1_000,
+        ge=1,
+        le=_MANY,
+        description="At most so many measurements of each dataset, kind and contributor.",
+    )

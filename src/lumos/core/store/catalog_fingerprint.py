@@ -17,6 +17,7 @@ class _Table(NamedTuple):
     second: str
     value: str
     """What is stored under the two keys; a dataset's version comes from its history."""
+    document: str = "document"
 
 
 _TABLES = (
@@ -25,6 +26,7 @@ _TABLES = (
         "urn",
         "urn",
         "(SELECT max(v.sequence) FROM versions v WHERE v.urn = datasets.urn)",
+        "document || COALESCE(observed, '')",
     ),
     _Table("lineage_edges", "edge_key", "edge_key", "NULL"),
     _Table("entities", "kind", "name", "NULL"),
@@ -42,11 +44,12 @@ def catalog_fingerprint(database: StateDatabase) -> str:
 
 
 def _add(digest: hashlib._Hash, database: StateDatabase, table: _Table) -> None:
-    name, first, second, value = table
+    name, first, second, value, document = table
     # Names of tables and columns are this module's own.
     page = (
-        f"SELECT {first} AS first_key, {second} AS second_key, document, {value} AS value "  # noqa: S608
-        f"FROM {name} WHERE ({first}, {second}) > (:first, :second) "
+        f"SELECT {first} AS first_key, {second} AS second_key, "  # noqa: S608
+        f"{document} AS document, {value} AS value FROM {name} "
+        f"WHERE ({first}, {second}) > (:first, :second) "
         f"ORDER BY {first}, {second} LIMIT {_PAGE}"
     )
     after = {"first": "", "second": ""}

@@ -1,15 +1,17 @@
 """The tables of the latest state: datasets, lineage edges, entities and identities.
 
 Edges are the truth of lineage: a dataset is stored without its neighbours and gets them from the
-edges when it is read. Its version likewise comes from the history, where there is one.
+edges when it is read. Its version likewise comes from the history, where there is one. What was
+observed of it is kept as series; the latest of each stands beside its document.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.errors import DamagedDocumentError
 from lumos.core.models import (
@@ -24,7 +26,9 @@ from lumos.core.models import (
     with_parts,
 )
 from lumos.core.models.base import canonical_json, sha256_of
+from lumos.core.models.contribution import Contribution
 from lumos.core.models.dataset_contributions import DatasetContributions
+from lumos.core.models.facets import OBSERVED_PARTS
 from lumos.core.models.origin import origin_of
 from lumos.core.store.checksums import (
     DATASETS,
@@ -39,6 +43,13 @@ from lumos.core.store.configured_sources import ConfiguredSources
 from lumos.core.store.contributions import SEVERAL, ContributionTable
 from lumos.core.store.documents import as_model, as_moment, as_object, as_text, checked_key
 from lumos.core.store.edge_contributions import EdgeContributions
+from lumos.core.store.observations import DEFAULT_RETENTION, ObservationTable
+from lumos.core.store.observed_parts import (
+    SplitDocument,
+    split_document,
+    whole_document,
+    whole_text,
+)
 from lumos.core.store.scan_marks import ScanMarks
 from lumos.core.store.search import SearchIndex, SearchText, label, labels_of
 from lumos.core.store.search_words import name_key
@@ -47,29 +58,38 @@ from lumos.core.store.sql_text import as_key, storable
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.models import Observation
+    from lumos.core.settings.retention import ObservationSettings
     from lumos.core.store.checksums import NoteDamage
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.engine import Parameters, Row, SqlValue
 
 _SELECT_DATASETS = """
-SELECT d.urn, d.document, d.version, d.contract_hash, d.checksum,
+SELECT d.urn, d.document, d.observed, d.version, d.contract_hash, d.checksum,
        (SELECT v.version FROM versions v WHERE v.urn = d.urn
         ORDER BY v.sequence DESC LIMIT 1) AS current_version
 FROM datasets d
 """
 _PUT_DATASET = """
 INSERT INTO datasets (urn, name, name_key, platform, format, contract_hash, version,
-                      quality_score, document, origin, contributor, found_hash, updated_at,
-                      checksum)
+                      quality_score, document, observed, origin, contributor, found_hash,
+                      updated_at, checksum)
 VALUES (:urn, :name, :name_key, :platform, :format, :contract_hash, :version,
-        :quality_score, :document, :origin, :contributor, :found_hash, :updated_at, :checksum)
+        :quality_score, :document, :observed, :origin, :contributor, :found_hash,
+        :updated_at, :checksum)
 ON CONFLICT (urn) DO UPDATE SET
     name = excluded.name, name_key = excluded.name_key, platform = excluded.platform,
     format = excluded.format, contract_hash = excluded.contract_hash, version = excluded.version,
     quality_score = excluded.quality_score, document = excluded.document,
-    origin = excluded.origin, contributor = excluded.contributor,
+    observed = excluded.observed, origin = excluded.origin, contributor = excluded.contributor,
     found_hash = excluded.found_hash, updated_at = excluded.updated_at,
     checksum = excluded.checksum
+"""
+_PUT_OBSERVED = """
+UPDATE datasets SET quality_score = :quality_score, observed = :observed,
+    contributor = :contributor, found_hash = :found_hash, updated_at = :updated_at,
+    checksum = :checksum
+WHERE urn = :urn
 """
 _PUT_EDGE = """
 INSERT INTO lineage_edges
@@ -115,11 +135,15 @@ class EdgePosition(NamedTuple):
 class CatalogTables:
     """Reads and writes the latest state; each write is one transaction or part of the caller's."""
 
-    def __init__(self, database: StateDatabase) -> None:
+    def __init__(
+        self, database: StateDatabase, *, retention: ObservationSettings = DEFAULT_RETENTION
+    ) -> None:
+        """Work on a state; `retention` says how much is kept of what was observed."""
         self._database = database
         self._contributions = ContributionTable(database)
+        self._observations = ObservationTable(database, retention=retention)
         self._index = SearchIndex.on(database)
-        self._latest: tuple[str, LumosDataset] | None = None
+        self._latest: tuple[SplitDocument, LumosDataset] | None = None
         """The document that was written last, and the dataset that it is of."""
 
     def put_dataset(self, dataset: LumosDataset, *, at: datetime, by: Contributor = EDITOR) -> bool:
@@ -133,17 +157,20 @@ class CatalogTables:
             added = [self._add_missing_edge(*ends, at=at) for ends in listed]
             whole = self._with_derived_parts(dataset)
             row = _dataset_row(whole)
-            if self._holds(row):
+            stored = self._stored(dataset.urn)
+            if _is_same(stored, row):
                 return any(added)
-            said = DatasetContributions.alone(dataset.urn, by, at=at)
-            if not self._contributions.speaks_alone(dataset.urn, by):
-                document = as_object(str(row["document"]))
+            is_alone = self._contributions.speaks_alone(dataset.urn, by)
+            if is_alone:
+                said = DatasetContributions(dataset.urn, (Contribution(by, {**row.observed}, at),))
+            else:
+                document = {**row.document, **row.observed}
                 said = self._said_of(dataset.urn).wanting(document, by=by, at=at)
                 self._contributions.put(said)
                 if said.sole is None:
                     whole = self._with_derived_parts(said.dataset())
                     row = _dataset_row(whole)
-            self._put(whole, row, said=said, at=at)
+            self._put(whole, row, said=said, stored=stored, at=at, renew=not is_alone)
         return True
 
     def put_said(self, said: DatasetContributions, *, at: datetime) -> bool:
@@ -153,9 +180,9 @@ class CatalogTables:
             self._contributions.put(said)
             whole = self._with_derived_parts(said.dataset())
             row = _dataset_row(whole)
-            is_new = not self._holds(row)
-            self._put(whole, row, said=said, at=at)
-        return is_new
+            stored = self._stored(said.urn)
+            self._put(whole, row, said=said, stored=stored, at=at)
+        return not _is_same(stored, row)
 
     def put_found(
         self,
@@ -170,10 +197,33 @@ class CatalogTables:
         with self._database.transaction():
             whole = self._with_derived_parts(dataset)
             row = _dataset_row(whole)
-            is_new = not self._holds(row)
+            stored = self._stored(dataset.urn)
             self._contributions.forget(dataset.urn)
-            self._write(whole, row, contributor=as_key(str(by)), found_hash=hash, at=at)
-        return is_new
+            said = DatasetContributions(
+                dataset.urn, (Contribution(by, {**row.observed}, at),), {by: hash}
+            )
+            self._put(whole, row, said=said, stored=stored, at=at)
+        return not _is_same(stored, row)
+
+    def observe(
+        self, urn: Urn, by: Contributor, observations: Iterable[Observation], *, at: datetime
+    ) -> bool:
+        """Append what a contributor measured of a dataset, and tell whether anything is new.
+
+        A dataset that is not there, or that the contributor once found and finds no more, is
+        passed over.
+        """
+        with self._database.transaction():
+            if self._stored(urn) is None or by in self._contributions.of(urn).gone:
+                return False
+            if not self._observations.append(by, observations, at=at):
+                return False
+            known = self._contributions.of(urn)
+            said = known.said if known.by(by) else (*known.said, Contribution(by, {}, at))
+            joined = self._observations.joined(urn, said)
+            measuring = (each for each in joined if each.facets or known.by(each.contributor))
+            self.put_said(replace(known, said=tuple(measuring)), at=at)
+        return True
 
     def _said_of(self, urn: Urn) -> DatasetContributions:
         """Return what is said of a dataset; a damaged one is replaced as if it were not there."""
@@ -202,41 +252,35 @@ class CatalogTables:
         """What each contributor says of the datasets."""
         return self._contributions
 
+    @property
+    def observations(self) -> ObservationTable:
+        """What was measured of the datasets."""
+        return self._observations
+
     def _put(
         self,
         whole: LumosDataset,
-        row: Mapping[str, SqlValue],
+        row: _DatasetRow,
         *,
         said: DatasetContributions,
+        stored: Row | None,
         at: datetime,
+        renew: bool = False,
     ) -> None:
         sole = said.sole
-        self._write(
-            whole,
-            row,
-            contributor=as_key(str(sole.contributor)) if sole else SEVERAL,
-            found_hash=said.found.get(sole.contributor, "") if sole else "",
-            at=at,
-        )
-
-    def _write(
-        self,
-        whole: LumosDataset,
-        row: Mapping[str, SqlValue],
-        *,
-        contributor: str,
-        found_hash: str,
-        at: datetime,
-    ) -> None:
         values = {
-            **row,
-            "contributor": contributor,
-            "found_hash": found_hash or None,
+            **row.values,
+            "contributor": as_key(str(sole.contributor)) if sole else SEVERAL,
+            "found_hash": (said.found.get(sole.contributor) if sole else None) or None,
             "updated_at": as_moment(at),
         }
-        (written,) = self._database.query(f"{_PUT_DATASET} RETURNING id", values)
-        self._put_search(whole, written.integer("id"))
-        self._latest = str(row["document"]), whole
+        self._observations.record(said.urn, said.said, at=at, renew=renew)
+        if _differs_in_observations_alone(stored, row):
+            self._database.execute(_PUT_OBSERVED, {name: values[name] for name in _OBSERVED})
+        else:
+            (written,) = self._database.query(f"{_PUT_DATASET} RETURNING id", values)
+            self._put_search(whole, written.integer("id"))
+        self._latest = row.texts, whole
 
     def hold_dataset(self, urn: str) -> None:
         """Keep all others from changing a dataset until the caller's transaction ends."""
@@ -306,8 +350,12 @@ class CatalogTables:
         """
         with self._database.transaction():
             self._contributions.forget(urn)
-            if left is not None and left.said:
+            if left is None:
+                self._observations.forget(urn)
+            elif left.said:
                 self._contributions.put(left)
+                last = max(map(_said_at, left.said))
+                self._observations.record(urn, left.said, at=last, withdraw=False)
             rows = self._database.query("SELECT id FROM datasets WHERE urn = :urn", {"urn": urn})
             if not rows:
                 return False
@@ -505,12 +553,9 @@ class CatalogTables:
             return dataset
         return with_parts(dataset, lineage=lineage, version=version)
 
-    def _holds(self, row: Mapping[str, SqlValue]) -> bool:
-        stored = self._database.query(
-            "SELECT document, checksum FROM datasets WHERE urn = :urn", {"urn": row["urn"]}
-        )
-        names = ("document", "checksum")  # which covers the other columns
-        return bool(stored) and all(stored[0][name] == row[name] for name in names)
+    def _stored(self, urn: str) -> Row | None:
+        rows = self._database.query(f"{DATASETS.select()} WHERE urn = :urn", {"urn": urn})
+        return rows[0] if rows else None
 
     def _put_search(self, dataset: LumosDataset, dataset_id: int) -> None:
         self._index.put(dataset_id, SearchText.of(dataset))
@@ -547,6 +592,7 @@ class CatalogTables:
                 "contract_hash": dataset.contract_hash,
                 "version": rows[0]["version"],
                 "document": rows[0]["document"],
+                "observed": rows[0]["observed"],
             }
             self._database.execute(
                 "UPDATE datasets SET contract_hash = :hash, checksum = :checksum WHERE urn = :urn",
@@ -559,11 +605,11 @@ class CatalogTables:
         datasets = []
         for row in whole:
             neighbours, version = lineage[row.text("urn")], row.optional_text("current_version")
-            known = self._as_written(row.text("document"))
+            known = self._as_written(row)
             if known and (known.lineage, known.version) == (neighbours, version or known.version):
                 datasets.append(known)
                 continue
-            document: dict[str, object] = {**as_object(row.text("document"))}
+            document: dict[str, object] = {**whole_document(row)}
             document["lineage"] = neighbours
             if version:
                 document["version"] = version
@@ -583,10 +629,12 @@ class CatalogTables:
                 found[Urn(urn)] = canonical_json(whole)
         return [*found.items()]
 
-    def _as_written(self, document: str) -> LumosDataset | None:
-        """Return the dataset of a document that was just written, which need not be built anew."""
-        text, dataset = self._latest or ("", None)
-        return dataset if text == document else None
+    def _as_written(self, row: Row) -> LumosDataset | None:
+        """Return the dataset of a row that was just written, which need not be built anew."""
+        if self._latest is None:
+            return None
+        texts, dataset = self._latest
+        return dataset if texts == (row["document"], row["observed"]) else None
 
     def _lineage(self, urns: Sequence[str]) -> Mapping[str, DatasetLineage]:
         """Return the neighbours of datasets that are given in ascending order."""
@@ -627,7 +675,7 @@ def _pass_over(_error: DamagedDocumentError) -> None:
 
 def _document(row: Row) -> bytes:
     """Return what is stored with the version of the history, where there is one."""
-    text, version = row.text("document"), row.optional_text("current_version")
+    text, version = whole_text(row), row.optional_text("current_version")
     if version is None:
         return text.encode()
     if row.optional_text("version") is None:  # no other name in a dataset comes after this one
@@ -635,10 +683,28 @@ def _document(row: Row) -> bytes:
     return canonical_json({**as_object(text), "version": version})
 
 
-def _dataset_row(dataset: LumosDataset) -> dict[str, SqlValue]:
+_OBSERVED: Final = (
+    "urn", "quality_score", "observed", "contributor", "found_hash", "updated_at", "checksum",
+)  # fmt: skip
+"""What is written where nothing but observations changed."""
+
+
+class _DatasetRow(NamedTuple):
+    """A dataset as it is to be stored."""
+
+    values: dict[str, SqlValue]
+    document: dict[str, JsonValue]
+    """Without what was observed."""
+    observed: dict[str, JsonValue]
+    texts: SplitDocument
+
+
+def _dataset_row(dataset: LumosDataset) -> _DatasetRow:
     document = dataset.to_json()
     contract_hash = dataset.contract_hash_of(document)
     document.pop("lineage", None)
+    texts = split_document(document)
+    observed = {part: document.pop(part) for part in OBSERVED_PARTS if part in document}
     row: dict[str, SqlValue] = {
         "urn": dataset.urn,
         "name": storable(dataset.name),
@@ -648,8 +714,24 @@ def _dataset_row(dataset: LumosDataset) -> dict[str, SqlValue]:
         "contract_hash": contract_hash,
         "version": storable(dataset.version) if dataset.version else None,
         "quality_score": dataset.quality.score if dataset.quality else None,
-        "document": as_text(document),
+        "document": texts.document,
+        "observed": texts.observed,
         "origin": as_key(origin.source) if (origin := origin_of(dataset)) else None,
     }
     row["checksum"] = DATASETS.checksum(row)
-    return row
+    return _DatasetRow(row, document, observed, texts)
+
+
+def _is_same(stored: Row | None, row: _DatasetRow) -> bool:
+    names = ("document", "observed", "checksum")  # which covers the other columns
+    return stored is not None and all(stored[name] == row.values[name] for name in names)
+
+
+def _differs_in_observations_alone(stored: Row | None, row: _DatasetRow) -> bool:
+    if stored is None or not DATASETS.is_whole(stored):
+        return False
+    return all(stored[name] == row.values[name] for name in ("document", *DATASETS.keys))
+
+
+def _said_at(contribution: Contribution) -> datetime:
+    return max((contribution.at, *contribution.said_at.values()))

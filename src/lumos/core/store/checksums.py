@@ -36,6 +36,7 @@ class CheckedTable(NamedTuple):
         named: the columns that name the row to people.
         column: the column of the checksum.
         earlier: the column with the document of an earlier Lumos, where the other one is null.
+        more: a column that goes on where the document ends; null in rows of an earlier Lumos.
     """
 
     table: str
@@ -46,6 +47,7 @@ class CheckedTable(NamedTuple):
     named: tuple[str, ...]
     column: str = "checksum"
     earlier: str | None = None
+    more: str | None = None
 
     @property
     def primary(self) -> tuple[str, ...]:
@@ -55,8 +57,8 @@ class CheckedTable(NamedTuple):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that a query has to select for a check."""
-        earlier = (self.earlier,) if self.earlier else ()
-        return tuple(dict.fromkeys((*self.keys, self.document, *earlier, self.column)))
+        others = (name for name in (self.more, self.earlier) if name)
+        return tuple(dict.fromkeys((*self.keys, self.document, *others, self.column, *self.named)))
 
     def select(self, *more: str) -> str:
         """Return the beginning of a query for these columns, and for others."""
@@ -65,14 +67,17 @@ class CheckedTable(NamedTuple):
 
     def checksum(self, values: Mapping[str, SqlValue]) -> int:
         """Return the checksum of a row that is to be written."""
-        return checksum_of(values[self.document], *[values[key] for key in self.keys])
+        more = values[self.more] if self.more else None
+        return checksum_of(values[self.document], *[values[key] for key in self.keys], more=more)
 
     def is_whole(self, row: Row) -> bool:
         """Tell whether a row is what was written."""
         document = row[self.document]
         if document is None and self.earlier:
             document = row[self.earlier]
-        return checksum_of(document, *[row[key] for key in self.keys]) == row[self.column]
+        more = row[self.more] if self.more else None
+        found = checksum_of(document, *[row[key] for key in self.keys], more=more)
+        return found == row[self.column]
 
     def has_whole_keys(self, row: Row) -> bool:
         """Tell whether the keys of a row are what was written; its document need not be there."""
@@ -103,7 +108,9 @@ def whole_rows(rows: Iterable[Row], table: CheckedTable, damaged: NoteDamage) ->
     found: list[Row] = []
     places: list[int] = []
     for row in rows:
-        places = places or row.places((table.column, table.document, *table.keys))
+        places = places or row.places(
+            (table.column, table.document, table.more or table.document, *table.keys)
+        )
         if _is_plainly_whole(row.values, places) or table.is_whole(row):
             found.append(row)
         else:
@@ -133,10 +140,12 @@ def _has_plainly_whole_keys(values: tuple[SqlValue, ...], places: Sequence[int])
 
 def _is_plainly_whole(values: tuple[SqlValue, ...], places: Sequence[int]) -> bool:
     """Check a row of text alone, as nearly all are, in a third of the time of `is_whole`."""
-    checksum, document, *keys = places
+    checksum, document, more, *keys = places
     try:
         text = "\n".join([values[key] or "" for key in keys])  # type: ignore[misc]
         head, body = zlib.crc32(text.encode()), zlib.crc32(values[document].encode())  # type: ignore[union-attr]
+        if more != document and values[more] is not None:
+            body = zlib.crc32(values[more].encode(), body)  # type: ignore[union-attr]
     except (AttributeError, TypeError, UnicodeEncodeError):
         return False
     return (head << _HALF | body) - _OFFSET == values[checksum]
@@ -147,9 +156,10 @@ def refuse_damage(error: DamagedDocumentError) -> None:
     raise error
 
 
-def checksum_of(document: SqlValue, *keys: SqlValue) -> int:
+def checksum_of(document: SqlValue, *keys: SqlValue, more: SqlValue = None) -> int:
     """Return the CRC-32 of the keys and that of the document as one number."""
-    return (_checksum_of_keys(keys) << _HALF | zlib.crc32(_bytes(document))) - _OFFSET
+    body = zlib.crc32(_bytes(more), zlib.crc32(_bytes(document)))
+    return (_checksum_of_keys(keys) << _HALF | body) - _OFFSET
 
 
 def printable(value: SqlValue) -> str:
@@ -169,7 +179,13 @@ def _bytes(document: SqlValue) -> bytes:
 
 
 DATASETS: Final = CheckedTable(
-    "datasets", "dataset", "document", ("urn", "contract_hash", "version"), 1, ("urn",)
+    "datasets",
+    "dataset",
+    "document",
+    ("urn", "contract_hash", "version"),
+    1,
+    ("urn",),
+    more="observed",
 )
 EDGES: Final = CheckedTable(
     "lineage_edges",
@@ -234,8 +250,17 @@ EDGE_CONTRIBUTIONS: Final = CheckedTable(
     2,
     ("upstream_urn", "downstream_urn", "contributor"),
 )
+OBSERVATIONS: Final = CheckedTable(
+    "observations",
+    "observation",
+    "document",
+    ("urn", "kind", "contributor", "sequence", "at"),
+    4,
+    ("urn", "kind", "contributor", "at"),
+)
 TABLES: Final = (
     DATASETS,
+    OBSERVATIONS,
     CONTRIBUTIONS,
     EDGE_CONTRIBUTIONS,
     EDGES,

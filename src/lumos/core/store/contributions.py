@@ -2,11 +2,13 @@
 
 A dataset of which only one contributor speaks needs no row here: its own document says all, and
 `datasets.contributor` names who. So reads, and the ingestion of what only one source finds, cost
-what they would cost without contributions.
+what they would cost without contributions. What contributors measured is not here but in
+`observations`, from where it is joined to what they say.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +17,8 @@ from lumos.core.models.contribution import Contribution, statements_of
 from lumos.core.models.dataset_contributions import EARLIER, DatasetContributions
 from lumos.core.store.checksums import CONTRIBUTIONS, DATASETS
 from lumos.core.store.documents import as_moment, as_object, as_text
+from lumos.core.store.observations import ObservationTable
+from lumos.core.store.observed_parts import whole_document
 from lumos.core.store.sql_text import as_key, from_key
 
 if TYPE_CHECKING:
@@ -33,6 +37,11 @@ INSERT INTO contributions
     (urn, contributor, rank, found_hash, confidence, document, at, checksum)
 VALUES (:urn, :contributor, :rank, :found_hash, :confidence, :document, :at, :checksum)
 """
+_ONLY_MEASURES = """
+(found_hash IS NULL AND document = '{"facets":{}}' AND EXISTS
+    (SELECT 1 FROM observations o
+     WHERE o.urn = contributions.urn AND o.contributor = contributions.contributor))
+"""
 _SOLE = DATASETS.select("contributor", "origin", "found_hash", "updated_at") + " WHERE urn = :urn"
 
 
@@ -46,6 +55,7 @@ class ContributionTable:
 
     def __init__(self, database: StateDatabase) -> None:
         self._database = database
+        self._observations = ObservationTable(database)
 
     def of(self, urn: str, *, replacing: Collection[Contributor] = ()) -> DatasetContributions:
         """Return all that is said of a dataset.
@@ -58,10 +68,14 @@ class ContributionTable:
             DamagedDocumentError: what somebody says is not what was written.
         """
         rows = self._database.query(f"{_SELECT} WHERE urn = :urn", {"urn": urn})
+        (sole,) = (None,) if rows else self._database.query(_SOLE, {"urn": urn}) or (None,)
         if rows:
-            return _from_rows(Urn(urn), rows, replacing=replacing)
-        (sole,) = self._database.query(_SOLE, {"urn": urn}) or (None,)
-        return _of_one(Urn(urn), sole) if sole else DatasetContributions(Urn(urn))
+            found = _from_rows(Urn(urn), rows, replacing=replacing)
+        elif sole:
+            found = _of_one(Urn(urn), sole)
+        else:
+            return DatasetContributions(Urn(urn))
+        return replace(found, said=self._observations.joined(urn, found.said))
 
     def speaks_alone(self, urn: str, contributor: Contributor) -> bool:
         """Tell, without reading any document, whether nobody else ever spoke of a dataset."""
@@ -90,8 +104,8 @@ class ContributionTable:
         The hash is empty where it is not known, or where it was overruled since.
         """
         said = self._database.query(
-            "SELECT urn, found_hash FROM contributions "
-            "WHERE contributor = :contributor AND document IS NOT NULL",
+            "SELECT urn, found_hash FROM contributions "  # noqa: S608
+            f"WHERE contributor = :contributor AND document IS NOT NULL AND NOT {_ONLY_MEASURES}",
             {"contributor": as_key(str(contributor))},
         )
         sole = self._database.query(
@@ -136,7 +150,7 @@ class ContributionTable:
 def _of_one(urn: Urn, row: Row) -> DatasetContributions:
     """Return what is said of a dataset that has no rows of contributions."""
     DATASETS.require(row)
-    facets = statements_of(as_object(row.text("document")))
+    facets = statements_of(whole_document(row))
     at = _moment(row.text("updated_at"))
     name = row.optional_text("contributor")
     if name is not None:
@@ -196,7 +210,8 @@ def _rows(all_said: DatasetContributions) -> list[dict[str, SqlValue]]:
     return [*rows, *(_tombstone(all_said.urn, each) for each in sorted(all_said.gone))]
 
 
-def _row(all_said: DatasetContributions, said: Contribution) -> dict[str, SqlValue]:
+def _row(all_said: DatasetContributions, contribution: Contribution) -> dict[str, SqlValue]:
+    said = contribution.stated
     document: dict[str, object] = {"facets": said.facets}
     if said.said_at:
         document["said_at"] = {path: as_moment(at) for path, at in said.said_at.items()}

@@ -55,7 +55,7 @@ def as_model(kind: type[M], text: str) -> M:
 
 def as_moment(at: datetime) -> str:
     """Return a time as text that sorts by time."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def checked_key(name: str) -> str:

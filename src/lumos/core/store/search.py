@@ -26,7 +26,7 @@ _EVERYTHING = frozenset({"", "*"})
 
 _COLUMNS = """
     d.urn, d.name, d.platform, d.format, d.quality_score, d.updated_at, d.document,
-    d.contract_hash, d.version, d.checksum,
+    d.observed,    d.contract_hash, d.version, d.checksum,
     COALESCE((SELECT v.version FROM versions v WHERE v.urn = d.urn
               ORDER BY v.sequence DESC LIMIT 1), d.version) AS current_version
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
 import zstandard
@@ -19,6 +20,17 @@ _LEVEL = 3
 _LARGEST_STATE = 256 * 1024 * 1024
 
 
+class _OfThread(threading.local):
+    """What a thread packs with; to make it costs more than to use it, and no two may share it."""
+
+    def __init__(self) -> None:
+        self.compressor = zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True)
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_OWN = _OfThread()
+
+
 def packed_state(dataset: LumosDataset) -> bytes:
     """Return the state that a version keeps.
 
@@ -26,9 +38,27 @@ def packed_state(dataset: LumosDataset) -> bytes:
     of the database.
     """
     document = {name: part for name, part in dataset.to_json().items() if name not in NOT_COMPARED}
-    return zstandard.ZstdCompressor(level=_LEVEL, write_content_size=True).compress(
-        canonical_json(document)
-    )
+    return packed(canonical_json(document))
+
+
+def packed(document: bytes) -> bytes:
+    """Return a document compressed."""
+    return _OWN.compressor.compress(document)
+
+
+def unpacked(document: bytes) -> str:
+    """Return a document that `packed` compressed.
+
+    Raises:
+        StateError: it is damaged.
+    """
+    try:
+        plain = _OWN.decompressor.decompress(document, max_output_size=_LARGEST_STATE)
+        return plain.decode()
+    except (zstandard.ZstdError, UnicodeDecodeError):
+        raise StateError(
+            "a stored version is damaged", hint="import the latest snapshot anew"
+        ) from None
 
 
 def state_of(row: Row) -> LumosDataset:
@@ -37,13 +67,7 @@ def state_of(row: Row) -> LumosDataset:
     Raises:
         StateError: the state is damaged.
     """
-    packed = row["state"]
-    if not isinstance(packed, bytes):  # written before states were packed
+    state = row["state"]
+    if not isinstance(state, bytes):  # written before states were packed
         return as_model(LumosDataset, row.text("dataset"))
-    try:
-        plain = zstandard.ZstdDecompressor().decompress(packed, max_output_size=_LARGEST_STATE)
-        return as_model(LumosDataset, plain.decode())
-    except (zstandard.ZstdError, UnicodeDecodeError):
-        raise StateError(
-            "a stored version is damaged", hint="import the latest snapshot anew"
-        ) from None
+    return as_model(LumosDataset, unpacked(state))

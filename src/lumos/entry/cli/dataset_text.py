@@ -110,7 +110,7 @@ def _observed(dataset: LumosDataset) -> Iterator[tuple[str, str | None]]:
         if rows is None and facts.row_count_estimate is not None:
             rows = f"about {facts.row_count_estimate:,}"
         yield "rows", rows
-        size = None if facts.total_size_bytes is None else _size(facts.total_size_bytes)
+        size = None if facts.total_size_bytes is None else size_text(facts.total_size_bytes)
         files = None if facts.file_count is None else counted(facts.file_count, "file")
         yield "size", " in ".join(part for part in (size, files) if part)
         yield "partitioned", _counted_or_none(facts.partition_count, "partition")
@@ -187,7 +187,8 @@ def _type_text(field: FieldType) -> str:
     return "STRUCT" if field.fields else field.signature()
 
 
-def _size(count: int) -> str:
+def size_text(count: int) -> str:
+    """Write a number of bytes in the unit that fits."""
     size, unit = float(count), 0
     while size >= _STEP and unit < len(_UNITS) - 1:
         size, unit = size / _STEP, unit + 1

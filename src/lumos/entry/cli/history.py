@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lumos.bootstrap import Application
-from lumos.entry.cli.look import Dataset
+from lumos.entry.cli.look import Dataset, moment_given, moment_of
 from lumos.entry.cli.output import AsJson, counted, print_changes, print_json, print_line
 
 if TYPE_CHECKING:
@@ -30,26 +29,6 @@ class Format(StrEnum):
     TEXT = "text"
     YAML = "yaml"
     JSON = "json"
-
-
-def moment_given(value: str | None) -> str | None:
-    """Refuse what is no time, before anything is opened."""
-    if value is not None:
-        try:
-            datetime.fromisoformat(value)
-        except ValueError:
-            raise typer.BadParameter(
-                "it is no time such as 2024-01-31 or 2024-01-31T09:00Z"
-            ) from None
-    return value
-
-
-def moment_of(value: str | None) -> datetime | None:
-    """Return the time that the user gave; without a zone it is UTC."""
-    if value is None:
-        return None
-    given = datetime.fromisoformat(value)
-    return given if given.tzinfo else given.replace(tzinfo=UTC)
 
 
 Since = Annotated[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +12,7 @@ from lumos.bootstrap import Application
 from lumos.core.errors import EXIT_UNREADABLE
 from lumos.entry.cli.dataset_text import contribution_lines, dataset_lines, moment
 from lumos.entry.cli.output import AsJson, counted, print_json, print_line, print_notice
+from lumos.entry.cli.trend_text import trend_lines
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -26,6 +27,26 @@ def is_text(value: str | None) -> str | None:
     if value is not None and any("\ud800" <= char <= "\udfff" for char in value):
         raise typer.BadParameter("it is not UTF-8 text")
     return value
+
+
+def moment_given(value: str | None) -> str | None:
+    """Refuse what is no time, before anything is opened."""
+    if value is not None:
+        try:
+            datetime.fromisoformat(value)
+        except ValueError:
+            raise typer.BadParameter(
+                "it is no time such as 2024-01-31 or 2024-01-31T09:00Z"
+            ) from None
+    return value
+
+
+def moment_of(value: str | None) -> datetime | None:
+    """Return the time that the user gave; without a zone it is UTC."""
+    if value is None:
+        return None
+    given = datetime.fromisoformat(value)
+    return given if given.tzinfo else given.replace(tzinfo=UTC)
 
 
 Dataset = Annotated[
@@ -139,6 +160,19 @@ def show(
     who: Annotated[
         bool, typer.Option("--who", help="Show who says what of it: sources, files, people.")
     ] = False,
+    trend: Annotated[
+        bool, typer.Option("--trend", help="Show what was measured of it over time, newest last.")
+    ] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            callback=moment_given, help="With --trend: only what was measured then or later."
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, max=100_000, help="With --trend: only the newest so many of a kind."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show all that is known of a dataset.
@@ -146,6 +180,18 @@ def show(
     Example: lumos show lumos://postgres/shop/public/orders
     """
     application: Application = context.obj
+    if trend and who:
+        raise typer.BadParameter("--trend and --who are two answers: ask for one of them")
+    if not trend and (since is not None or limit is not None):
+        raise typer.BadParameter("--since and --limit go with --trend")
+    if trend:
+        measured = application.catalog.trend(dataset, since=moment_of(since), limit=limit)
+        if as_json:
+            print_json(measured.as_json())
+            return
+        for line in trend_lines(measured):
+            print_line(line)
+        return
     found = application.catalog.show(dataset)
     if as_json:
         said = application.catalog.contributions(found)

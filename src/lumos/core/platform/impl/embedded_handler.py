@@ -22,12 +22,15 @@ from lumos.core.store.catalog_tables import EDITOR, CatalogTables, EdgePosition
 from lumos.core.store.checksums import DATASETS, EDGES, IDENTITIES
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.documents import as_model, as_object
+from lumos.core.store.observations import DEFAULT_RETENTION
+from lumos.core.store.observed_parts import whole_document
 from lumos.core.store.search import SearchIndex, Wanted
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.models import Contributor
+    from lumos.core.settings.retention import ObservationSettings
     from lumos.core.store.engine import Row
 
 MOST_EXCLUDED_NAMED = 10
@@ -60,11 +63,12 @@ class EmbeddedHandler(CatalogHandler):
         *,
         clock: Callable[[], datetime] = _now,
         contributor: Contributor = EDITOR,
+        retention: ObservationSettings = DEFAULT_RETENTION,
     ) -> None:
         """Work on a state database; what is emitted is said by the contributor."""
         self._contributor = contributor
         self._database = database
-        self._tables = CatalogTables(database)
+        self._tables = CatalogTables(database, retention=retention)
         self._index = SearchIndex.on(database)
         self._clock = clock
 
@@ -254,7 +258,7 @@ class EmbeddedHandler(CatalogHandler):
 
 def _hit(row: Row) -> SearchHit:
     DATASETS.require(row)
-    document = as_object(row.text("document"))
+    document = whole_document(row)
     ownership = cast("dict[str, list[dict[str, str]]]", document.get("ownership") or {})
     quality = cast("dict[str, JsonValue]", document.get("quality") or {})
     documentation = cast("dict[str, JsonValue]", document.get("documentation") or {})
