@@ -19,7 +19,7 @@ from command_line import Lumos, Result, run_here
 from lakes import write_lake, write_settings, write_table
 from lumos.core.controllers.storage_functions import StorageFunctions
 from lumos.core.errors import UnstorableValueError
-from lumos.core.models import LumosDataset, Urn
+from lumos.core.models import Contributor, LumosDataset, Urn
 from lumos.core.models.urn import LONGEST_URN
 from lumos.core.store.catalog_tables import CatalogTables
 
@@ -227,9 +227,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     module = sys.modules[__name__]
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
-    monkeypatch.setattr(
-        "lumos.core.controllers.ingestion_controller.StorageFunctions", FailingFunctions
-    )
+    monkeypatch.setattr("lumos.core.controllers.file_scan.StorageFunctions", FailingFunctions)
     yield
     cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
@@ -266,16 +264,23 @@ def test_a_dataset_that_cannot_be_built_is_named_and_keeps_its_earlier_state(
 def test_a_dataset_that_the_catalog_refuses_is_named_and_tried_again(
     lumos: Lumos, lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = CatalogTables.put_dataset
+    put = CatalogTables.put_found
 
-    def refusing(self: CatalogTables, dataset: LumosDataset, *, at: datetime) -> bool:
-        written = put(self, dataset, at=at)
+    def refusing(
+        self: CatalogTables,
+        dataset: LumosDataset,
+        by: Contributor,
+        *,
+        hash: str,
+        at: datetime,
+    ) -> bool:
+        written = put(self, dataset, by, hash=hash, at=at)
         if dataset.name == "customers":
             raise UnstorableValueError("the database cannot hold a value")
         return written
 
     with monkeypatch.context() as patch:
-        patch.setattr(CatalogTables, "put_dataset", refusing)
+        patch.setattr(CatalogTables, "put_found", refusing)
         refused = ingested(lumos)
     again = ingested(lumos)
 
