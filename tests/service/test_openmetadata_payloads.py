@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 import strategies
 from doubles.openmetadata_server import openmetadata_at, openmetadata_server
 from doubles.openmetadata_store import Message
-from lumos.core.models import ColumnMapping, LumosDataset, Ownership, Urn, with_parts
+from lumos.core.models import ColumnMapping, DQAssertion, LumosDataset, Ownership, Urn, with_parts
 from lumos.testing.platform_samples import (
     AT,
     ENTITY_MAKERS,
@@ -67,7 +67,12 @@ def exchanged(datasets: Sequence[LumosDataset]) -> list[Message]:
 def drawn() -> list[LumosDataset]:
     """Return datasets with something everywhere, and random ones."""
     table = with_parts(rich_dataset(), urn=Urn.of("snowflake", "a", "b", "c"), platform="snowflake")
-    found = [rich_dataset(), table]
+    checked = with_parts(
+        table,
+        urn=Urn.of("snowflake", "a", "b", "checked"),
+        assertions=(DQAssertion(name="of our own", kind="of_our_own"),),
+    )
+    found = [rich_dataset(), table, checked]
 
     @settings(max_examples=60, deadline=None, suppress_health_check=[*HealthCheck], database=None)
     @given(strategies.datasets())

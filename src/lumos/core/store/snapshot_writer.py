@@ -109,8 +109,8 @@ class SnapshotWriter:
                 named = _Named(
                     snapshot_id(moment, content_hash, digits=digits), content_hash, moment
                 )
-                manifest = self._store(named, content)
-                if manifest is not None and self._order.is_last(manifest):
+                manifest, is_new = self._store(named, content)
+                if manifest is not None and (is_new or self._order.is_last(manifest)):
                     return manifest
                 # It was stored in the same second before other content was: store it once more.
                 earlier = manifest or earlier
@@ -158,18 +158,21 @@ class SnapshotWriter:
                 self._sorters[section].add(bucket_rank(key), key, line=line)
             yield self._hasher.digest(content.final_header())
 
-    def _store(self, named: _Named, content: SnapshotContent) -> Manifest | None:
-        """Write the folder of that name, or return None where other content has the name."""
+    def _store(self, named: _Named, content: SnapshotContent) -> tuple[Manifest | None, bool]:
+        """Write the folder of that name; return its manifest, and whether it is new.
+
+        There is no manifest where other content has the name.
+        """
         folder = self._root / named.identity
         if not self._root.is_dir():
             self._files.make_folder(self._root)
             self._files.sync_folder(self._root.parent)
         with FolderClaim.create(folder, files=self._files):
             if (folder / MANIFEST_NAME).exists():
-                return _manifest_with(named.content_hash, folder)
+                return _manifest_with(named.content_hash, folder), False
             try:
                 clear_folder(folder, files=self._files)  # what a writer that died left here
-                return self._committed(folder, named, content=content, is_numbered=True)
+                return self._committed(folder, named, content=content, is_numbered=True), True
             except BaseException:
                 discard_folder(folder, files=self._files)
                 raise
