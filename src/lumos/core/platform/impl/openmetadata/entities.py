@@ -33,6 +33,7 @@ from lumos.core.platform.impl.openmetadata.names import (
     urn_of,
 )
 from lumos.core.platform.impl.openmetadata.quality import TESTS, told_quality
+from lumos.core.platform.impl.openmetadata.services import service_type
 from lumos.core.platform.stash import STASH_KEY
 from lumos.core.platform.unreadable import UNFIT
 
@@ -86,6 +87,7 @@ _COLUMNS: Final = "columns"
 _UNREAD: Final = "unreadColumns"
 _PARTITIONED: Final = "isPartitioned"
 SERVICE_TYPE: Final = "serviceType"
+_SERVICE_OF: Final = {"table": "databaseService", "container": "storageService"}
 _TABLE_TYPE: Final = "tableType"
 _FILE_FORMATS: Final = "fileFormats"
 
@@ -171,7 +173,8 @@ def _told_dataset(entity: Mapping[str, JsonValue], type_: str, *, foreign: bool)
     }
     if properties := other_properties(entity):
         told["properties"] = properties
-    verbatim = _verbatim(entity, type_, foreign=foreign)
+    service = service_type(_SERVICE_OF[type_], (str(told["platform"]), path[0]))
+    verbatim = _verbatim(entity, type_, foreign=foreign, service=service)
     if verbatim:
         told["extensions"] = {NAME: verbatim}
     told |= told_quality(entity.get(TESTS))
@@ -264,8 +267,15 @@ def other_constraints(
     return found
 
 
-def _verbatim(entity: Mapping[str, JsonValue], type_: str, *, foreign: bool) -> Json:
-    """Return what Lumos does not model of an entity, and types and formats without a twin."""
+def _verbatim(entity: Mapping[str, JsonValue], type_: str, *, foreign: bool, service: str) -> Json:
+    """Return what Lumos does not model of an entity, and types and formats without a twin.
+
+    Args:
+        entity: the table or container.
+        type_: which of both it is.
+        foreign: whether others wrote it.
+        service: the type that Lumos would give to the service of the dataset.
+    """
     found: Json = {key: entity[key] for key in UNMODELLED[type_] if entity.get(key)}
     if entity.get(_TABLE_TYPE) not in {None, *_KINDS.values()}:
         found[_TABLE_TYPE] = entity[_TABLE_TYPE]
@@ -282,7 +292,7 @@ def _verbatim(entity: Mapping[str, JsonValue], type_: str, *, foreign: bool) -> 
             _UNREAD: unread_columns(model.get("columns")),
             _PARTITIONED: model.get(_PARTITIONED),
         }
-    if foreign:
+    if foreign and entity.get(SERVICE_TYPE) != service:
         found[SERVICE_TYPE] = entity.get(SERVICE_TYPE)
     return {key: value for key, value in found.items() if value}
 
