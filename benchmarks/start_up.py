@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -57,12 +58,10 @@ def measure(project: Path, rounds: int) -> None:
 
 def cpu_seconds(command: list[str], folder: Path) -> float:
     """Return the user and system time of one run, with all its children."""
-    before = os.times()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)  # finer than the ticks of os.times
     subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    after = os.times()
-    return (after.children_user + after.children_system) - (
-        before.children_user + before.children_system
-    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
 
 
 def fill(project: Path, size: int) -> None:
