@@ -31,6 +31,7 @@ from lumos.core.platform.fidelity import CONCEPTS, Fidelity, fidelity_of
 from lumos.core.platform.interface import Capability
 from lumos.core.settings import LumosSettings, SourceEntry, settings_json_schema
 from lumos.core.settings.loader import ENVIRONMENT_KEYS
+from lumos.core.settings.models import SECTIONS_READ_WHEN_USED, SECTIONS_WITHOUT_EFFECT
 from lumos.core.settings.raw import RawSettings
 from lumos.feature.ingestion.handlers.factory import BUILT_IN, HandlerFactory
 
@@ -44,28 +45,6 @@ SCHEMAS = ROOT / "src" / "lumos" / "schemas"
 REFERENCE = ROOT / "docs" / "reference"
 GOLDEN_RULES = ROOT / "tests" / "golden" / "rules"
 NOT_IMPORTED = ("lumos.__main__", "lumos.testing", "lumos.core.store.migrations")
-ACTED_ON = (
-    "platform",
-    "platforms",
-    "platform_config",
-    "sources",
-    "spark",
-    "features.schema_tracking",
-    "alerts",
-    "change_policy.profile",
-    "change_policy.rules",
-    "change_policy.exceptions",
-    "change_policy.deprecation_windows",
-    "change_policy.fail_on",
-    "cloud_version_prefix",
-    "database_url",
-    "state_dir",
-    "lock_seconds",
-    "snapshots.path",
-    "watch",
-    "sync",
-    "search",
-)
 CATALOGS = {"datahub": "DataHub", "openmetadata": "OpenMetadata"}
 PROVEN_IN = {"service": "server", "contract": "double"}
 EXIT_CODES = {
@@ -383,6 +362,9 @@ def settings_page() -> str:
         "",
         "`${NAME}` and `${NAME:-default}` are filled from the environment or from a `.env` file",
         "beside the settings file; the environment wins. `$${` is a plain `${`.",
+        "A variable of a source or of a catalog is needed only by commands that use it, and so are",
+        f"those of {_listed(sorted(SECTIONS_READ_WHEN_USED))};",
+        "`lumos doctor` names all that are not set.",
         "",
         "Some keys can be set by a variable alone, which wins over the file:",
         "",
@@ -390,8 +372,9 @@ def settings_page() -> str:
         "|---|---|",
         *variables,
         "",
-        f"This version acts on {_listed(ACTED_ON)}.",
-        "The other keys are read and checked, for parts of Lumos that are still to come.",
+        f"Without effect in this version: {_listed(SECTIONS_WITHOUT_EFFECT)}.",
+        "They are read and checked, for parts of Lumos that are still to come; a command says so",
+        "in one line where they are set.",
         "",
         "Editors can check the file by its",
         "[JSON Schema](../../src/lumos/schemas/settings.schema.json).",

@@ -38,6 +38,7 @@ def test_doctor_names_each_part(lumos: Lumos) -> None:
         "java": "ok",
         "spark": "ok",
         "settings": "ok",
+        "environment variables": "ok",
         "state database": "ok",
         "stored documents": "ok",
         "disk": "ok",

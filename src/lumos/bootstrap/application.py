@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.demo_controller import DemoController
     from lumos.core.controllers.system_controller import SystemController
     from lumos.core.progress import Progress
+    from lumos.core.settings import InvalidSettingsError
     from lumos.core.store.integrity import DocumentCheck
 
 DOCTOR_SECONDS = 10.0
@@ -33,6 +34,7 @@ class Application(IngestionCommands):
         return SystemController(
             environment=self._environment,
             load_settings=self._describe_settings,
+            unset_variables=self._unset_variables,
             spark_settings=lambda: self.settings.spark,
             state_dir=lambda: self.state_dir,
             make_state=lambda: self._writer.place,
@@ -101,6 +103,9 @@ class Application(IngestionCommands):
         expired = len(self._policy.expired(self._clock()))
         told = f"; expired exceptions of the change policy: {expired}" if expired else ""
         return f"{file} is valid{told}"
+
+    def _unset_variables(self) -> InvalidSettingsError | None:
+        return self.settings.unset_variables()
 
     def _describe_platform(self, name: str | None) -> str:
         from lumos.core.platform.http import impatient

@@ -82,13 +82,21 @@ class Parts:
         from lumos.core.settings import ChangePolicySettings, load_settings
 
         settings = load_settings(self._config, self._environment)
-        if problems := [*settings.alerts.problems()]:
-            raise settings.refused(problems)
+        if "alerts" not in settings.unset_sections:
+            self._check_alerts(settings)
+        if unread := settings.without_effect:
+            file = settings.file or "the settings"
+            self._notice(f"{file}: without effect in this version: {', '.join(unread)}")
         if settings.change_policy != ChangePolicySettings():
             from lumos.core.changes.policy_settings import policy_of
 
             policy_of(settings)  # told with the other problems of the file, not halfway through
         return settings
+
+    @staticmethod
+    def _check_alerts(settings: LumosSettings) -> None:
+        if problems := [*settings.alerts.problems()]:
+            raise settings.refused(problems)
 
     @cached_property
     def _policy(self) -> ChangePolicy:
@@ -149,10 +157,11 @@ class Parts:
         """Keep other writers out; what is to be told of the writing is told when it is over."""
         from lumos.core.store.state_lock import StateLock
 
+        channels = self.settings.alerts.channels  # refused before anything is written
         lock = StateLock(self.state_dir)
         with lock.acquire(purpose, self.settings.lock_seconds, on_wait=self._notice):
             yield
-        if self.settings.alerts.channels and "_writer" in self.__dict__:
+        if channels and "_writer" in self.__dict__:
             self.alerts.send_after_run(self._notice)
 
     def _keep_report(self, report: RunReport) -> None:

@@ -38,6 +38,7 @@ class SystemController:
         *,
         environment: Mapping[str, str],
         load_settings: Callable[[], str],
+        unset_variables: Callable[[], InvalidSettingsError | None],
         spark_settings: Callable[[], SparkSettings],
         state_dir: Callable[[], Path],
         make_state: Callable[[], str],
@@ -50,6 +51,7 @@ class SystemController:
         """Take the parts as functions: each may fail, and doctor must then still check the rest."""
         self._environment = environment
         self._load_settings = load_settings
+        self._unset_variables = unset_variables
         self._spark_settings = spark_settings
         self._state_dir = state_dir
         self._make_state = make_state
@@ -90,6 +92,7 @@ class SystemController:
             ("java", self._java),
             ("spark", self._spark),
             (_SETTINGS, self._load_settings),
+            ("environment variables", self._variables),
             (_STATE, self._look_at_state),
             (_DOCUMENTS, partial(self._documents, progress)),
             ("disk", self._disk),
@@ -156,6 +159,11 @@ class SystemController:
         if free < _LOW_DISK_BYTES:
             raise _Warning(f"{free / (1 << 20):.0f} MiB free for the state folder")
         return f"{free / (1 << 30):.0f} GiB free"
+
+    def _variables(self) -> str:
+        if unset := self._unset_variables():
+            raise _Warning("\n".join(unset.lines()))
+        return "all that the settings need are set"
 
     def _clock(self) -> str:
         if warnings := self._clock_warnings():

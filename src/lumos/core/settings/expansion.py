@@ -36,6 +36,8 @@ class Expansion:
         self._line_of = line_of
         self._secrets = secrets
         self.problems: list[SettingsProblem] = []
+        self.unset: list[tuple[KeyPath, SettingsProblem]] = []
+        """Which keys need a variable that is not set."""
 
     def fill(self, value: JsonValue, path: KeyPath = ()) -> JsonValue:
         """Return the value with every reference in its texts replaced."""
@@ -59,17 +61,19 @@ class Expansion:
         if default is not None and not value:
             return str(default)
         if value is None:
-            self._problem(
-                path, f"needs the environment variable {name}, which is not set and has no default"
-            )
+            said = f"needs the environment variable {name}, which is not set and has no default"
+            self.unset.append((path, self._problem_at(path, said)))
             return ""
         if looks_secret(name) or any(isinstance(key, str) and looks_secret(key) for key in path):
             self._secrets.add(value)
         return value
 
     def _problem(self, path: KeyPath, message: str) -> None:
+        self.problems.append(self._problem_at(path, message))
+
+    def _problem_at(self, path: KeyPath, message: str) -> SettingsProblem:
         key = key_text(path)
-        self.problems.append(SettingsProblem(key, self._line_of(path), f"{key} {message}"))
+        return SettingsProblem(key, self._line_of(path), f"{key} {message}")
 
 
 def read_dotenv(path: Path, *, shown_as: str) -> tuple[dict[str, str], list[SettingsProblem]]:

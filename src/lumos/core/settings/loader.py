@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -10,7 +11,7 @@ from pydantic import JsonValue, ValidationError
 
 from lumos.core.redaction import PROCESS_SECRETS, SecretRegistry, find_secrets, looks_secret
 from lumos.core.settings.expansion import Expansion, read_dotenv
-from lumos.core.settings.models import STATE_FOLDER, LumosSettings
+from lumos.core.settings.models import SECTIONS_READ_WHEN_USED, STATE_FOLDER, LumosSettings
 from lumos.core.settings.problems import (
     InvalidSettingsError,
     KeyPath,
@@ -26,6 +27,7 @@ SETTINGS_FILE: Final = "lumos.yaml"
 ROOT_KEY: Final = "lumos_config"
 PLACEHOLDER_KEY: Final = "..."
 _SQLITE: Final = "sqlite:///"
+_BY_ENTRY: Final = frozenset({"sources", "platform_config"})
 _IN_MEMORY: Final = ":memory:"
 ENVIRONMENT_KEYS: Final[Mapping[str, KeyPath]] = {
     "LUMOS_PLATFORM": ("platform",),
@@ -133,6 +135,8 @@ class _Load:
         self._root: KeyPath = ()
         self._moved: dict[KeyPath, KeyPath] = {}
         self._problems: list[SettingsProblem] = []
+        self._unset: defaultdict[KeyPath, list[tuple[KeyPath, SettingsProblem]]] = defaultdict(list)
+        """By source, catalog or section: its keys that need a variable that is not set."""
 
     def settings(self, value: JsonValue) -> LumosSettings:
         """Return the value of a document as settings, or raise all its problems."""
@@ -142,7 +146,8 @@ class _Load:
         if self._location is not None:
             _begin_paths_at(self._location.parent, values)
         self._apply_environment(values)
-        reader = SourceReader(line_of=self._line_of, origin_at=self._origin_at)
+        sections = self._without_unset_sections(values)
+        reader = SourceReader(line_of=self._line_of, origin_at=self._origin_at, unset=self._unset)
         entries = reader.read(values.pop("sources", None))
         self._problems += reader.problems
         typed: dict[str, object] = {**values, "sources": entries}
@@ -154,7 +159,7 @@ class _Load:
         if settings is None or self._problems:
             file = self._document.file if self._document else None
             raise InvalidSettingsError(self._problems, file=file, secrets=self._secrets)
-        return settings
+        return settings.with_unset(sections)
 
     def _unwrapped(self, value: JsonValue) -> dict[str, JsonValue]:
         if value is None:
@@ -182,7 +187,26 @@ class _Load:
         expansion = Expansion(self._environment, line_of=self._line_of, secrets=self._secrets)
         filled = {key: expansion.fill(value, (key,)) for key, value in values.items()}
         self._problems += expansion.problems
+        for path, problem in expansion.unset:
+            owner = _owner(path)
+            if owner is None:
+                self._problems.append(problem)
+            else:
+                self._unset[owner].append((path, problem))
         return filled
+
+    def _without_unset_sections(
+        self, values: dict[str, JsonValue]
+    ) -> dict[str, tuple[SettingsProblem, ...]]:
+        """Take out the sections that need variables that are not set, and return these."""
+        unset = {
+            str(owner[0]): tuple(problem for _, problem in keys)
+            for owner, keys in self._unset.items()
+            if len(owner) == 1 and keys
+        }
+        for section in unset:
+            values.pop(section, None)
+        return unset
 
     def _respelled(self, values: dict[str, JsonValue]) -> dict[str, JsonValue]:
         known = LumosSettings.model_fields
@@ -204,10 +228,15 @@ class _Load:
         for name, target in ENVIRONMENT_KEYS.items():
             if value := self._environment.get(name):
                 _put(values, target, value)
+                if owner := _owner(target):
+                    keys = self._unset[owner]
+                    self._unset[owner] = [key for key in keys if _respelled(key[0]) != target]
 
     def _platform(self, config: JsonValue, name: str) -> object:
         if config is None or isinstance(config, dict):
-            return RawSettings(config or {}, origin=self._origin_at(("platform_config", name), {}))
+            origin = self._origin_at(("platform_config", name), {})
+            unset = [problem for _, problem in self._unset["platform_config", name]]
+            return RawSettings(config or {}, origin=origin, unset=unset)
         return config
 
     def _validated(
@@ -252,6 +281,18 @@ class _Load:
     def _problem(self, path: KeyPath, message: str) -> None:
         line = self._document.line_of(path) if self._document else None
         self._problems.append(SettingsProblem(key_text(path), line, message))
+
+
+def _owner(path: KeyPath) -> KeyPath | None:
+    """Return which source, catalog or section alone needs a key; None where all commands do."""
+    path = _respelled(path)
+    if path[0] in _BY_ENTRY and len(path) > 1:
+        return path[:2]
+    return path[:1] if path[0] in SECTIONS_READ_WHEN_USED else None
+
+
+def _respelled(path: KeyPath) -> KeyPath:
+    return (*_OTHER_SPELLINGS.get(str(path[0]), path[:1]), *path[1:])
 
 
 def _begin_paths_at(folder: Path, values: dict[str, JsonValue]) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -32,6 +32,32 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 STATE_FOLDER = ".lumos"
+SECTIONS_READ_WHEN_USED = frozenset(
+    {
+        "alerts",
+        "cost_model",
+        "database_url",
+        "notifications",
+        "quality_integrations",
+        "schedules",
+        "snapshots",
+        "spark",
+    }
+)
+"""Sections whose `${VAR}` only the commands need that read them."""
+SECTIONS_WITHOUT_EFFECT = (
+    "cost_model",
+    "documentation",
+    "environment",
+    "features.auto_detection",
+    "features.cost_attribution",
+    "glossary_mappings",
+    "notifications",
+    "path_patterns",
+    "quality_integrations",
+    "schedules",
+)
+"""What may be set already, although nothing reads it yet."""
 
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,\-?#]+")
 _CRON_FIELDS = 5
@@ -360,6 +386,37 @@ class LumosSettings(SettingsModel):
 
     _file: Path | None = PrivateAttr(default=None)
     _origin: Origin | None = PrivateAttr(default=None)
+    _unset: Mapping[str, tuple[SettingsProblem, ...]] = PrivateAttr(default_factory=dict)
+
+    @override
+    def __getattribute__(self, name: str) -> Any:
+        """Refuse to read a section that needs a variable that is not set."""
+        if name in SECTIONS_READ_WHEN_USED and (unset := self.unset_sections.get(name)):
+            raise self._refused_for(unset)
+        return super().__getattribute__(name)
+
+    @property
+    def unset_sections(self) -> Mapping[str, tuple[SettingsProblem, ...]]:
+        """The sections that need variables that are not set, and which of their keys do."""
+        private = self.__pydantic_private__ or {}
+        return cast("Mapping[str, tuple[SettingsProblem, ...]]", private.get("_unset", {}))
+
+    def unset_variables(self) -> InvalidSettingsError | None:
+        """Return all keys that need a variable that is not set, whether or not they are used."""
+        raws = (*(entry.settings for entry in self.sources), *self.platform_config.values())
+        unset = [problem for raw in raws for problem in raw.unset]
+        unset += [problem for problems in self.unset_sections.values() for problem in problems]
+        return self._refused_for(unset) if unset else None
+
+    def _refused_for(self, problems: Sequence[SettingsProblem]) -> InvalidSettingsError:
+        return InvalidSettingsError(problems, file=self._origin.file if self._origin else None)
+
+    @property
+    def without_effect(self) -> tuple[str, ...]:
+        """The keys that were set although nothing reads them in this version."""
+        features = {f"features.{name}" for name in self.features.model_fields_set}
+        given = self.model_fields_set | features | self.unset_sections.keys()
+        return tuple(name for name in SECTIONS_WITHOUT_EFFECT if name in given)
 
     @property
     def file(self) -> Path | None:
@@ -375,6 +432,12 @@ class LumosSettings(SettingsModel):
     def platform_settings(self, name: str | None = None) -> RawSettings:
         """Return what was written for a platform, by default the chosen one; empty if nothing."""
         return self.platform_config.get(name or self.platform, RawSettings({}))
+
+    def with_unset(self, sections: Mapping[str, tuple[SettingsProblem, ...]]) -> Self:
+        """Return the same settings, knowing which sections cannot be read."""
+        copied = self.model_copy()
+        copied._unset = sections
+        return copied
 
     def with_file(self, file: Path, origin: Origin | None = None) -> Self:
         """Return the same settings, knowing their file and where in it they stand."""

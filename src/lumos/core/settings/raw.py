@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +17,7 @@ from lumos.core.redaction import MASK
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
 
-    from lumos.core.settings.problems import KeyPath
+    from lumos.core.settings.problems import KeyPath, SettingsProblem
 
 
 class Origin(NamedTuple):
@@ -46,14 +46,31 @@ class Origin(NamedTuple):
 class RawSettings(Mapping[str, JsonValue]):
     """An unvalidated mapping whose text forms and dumps never show a value."""
 
-    __slots__ = ("_values", "origin")
+    __slots__ = ("_values", "origin", "unset")
 
-    def __init__(self, values: Mapping[str, JsonValue], *, origin: Origin | None = None) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, JsonValue],
+        *,
+        origin: Origin | None = None,
+        unset: Sequence[SettingsProblem] = (),
+    ) -> None:
+        """Keep values as written.
+
+        Args:
+            values: what was written.
+            origin: where.
+            unset: the variables that values need and that are not set; reading any value is
+                refused then, so that only what uses these settings needs the variables.
+        """
         self._values = deepcopy(dict(values))
         self.origin = origin
+        self.unset = tuple(unset)
 
     @override
     def __getitem__(self, key: str) -> JsonValue:
+        if key in self._values:
+            self._require_variables()
         return self._values[key]
 
     @override
@@ -77,8 +94,20 @@ class RawSettings(Mapping[str, JsonValue]):
         return hash(frozenset(self._values))
 
     def as_dict(self) -> dict[str, JsonValue]:
-        """Return a copy of the values as written, secrets included."""
+        """Return a copy of the values as written, secrets included.
+
+        Raises:
+            InvalidSettingsError: a variable that they need is not set.
+        """
+        self._require_variables()
         return deepcopy(self._values)
+
+    def _require_variables(self) -> None:
+        if self.unset:
+            # Late: only settings with a problem need it.
+            from lumos.core.settings.problems import InvalidSettingsError
+
+            raise InvalidSettingsError(self.unset, file=self.origin.file if self.origin else None)
 
     @classmethod
     def __get_pydantic_core_schema__(

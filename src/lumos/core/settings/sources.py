@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from lumos.core.redaction import looks_secret, redact
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from lumos.core.settings.validation import LineOf
 
 OriginAt = Callable[[KeyPath, Mapping[str, KeyPath]], Origin | None]
+UnsetKeys = Sequence[tuple[KeyPath, SettingsProblem]]
+"""Keys that need an environment variable that is not set."""
 
 _NESTING_KEYS = ("config", "source")
 _RENAMED = {"source_type": "type", "source_path": "path"}
+_IDENTIFYING_KEYS = frozenset({"type", "source_type", "name"})
 _NAMING_KEYS = (
     "bucket",
     "buckets",
@@ -46,12 +49,29 @@ _NAME_PARTS = 2
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._\-]+")
 
 
+class _Draft(NamedTuple):
+    type: str
+    name: str | None
+    default_name: str
+    settings: RawSettings
+
+
 class SourceReader:
     """Turns the `sources` list into entries, gathering problems on the way."""
 
-    def __init__(self, *, line_of: LineOf, origin_at: OriginAt) -> None:
+    def __init__(
+        self, *, line_of: LineOf, origin_at: OriginAt, unset: Mapping[KeyPath, UnsetKeys]
+    ) -> None:
+        """Get ready.
+
+        Args:
+            line_of: the line of a key.
+            origin_at: where the settings below a key stand.
+            unset: by the path of a source, which of its keys need a variable that is not set.
+        """
         self._line_of = line_of
         self._origin_at = origin_at
+        self._unset = unset
         self._given: dict[str, KeyPath] = {}
         self.problems: list[SettingsProblem] = []
 
@@ -68,26 +88,31 @@ class SourceReader:
         for draft in drafts:
             if draft is None:
                 continue
-            kind, name, settings = draft
-            unique = name or _unique(_default_name(kind, settings), taken)
+            unique = draft.name or _unique(draft.default_name, taken)
             taken.add(unique)
-            entries.append(SourceEntry(type=kind, name=unique, settings=settings))
+            entries.append(SourceEntry(type=draft.type, name=unique, settings=draft.settings))
         return tuple(entries)
 
-    def _draft(self, item: JsonValue, path: KeyPath) -> tuple[str, str | None, RawSettings] | None:
+    def _draft(self, item: JsonValue, path: KeyPath) -> _Draft | None:
         if not isinstance(item, dict):
             self._problem(path, f"{key_text(path)} must be a mapping with a key 'type'")
             return None
         values, moved = self._flattened(item, path)
         kind = values.pop("type", None)
         name = values.pop("name", None)
+        unset = self._unset.get(path, ())
+        if needed := [problem for key, problem in unset if _identifies(key, has_name=bool(name))]:
+            self.problems += needed
+            return None
         if not isinstance(kind, str) or not kind.strip():
             said = "is missing" if kind is None else "must be text"
             self._problem((*path, "type"), f"key 'type' {said} in {key_text(path)}")
             return None
         if name is not None:
             name = self._checked_name(name, (*path, "name"))
-        return kind.strip(), name, RawSettings(values, origin=self._origin_at(path, moved))
+        origin = self._origin_at(path, moved)
+        settings = RawSettings(values, origin=origin, unset=[problem for _, problem in unset])
+        return _Draft(kind.strip(), name, _default_name(kind.strip(), values), settings)
 
     def _flattened(
         self, item: dict[str, JsonValue], path: KeyPath
@@ -131,7 +156,13 @@ def _pairs(item: Mapping[str, JsonValue]) -> list[tuple[str, JsonValue, KeyPath]
     return pairs
 
 
-def _default_name(kind: str, settings: RawSettings) -> str:
+def _identifies(key: KeyPath, *, has_name: bool) -> bool:
+    """Tell whether a key says what a source is or is called, which every command asks."""
+    named = {part for part in key if isinstance(part, str)}
+    return bool(named & _IDENTIFYING_KEYS) or not (has_name or named.isdisjoint(_NAMING_KEYS))
+
+
+def _default_name(kind: str, settings: Mapping[str, JsonValue]) -> str:
     parts = [kind]
     for key in _NAMING_KEYS:
         value = settings.get(key)
