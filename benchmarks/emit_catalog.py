@@ -34,6 +34,7 @@ from typing_extensions import override
 
 from lumos.core.controllers.sync_controller import SyncController, SyncTarget
 from lumos.core.models import LumosDataset
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.http import CatalogHttp
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
@@ -71,25 +72,17 @@ class SlowCatalog(MetadataPlatformInterface):
         return cls(str(config["url"]), workers=8)
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
-        self.emit_datasets((dataset,))
-
-    @override
-    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
-        self.update_documents([dataset.document for dataset in datasets])
-
-    @override
-    def update_documents(self, documents: Sequence[dict[str, JsonValue]]) -> None:
-        self._http.json("PUT", "datasets", body=[*documents])
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        self._http.json("PUT", "datasets", body=batch.documents())
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
         raise NotImplementedError
 
     @override
-    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, Seen]:
         self._http.json("POST", "datasets/find", body=[*urns], idempotent=True)
-        return {}
+        return {urn: Seen() for urn in urns}
 
     @override
     def list(self, *, platform: str | None = None, page_size: int = 1) -> Iterator[LumosDataset]:
@@ -211,6 +204,7 @@ def _measure(
             write_lock=lambda _: nullcontext(),
             keep_report=lambda _: None,
             clock=lambda: AT,
+            take_in=lambda _dataset, by: None,
         )
         return _timed(controller, counter), _timed(controller, counter)
 

@@ -22,6 +22,8 @@ from doubles.openmetadata_server import openmetadata_at, openmetadata_server
 from doubles.openmetadata_store import OpenMetadataStore
 from doubles.snowflake_account import DATABASE, SnowflakeAccount, snowflake_over
 from lumos.core.models import ColumnMapping, LumosDataset, Urn, with_parts
+from lumos.core.platform.batch import Batch, Identity
+from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.fidelity import Fidelity
 from lumos.core.platform.impl.amundsen import tables
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
@@ -88,7 +90,7 @@ def shown_concepts(server: Server, concepts: Iterable[str]) -> set[str]:
 def _is_told(platform: MetadataPlatformInterface, one: LumosDataset, concept: str) -> bool:
     plain = {} if concept == "dataset" else _plain(one, concept).to_json()
     added = leaves(one.to_json()) - leaves(plain)
-    told = platform.find_dataset(one.urn)
+    told = dataset_or_none(platform, one.urn)
     return told is not None and bool(added & leaves(told.to_json()))
 
 
@@ -115,13 +117,13 @@ def _emit(
     elif concept == "identity":
         one = _moved(dataset("named"), home)
         if with_it:
-            platform.emit_identity(one.urn, "other", external_id="urn:x:1")
+            platform.apply(Batch(identities=[Identity(one.urn, "other", "urn:x:1")]))
         else:
             _emit_new(server, platform, [one])
     elif with_it and concept in _KINDS:
-        platform.emit_entity(ENTITY_MAKERS[_KINDS[concept]](f"one_{concept}"))
+        platform.apply(Batch(entities=[ENTITY_MAKERS[_KINDS[concept]](f"one_{concept}")]))
     elif with_it:
-        platform.emit_extension("other", {"nested": ["x", None]})
+        platform.apply(Batch(extensions={"other": {"nested": ["x", None]}}))
     return None
 
 
@@ -139,9 +141,9 @@ def _emit_edge(
     if not with_it:
         _emit_new(server, platform, ends)
     if concept == "column_lineage":
-        platform.emit_edge(edge(*ends, column_mappings=(mapping,) if with_it else ()))
+        platform.apply(Batch(edges=[edge(*ends, column_mappings=(mapping,) if with_it else ())]))
     elif with_it:
-        platform.emit_edge(edge(*ends))
+        platform.apply(Batch(edges=[edge(*ends)]))
 
 
 def _emit_new(

@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from lumos.bootstrap import Application
 from lumos.core.models import LumosDataset
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.feature.snapshot import scratch
@@ -44,7 +45,7 @@ class EndlessCatalog(MetadataPlatformInterface):
         return cls(0)
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
         raise NotImplementedError
 
     @override

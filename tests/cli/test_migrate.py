@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -15,11 +16,12 @@ from typing_extensions import override
 
 from command_line import Lumos, checked
 from lumos.core.errors import PlatformError, PlatformUnavailableError
-from lumos.core.models import LumosDataset, Tag
+from lumos.core.models import Tag
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
-from lumos.core.platform.interface import Entity, MetadataPlatformInterface
+from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.progress import Progress
 from lumos.core.registry import Registry
 from lumos.core.store.database import StateDatabase
@@ -41,13 +43,14 @@ class Catalog(EmbeddedHandler):
         return cls(StateDatabase.open(Path(f"{cls.name}.db")))
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
-        if Catalog.down_after is not None and len(Catalog.emitted) >= Catalog.down_after:
-            raise PlatformUnavailableError(f"{self.name}: it is down")
-        if dataset.name == Catalog.refused:
-            raise PlatformError(f"{self.name}: it does not like it")
-        Catalog.emitted.append(dataset.name)
-        super().emit_dataset(dataset)
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        for each in batch.models():
+            if Catalog.down_after is not None and len(Catalog.emitted) >= Catalog.down_after:
+                raise PlatformUnavailableError(f"{self.name}: it is down")
+            if each.name == Catalog.refused:
+                raise PlatformError(f"{self.name}: it does not like it")
+            Catalog.emitted.append(each.name)
+        super().apply(batch, seen)
 
 
 class Old(Catalog):
@@ -65,9 +68,9 @@ class New(Catalog):
     }
 
     @override
-    def emit_entity(self, entity: Entity) -> None:
-        if not isinstance(entity, Tag):
-            super().emit_entity(entity)
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        others = [each for each in batch.entities if not isinstance(each, Tag)]
+        super().apply(replace(batch, entities=others), seen)
 
 
 @pytest.fixture(autouse=True)
@@ -86,9 +89,9 @@ def catalogs(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         catalog.emit_dataset(rich_dataset())
         for number in range(COUNT - 1):
             catalog.emit_dataset(dataset(f"t{number:02d}"))
-        catalog.emit_edge(edge(dataset("t00"), dataset("t01")))
+        catalog.apply(Batch(edges=[edge(dataset("t00"), dataset("t01"))]))
         for number in range(3):
-            catalog.emit_entity(Tag(name=f"tier-{number}"))
+            catalog.apply(Batch(entities=[Tag(name=f"tier-{number}")]))
 
 
 def held() -> int:

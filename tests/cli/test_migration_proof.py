@@ -11,6 +11,7 @@ from command_line import Lumos, checked
 from lossy_catalog import BESIDE_DATASETS, LOSSES, LossyCatalog
 from lumos.core.models import DatasetLineage, LumosDataset, Tag, User, with_parts
 from lumos.core.models.governance import Documentation
+from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity, FidelityReport, fidelity_report
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
@@ -45,15 +46,15 @@ def fill(path: Path) -> None:
         catalog = EmbeddedHandler(database)
         for dataset in snapshot.datasets:
             catalog.emit_dataset(with_parts(dataset, lineage=DatasetLineage()))
-        catalog.emit_edges(snapshot.lineage_edges)
+        catalog.apply(Batch(edges=snapshot.lineage_edges))
         for section in ("jobs", "glossary", "tags", "domains", "users", "groups"):
             for entity in getattr(snapshot, section):
-                catalog.emit_entity(entity)
+                catalog.apply(Batch(entities=[entity]))
         for urn, ids in snapshot.identity_map.items():
             for name, known in ids.items():
-                catalog.emit_identity(urn, name, external_id=known)
+                catalog.apply(Batch(identities=[Identity(urn, name, known)]))
         for name, value in snapshot.extensions.items():
-            catalog.emit_extension(name, value)
+            catalog.apply(Batch(extensions={name: value}))
 
 
 def orders(**parts: object) -> LumosDataset:
@@ -150,9 +151,9 @@ def test_what_the_target_has_besides_is_no_loss(lumos: Lumos) -> None:
     with StateDatabase.open(Path("lossy.db")) as database:
         catalog = EmbeddedHandler(database)
         catalog.emit_dataset(orders(tags=("gold", "late", "pii"), version="7.0.0"))
-        catalog.emit_entity(Tag(name="late"))
-        catalog.emit_entity(User(username="grace", system=True, title="Admiral"))
-        catalog.emit_identity(ORDERS, "third", external_id="7")
+        catalog.apply(Batch(entities=[Tag(name="late")]))
+        catalog.apply(Batch(entities=[User(username="grace", system=True, title="Admiral")]))
+        catalog.apply(Batch(identities=[Identity(ORDERS, "third", "7")]))
 
     done = checked(lumos(*MIGRATE), "migrate")
 

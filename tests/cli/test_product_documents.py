@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from command_line import Lumos
 from lumos.core.models import LineageEdge, LumosDataset, Tag
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
@@ -67,12 +68,16 @@ def fill_datahub() -> None:
             )
         for number in range(EDGES):
             upstream, step = number % DATASETS, 1 + number // DATASETS
-            catalog.emit_edge(
-                LineageEdge.from_json(
-                    {
-                        "upstream_urn": urn(upstream),
-                        "downstream_urn": urn((upstream + step) % DATASETS),
-                    }
+            catalog.apply(
+                Batch(
+                    edges=[
+                        LineageEdge.from_json(
+                            {
+                                "upstream_urn": urn(upstream),
+                                "downstream_urn": urn((upstream + step) % DATASETS),
+                            }
+                        )
+                    ]
                 )
             )
 
@@ -92,7 +97,7 @@ def test_the_migration_of_the_product_documents_runs_as_it_is_written(lumos: Lum
     assert imported.exit_code == 0, imported.stderr
     with StateDatabase.open(Path("datahub.db")) as database:
         for number in range(LOST_TAGS):  # since the migration
-            DataHub(database).emit_entity(Tag(name=f"tier-{number}"))
+            DataHub(database).apply(Batch(entities=[Tag(name=f"tier-{number}")]))
     compared = lumos(*given(DIFF))
 
     assert compared.exit_code == 0

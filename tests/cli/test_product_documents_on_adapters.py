@@ -11,6 +11,7 @@ from command_line import Lumos
 from doubles.datahub_server import DataHubDouble, datahub_double
 from doubles.openmetadata_server import TOKEN, openmetadata_server
 from lumos.core.models import LineageEdge, LumosDataset
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from product_migration import COMPARED, DIFF, EXPORT, IMPORT, VALIDATE, VALIDATED, given
 
@@ -55,12 +56,16 @@ def fill(catalog: DataHubHandler) -> None:
         )
     for number in range(EDGES):
         upstream, step = number % DATASETS, 1 + number // DATASETS
-        catalog.emit_edge(
-            LineageEdge.from_json(
-                {
-                    "upstream_urn": urn(upstream),
-                    "downstream_urn": urn((upstream + step) % DATASETS),
-                }
+        catalog.apply(
+            Batch(
+                edges=[
+                    LineageEdge.from_json(
+                        {
+                            "upstream_urn": urn(upstream),
+                            "downstream_urn": urn((upstream + step) % DATASETS),
+                        }
+                    )
+                ]
             )
         )
 

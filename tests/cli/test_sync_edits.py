@@ -11,7 +11,7 @@ import pytest
 
 from command_line import JANUARY, Lumos
 from doubles.datahub_server import datahub_double
-from lumos.core.models import LumosDataset
+from lumos.core.platform.batch import Seen
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 
 CUSTOMERS = "urn:li:dataset:(urn:li:dataPlatform:postgres,shop.public.customers,PROD)"
@@ -90,7 +90,7 @@ def test_a_tag_set_between_look_up_and_write_stays(
         look_up = DataHubHandler.find_datasets
         edits = [("by-hand",)]
 
-        def looked_up(handler: DataHubHandler, urns: Sequence[str]) -> dict[str, LumosDataset]:
+        def looked_up(handler: DataHubHandler, urns: Sequence[str]) -> dict[str, Seen]:
             found = look_up(handler, urns)
             for names in edits:
                 tags = double.stored[CUSTOMERS]["globalTags"][0]["tags"]

@@ -20,6 +20,7 @@ from catalog_fates import SHOWN, amundsen_held_by, shown_concepts
 from doubles.amundsen_database import AT, publish_orders
 from lumos.core.errors import PlatformAuthError, PlatformNotFoundError
 from lumos.core.models import ColumnMapping, Owner, Urn, with_parts
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.fidelity import CONCEPTS, fidelity_of
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
 from lumos.testing.platform_contract import PlatformContract
@@ -180,11 +181,11 @@ def test_a_catalog_that_others_filled_comes_out_whole_and_goes_in_again(
     for one in before.datasets:
         platform.emit_dataset(one)
     for edge in before.lineage_edges:
-        platform.emit_edge(edge)
+        platform.apply(Batch(edges=[edge]))
     for user in before.users:
-        platform.emit_entity(user)
+        platform.apply(Batch(entities=[user]))
     for tag in before.tags:
-        platform.emit_entity(tag)
+        platform.apply(Batch(entities=[tag]))
     after = platform.export_all(at=AT)
 
     assert len(before.datasets) == 2

@@ -14,6 +14,7 @@ from typing_extensions import override
 from atlas_server import RealAtlas
 from lumos.core.errors import PlatformAuthError, PlatformError
 from lumos.core.models import DatasetKind, LumosDataset, Urn
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
 from lumos.core.platform.impl.atlas.typedefs import DATASET
 from lumos.core.platform.interface import MetadataPlatformInterface
@@ -124,7 +125,7 @@ def test_a_classification_that_came_down_the_lineage_is_no_tag(
     source, target = dataset("source"), dataset("target", tags=["own"])
     atlas.emit_dataset(source)
     atlas.emit_dataset(target)
-    atlas.emit_edge(edge(source, target))
+    atlas.apply(Batch(edges=[edge(source, target)]))
     types = {"classificationDefs": [{"name": "Theirs", "superTypes": [], "attributeDefs": []}]}
     http.post("v2/types/typedefs", json=types).raise_for_status()
     guid = _held(http, source)["guid"]
@@ -164,7 +165,7 @@ def test_what_is_deleted_can_be_purged(emptied: RealAtlas, http: httpx2.Client) 
         atlas.emit_dataset(one)
         atlas.emit_dataset(two)
         guid = _held(http, one)["guid"]
-        atlas.emit_edge(edge(one, two))
+        atlas.apply(Batch(edges=[edge(one, two)]))
         atlas.delete(one.urn)
 
         assert http.get(f"v2/entity/guid/{guid}").status_code == httpx2.codes.NOT_FOUND
@@ -183,9 +184,9 @@ def test_many_datasets_go_in_at_once_and_none_is_written_twice(
     atlas: AtlasHandler, http: httpx2.Client
 ) -> None:
     many = [rich_dataset(f"table {number:02}") for number in range(16)]
-    atlas.emit_datasets(many)
+    atlas.apply(Batch(datasets=many))
     times = {each.urn: _held(http, each)["updateTime"] for each in many[::4]}
-    atlas.emit_datasets(many)
+    atlas.apply(Batch(datasets=many))
 
     assert [*atlas.list()] == many
     assert {each.urn: _held(http, each)["updateTime"] for each in many[::4]} == times

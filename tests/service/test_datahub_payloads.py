@@ -23,6 +23,7 @@ from lumos.core.models import (
     Snapshot,
     with_parts,
 )
+from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.impl.datahub.containers import containers_of
 from lumos.core.platform.impl.datahub.emptied import EMPTIED, emptied
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
@@ -94,13 +95,15 @@ def emitted(datasets: Iterable[LumosDataset]) -> list[tuple[str, str, JsonValue]
             one.emit_dataset(each)
         for make in ENTITY_MAKERS.values():
             for name in HOSTILE_NAMES.values():
-                one.emit_entity(make(name))
+                one.apply(Batch(entities=[make(name)]))
         mapping = ColumnMapping(upstream_column="a'b", downstream_column="c", transformation="f(a)")
         parts = {"provenance": "sql", "created_at": AT, "created_by": "ada"}
-        one.emit_edge(edge(dataset("a"), dataset("b"), column_mappings=(mapping,), **parts))
-        one.emit_entity(GlossaryTerm(name="order", parent="sales"))
-        one.emit_identity(dataset().urn, "other", external_id="x")
-        one.emit_extension("other", {"x": 1})
+        one.apply(
+            Batch(edges=[edge(dataset("a"), dataset("b"), column_mappings=(mapping,), **parts)])
+        )
+        one.apply(Batch(entities=[GlossaryTerm(name="order", parent="sales")]))
+        one.apply(Batch(identities=[Identity(dataset().urn, "other", "x")]))
+        one.apply(Batch(extensions={"other": {"x": 1}}))
         bodies: list[dict[str, Any]] = [
             entity
             for method, target, body in server.requests
@@ -255,18 +258,20 @@ def _put(platform: DataHubHandler, snapshot: Snapshot) -> None:
     """Write a snapshot in the order in which an import does."""
     extensions = cast("dict[str, JsonValue]", snapshot.to_json()["extensions"])
     for name, value in extensions.items():
-        platform.prepare_extension(name, value)
+        platform.apply(Batch(definitions={name: value}))
     entities: list[Entity] = [*snapshot.users, *snapshot.groups, *snapshot.tags]
     entities += [*snapshot.glossary, *snapshot.domains]
     for entity in entities:
-        platform.emit_entity(entity)
-    platform.emit_datasets([with_parts(one, lineage=DatasetLineage()) for one in snapshot.datasets])
+        platform.apply(Batch(entities=[entity]))
+    platform.apply(
+        Batch(datasets=[with_parts(one, lineage=DatasetLineage()) for one in snapshot.datasets])
+    )
     for job in snapshot.jobs:
-        platform.emit_entity(job)
+        platform.apply(Batch(entities=[job]))
     for each in snapshot.lineage_edges:
-        platform.emit_edge(each)
+        platform.apply(Batch(edges=[each]))
     for name, value in extensions.items():
-        platform.emit_extension(name, value)
+        platform.apply(Batch(extensions={name: value}))
 
 
 def _differing(one: DataHubDouble, two: DataHubDouble) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ import pytest
 from doubles.openmetadata_server import openmetadata_at, openmetadata_server
 from doubles.openmetadata_store import OpenMetadataStore
 from lumos.core.models import LumosDataset
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
 from lumos.core.platform.interface import ENTITY_KINDS
 from openmetadata_payloads import ORACLES, official_entities
@@ -47,7 +48,7 @@ def copied(source: OpenMetadataHandler, target: OpenMetadataHandler) -> list[Lum
     """Bring everything from one catalog to the other; return the datasets."""
     for kind in ENTITY_KINDS:
         for entity in source.list_entities(kind):
-            target.emit_entity(entity)
+            target.apply(Batch(entities=[entity]))
     datasets = [*source.list()]
     for dataset in datasets:
         target.emit_dataset(dataset)

@@ -12,6 +12,7 @@ import strategies
 from doubles.openmetadata_server import openmetadata_at, openmetadata_server
 from doubles.openmetadata_store import Message
 from lumos.core.models import ColumnMapping, DQAssertion, LumosDataset, Ownership, Urn, with_parts
+from lumos.core.platform.batch import Batch, Identity
 from lumos.testing.platform_samples import (
     AT,
     ENTITY_MAKERS,
@@ -44,10 +45,14 @@ def exchanged(datasets: Sequence[LumosDataset]) -> list[Message]:
             one.emit_dataset(with_parts(each, tags=("other",), ownership=Ownership()))
         together = [each for each in datasets if each.platform != "s3"]
         store.unstorable = {"left"}
-        one.emit_datasets([*map(_elsewhere, together), *(dataset(n, platform="db") for n in NAMES)])
+        one.apply(
+            Batch(
+                datasets=[*map(_elsewhere, together), *(dataset(n, platform="db") for n in NAMES)]
+            )
+        )
         for make in ENTITY_MAKERS.values():
             for name in HOSTILE_NAMES.values():
-                one.emit_entity(make(name))
+                one.apply(Batch(entities=[make(name)]))
         mapping = ColumnMapping(
             upstream_column="a'b", downstream_column="id", transformation="f(a)"
         )
@@ -56,10 +61,10 @@ def exchanged(datasets: Sequence[LumosDataset]) -> list[Message]:
         right = dataset("right", platform="snowflake", schema={"fields": COLUMNS})
         one.emit_dataset(left)
         one.emit_dataset(right)
-        one.emit_edge(edge(left, right, column_mappings=(mapping,), **parts))
-        one.emit_edge(edge(left, right, job_urn=Urn.of("airflow", "slashes"), **parts))
-        one.emit_identity(dataset().urn, "other", external_id="x")
-        one.emit_extension("other", {"x": 1})
+        one.apply(Batch(edges=[edge(left, right, column_mappings=(mapping,), **parts)]))
+        one.apply(Batch(edges=[edge(left, right, job_urn=Urn.of("airflow", "slashes"), **parts)]))
+        one.apply(Batch(identities=[Identity(dataset().urn, "other", "x")]))
+        one.apply(Batch(extensions={"other": {"x": 1}}))
         one.export_all(at=AT)
         return store.recorded
 

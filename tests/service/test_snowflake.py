@@ -17,6 +17,8 @@ from pydantic import JsonValue
 from lumos.core.errors import PlatformNotFoundError, PlatformUnavailableError
 from lumos.core.models import Urn, with_parts
 from lumos.core.models.dataset import DatasetKind
+from lumos.core.platform.batch import Batch
+from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
 from lumos.testing.platform_samples import (
     ENTITY_MAKERS,
@@ -106,7 +108,7 @@ def test_names_are_only_names_on_the_wire(platform: SnowflakeHandler) -> None:
         dataset(name, tags=[name], documentation={"description": name}, properties={name: name})
         for name in names
     ]
-    platform.emit_datasets(emitted)
+    platform.apply(Batch(datasets=emitted))
 
     found = {one.urn: one for one in platform.list()}
     assert [found[one.urn] for one in emitted] == emitted
@@ -115,17 +117,17 @@ def test_names_are_only_names_on_the_wire(platform: SnowflakeHandler) -> None:
 
 def test_all_else_is_kept(platform: SnowflakeHandler) -> None:
     one, two = dataset("one"), dataset("two")
-    platform.emit_datasets([one, two])
-    platform.emit_edge(edge(one, two, provenance="it's"))
+    platform.apply(Batch(datasets=[one, two]))
+    platform.apply(Batch(edges=[edge(one, two, provenance="it's")]))
     for kind, make in ENTITY_MAKERS.items():
-        platform.emit_entity(make("it's"))
+        platform.apply(Batch(entities=[make("it's")]))
         assert [*platform.list_entities(kind)] == [make("it's")]
     assert [*platform.list_edges()] == [edge(one, two, provenance="it's")]
 
     platform.delete(one.urn)
 
     assert [*platform.list_edges()] == []
-    assert platform.find_dataset(one.urn) is None
+    assert dataset_or_none(platform, one.urn) is None
 
 
 def test_what_is_not_there_is_told(server: Server) -> None:

@@ -17,6 +17,7 @@ from lumos.core.changes import ChangePolicy, PolicyException
 from lumos.core.controllers.publishing import Publisher
 from lumos.core.errors import LumosError
 from lumos.core.models import AlertState, Group, LumosDataset, with_parts
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.settings import AlertSettings
 from lumos.core.store.alerts import AlertRepository
@@ -212,7 +213,7 @@ def test_owners_of_all_downstream_datasets_are_told(database: StateDatabase) -> 
         dataset(CLEAN, "id", owner={"user": "bob"}),
         dataset(REPORT, "id", owner={"group": "bi-team"}),
     )
-    project.platform.emit_entity(Group(name="ml-team", members=("bob",)))
+    project.platform.apply(Batch(entities=[Group(name="ml-team", members=("bob",))]))
     project.link(RAW, JOB)
     project.link(JOB, CLEAN)
     project.link(CLEAN, REPORT)
@@ -372,7 +373,7 @@ def test_alerts_are_undone_with_the_version_that_failed(database: StateDatabase)
         def fail(*_: object) -> None:
             raise LumosError("no")
 
-        patch.setattr(project.platform, "emit_dataset", fail)
+        patch.setattr(project.platform, "apply", fail)
         with pytest.raises(LumosError):
             project.publish(with_parts(dataset(RAW, "id"), version=None))
     assert project.alerts() == []

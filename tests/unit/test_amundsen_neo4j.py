@@ -10,6 +10,7 @@ import pytest
 from doubles.amundsen_database import amundsen_over, publish_orders, sqlite_engine
 from doubles.neo4j_server import PASSWORD, USER, Graph, Json, neo4j_server
 from lumos.core.errors import CapabilityError, ConfigurationError, PlatformAuthError
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.amundsen import neo4j_graph
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
 from lumos.testing.platform_samples import AT, dataset, edge
@@ -183,10 +184,10 @@ def test_a_listing_sees_what_changed_since_the_last_one(
 def test_nothing_is_written(amundsen: AmundsenHandler, graph: Graph) -> None:
     attempts: tuple[Callable[[], None], ...] = (
         lambda: amundsen.emit_dataset(dataset()),
-        lambda: amundsen.emit_edge(edge(dataset("a"), dataset("b"))),
+        lambda: amundsen.apply(Batch(edges=[edge(dataset("a"), dataset("b"))])),
         lambda: amundsen.delete(dataset().urn),
         lambda: amundsen.emit_ownership(dataset().urn, "ada"),
-        lambda: amundsen.emit_extension("x", 1),
+        lambda: amundsen.apply(Batch(extensions={"x": 1})),
     )
     for attempt in attempts:
         with pytest.raises(CapabilityError):

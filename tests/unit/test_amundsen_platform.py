@@ -28,6 +28,7 @@ from lumos.core.models import (
 )
 from lumos.core.models.base import sha256_of
 from lumos.core.models.dataset import DatasetKind
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.fidelity import CONCEPTS
 from lumos.core.platform.impl.amundsen import tables
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
@@ -138,7 +139,7 @@ class TestReadingWhatOthersPublished:
             for one in before.datasets:
                 target.emit_dataset(one)
             for edge in before.lineage_edges:
-                target.emit_edge(edge)
+                target.apply(Batch(edges=[edge]))
             after = target.export_all(at=AT)
 
         assert after.datasets == before.datasets
@@ -298,7 +299,7 @@ class TestWriting:
     ) -> None:
         one, two = dataset("one"), dataset("two")
         edge = LineageEdge(upstream_urn=one.urn, downstream_urn=two.urn, provenance="sql")
-        platform.emit_edge(edge)
+        platform.apply(Batch(edges=[edge]))
         platform.emit_dataset(one)
         assert _count(engine, "table_lineage") == 0
 
@@ -334,7 +335,7 @@ class TestWriting:
 
     def test_a_batch_is_written_as_a_whole(self, platform: AmundsenHandler) -> None:
         batch = [rich_dataset(name) for name in ("a", "b", "c")]
-        platform.emit_datasets(batch)
+        platform.apply(Batch(datasets=batch))
 
         assert [*platform.list()] == batch
 

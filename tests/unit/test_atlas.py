@@ -27,6 +27,8 @@ from lumos.core.models import (
     Urn,
     with_parts,
 )
+from lumos.core.platform.batch import Batch
+from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity
 from lumos.core.platform.impl.atlas import client
 from lumos.core.platform.impl.atlas.columns import field_of, key_columns
@@ -89,11 +91,11 @@ def test_atlas_shows_what_it_has_a_place_for(server: AtlasServer, atlas: AtlasHa
 def test_what_is_the_same_is_not_written_again(server: AtlasServer, atlas: AtlasHandler) -> None:
     one = with_parts(rich_dataset(), lineage={"upstream": [dataset("raw").urn]})
     atlas.emit_dataset(one)
-    atlas.emit_entity(Tag(name="gold", description="best"))
+    atlas.apply(Batch(entities=[Tag(name="gold", description="best")]))
     before = server.store.writes
     with atlas_at(server) as later:
         later.emit_dataset(one)
-        later.emit_entity(Tag(name="gold", description="best"))
+        later.apply(Batch(entities=[Tag(name="gold", description="best")]))
 
     assert server.store.writes == before
 
@@ -141,7 +143,7 @@ def test_a_classification_that_came_down_the_lineage_is_no_tag(
     source, target = dataset("source"), dataset("target", tags=["own"])
     atlas.emit_dataset(source)
     atlas.emit_dataset(target)
-    atlas.emit_edge(edge(source, target))
+    atlas.apply(Batch(edges=[edge(source, target)]))
     server.store.define({"classificationDefs": [{"name": "PII"}]}, anew=True)
     found = server.store.find(DATASET, str(source.urn))
     assert found is not None
@@ -170,7 +172,7 @@ def test_a_tag_whose_name_atlas_cannot_take_is_still_a_tag(
 ) -> None:
     one = dataset(tags=[name])
     atlas.emit_dataset(one)
-    atlas.emit_entity(Tag(name=name, description="why"))
+    atlas.apply(Batch(entities=[Tag(name=name, description="why")]))
     with atlas_at(server) as other:
         assert other.get_dataset(one.urn) == one
         assert [*other.list_entities("tag")] == [Tag(name=name, description="why")]
@@ -182,7 +184,7 @@ def test_a_tag_defined_by_another_process_meanwhile_is_found(
     atlas.emit_dataset(dataset("first", tags=["x"]))
     with atlas_at(server) as other:
         other.emit_dataset(dataset("second", tags=["a-b", "gold"]))
-        other.emit_entity(GlossaryTerm(name="Customer", definition="buys"))
+        other.apply(Batch(entities=[GlossaryTerm(name="Customer", definition="buys")]))
     atlas.emit_dataset(dataset("third", tags=["gold"]))
 
     assert atlas.get_dataset(dataset("second").urn).tags == ("a-b", "gold")
@@ -192,7 +194,7 @@ def test_what_people_defined_keeps_its_attributes(server: AtlasServer, atlas: At
     theirs: Json = {"name": "PII", "attributeDefs": [{"name": "level"}], "options": {"x": "y"}}
     server.store.define({"classificationDefs": [theirs]}, anew=True)
     assert [*atlas.list_entities("tag")] == [Tag(name="PII")]
-    atlas.emit_entity(Tag(name="PII", description="personal"))
+    atlas.apply(Batch(entities=[Tag(name="PII", description="personal")]))
 
     held = server.store.types["PII"]
     assert held["attributeDefs"] == [{"name": "level"}]
@@ -218,7 +220,7 @@ def test_a_neighbour_that_is_not_there_is_a_placeholder_until_it_comes(
     late = dataset("late")
     atlas.emit_dataset(dataset("early", lineage={"upstream": [late.urn]}))
     assert [one.name for one in atlas.list()] == ["early"]
-    assert atlas.find_dataset(late.urn) is None
+    assert dataset_or_none(atlas, late.urn) is None
     atlas.emit_dataset(late)
 
     assert len(of_type(server, DATASET)) == 2
@@ -228,7 +230,7 @@ def test_a_neighbour_that_is_not_there_is_a_placeholder_until_it_comes(
 def test_what_is_deleted_can_be_purged(server: AtlasServer) -> None:
     with atlas_at(server, purge=True) as atlas:
         atlas.emit_dataset(dataset("a"))
-        atlas.emit_edge(edge(dataset("a"), dataset("b")))
+        atlas.apply(Batch(edges=[edge(dataset("a"), dataset("b"))]))
         atlas.delete(dataset("a").urn)
 
     assert of_type(server, EDGE) == []
@@ -243,7 +245,7 @@ def test_a_listing_goes_through_all_pages_of_a_search(
     with AtlasServer(markers=markers) as server, atlas_at(server, table_types=[]) as atlas:
         for name in "abcde":
             atlas.emit_dataset(dataset(name))
-            atlas.emit_entity(GlossaryTerm(name=name))
+            atlas.apply(Batch(entities=[GlossaryTerm(name=name)]))
         server.requests.clear()
 
         assert [one.name for one in atlas.list()] == [*"abcde"]
@@ -402,8 +404,12 @@ def test_lineage_that_others_wrote_is_read(server: AtlasServer, atlas: AtlasHand
     put_hive_table(server)
     table = "lumos://hive/sales.orders@prod"
     atlas.emit_dataset(dataset("report"))
-    atlas.emit_edge(edge(dataset("raw"), dataset("report")))
-    atlas.emit_entity(Job(urn=Urn.of("airflow", "load"), name="load", inputs=(dataset("raw").urn,)))
+    atlas.apply(Batch(edges=[edge(dataset("raw"), dataset("report"))]))
+    atlas.apply(
+        Batch(
+            entities=[Job(urn=Urn.of("airflow", "load"), name="load", inputs=(dataset("raw").urn,))]
+        )
+    )
     ends = {
         name: {"guid": of_type(server, type_name)[0]["guid"]}
         for name, type_name in (("inputs", "hive_table"), ("outputs", DATASET))

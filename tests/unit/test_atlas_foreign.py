@@ -10,6 +10,7 @@ from atlas_payloads import CLASSIFICATIONS, payloads
 from doubles.atlas_server import AtlasServer, atlas_at
 from doubles.atlas_store import Json, obj, objs
 from lumos.core.models import DatasetKind, DatasetLineage, LumosDataset, with_parts
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.impl.atlas.foreign import TABLE_TYPES
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
 from lumos.testing.platform_samples import AT, rich_dataset
@@ -51,7 +52,8 @@ def test_all_are_found_together_as_each_is_found_alone(atlas: AtlasHandler) -> N
 
     found = atlas.find_datasets([*alone, "lumos://hive/nobody@prod"])
 
-    assert found == alone
+    assert found.pop("lumos://hive/nobody@prod") == Seen()
+    assert found == {urn: Seen(each) for urn, each in alone.items()}
 
 
 def test_a_table_of_hive_has_columns_partitions_storage_and_all_else(atlas: AtlasHandler) -> None:
@@ -115,9 +117,9 @@ def test_everything_moves_to_another_atlas_and_out_of_it_unchanged(
     exported = atlas.export_all(at=AT)
     with AtlasServer() as empty, atlas_at(empty) as other:
         alone = [with_parts(each, lineage=DatasetLineage()) for each in exported.datasets]
-        other.emit_datasets(alone)
+        other.apply(Batch(datasets=alone))
         for edge in exported.lineage_edges:
-            other.emit_edge(edge)
+            other.apply(Batch(edges=[edge]))
         again = other.export_all(at=AT)
 
     held = {each.urn: each for each in again.datasets}
@@ -140,7 +142,7 @@ def test_what_people_defined_beyond_names_is_kept_as_it_is() -> None:
         server.store.put_term(elaborate, None)
         atlas.emit_dataset(rich_dataset())
         kept = atlas.export_all(at=AT).to_json()["extensions"]
-        atlas.emit_extension("atlas", {"from": "elsewhere"})
+        atlas.apply(Batch(extensions={"atlas": {"from": "elsewhere"}}))
 
         assert atlas.extensions() == {"atlas": {"from": "elsewhere"}}
     own_ = obj(obj(kept)["atlas"])

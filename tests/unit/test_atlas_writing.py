@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from pydantic import JsonValue
@@ -10,7 +10,8 @@ from pydantic import JsonValue
 from doubles.atlas_server import AtlasServer, atlas_at
 from doubles.atlas_store import AtlasRefusalError, Json, obj, objs
 from lumos.core.errors import PlatformConflictError
-from lumos.core.models import GlossaryTerm, LumosDataset, Tag, with_parts
+from lumos.core.models import GlossaryTerm, Tag, with_parts
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.impl.atlas import writing
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
 from lumos.core.platform.impl.atlas.typedefs import COLUMN, COLUMN_EDGE, DATASET, TYPE_VERSION
@@ -41,13 +42,13 @@ def test_many_datasets_are_read_and_written_by_few_requests(
     server: AtlasServer, atlas: AtlasHandler
 ) -> None:
     many = [rich_dataset(f"t{number:02}") for number in range(40)]
-    atlas.emit_datasets(many)
+    atlas.apply(Batch(datasets=many))
 
     assert requests(server, "POST", "v2/entity/bulk") == 1
     assert [*atlas.list()] == many
     changed = [with_parts(one, documentation={"description": "new"}) for one in many[:3]]
     before = requests(server, "POST", "v2/entity/bulk")
-    atlas.emit_datasets([*changed, *many[3:]])
+    atlas.apply(Batch(datasets=[*changed, *many[3:]]))
     assert requests(server, "POST", "v2/entity/bulk") == before + 1
     assert [*atlas.list()] == [*changed, *many[3:]]
 
@@ -56,7 +57,7 @@ def test_a_request_holds_no_more_entities_than_its_limit(
     server: AtlasServer, atlas: AtlasHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "MOST_ENTITIES", 9)
-    atlas.emit_datasets([rich_dataset(f"t{number}") for number in range(5)])
+    atlas.apply(Batch(datasets=[rich_dataset(f"t{number}") for number in range(5)]))
 
     assert requests(server, "POST", "v2/entity/bulk") == 3
     assert len([*atlas.list()]) == 5
@@ -66,10 +67,10 @@ def test_a_server_that_finds_no_several_names_at_once_is_asked_one_by_one(
     server: AtlasServer, atlas: AtlasHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many = [rich_dataset(f"t{number}") for number in range(3)]
-    atlas.emit_datasets(many)
+    atlas.apply(Batch(datasets=many))
     monkeypatch.setattr(server, "older", True)
     before = server.store.writes
-    atlas.emit_datasets(many)
+    atlas.apply(Batch(datasets=many))
 
     assert server.store.writes == before
 
@@ -84,7 +85,7 @@ def test_a_server_that_finds_nothing_where_one_is_missing_is_asked_for_halves(
     server: AtlasServer, atlas: AtlasHandler, missing: int, most: int
 ) -> None:
     there = [dataset(f"t{number:02}") for number in range(32)]
-    atlas.emit_datasets(there)
+    atlas.apply(Batch(datasets=there))
     wanted = [*there[missing:], *(dataset(f"n{number}") for number in range(missing))]
     server.strict = True
     server.requests.clear()
@@ -99,7 +100,7 @@ def test_a_server_that_never_finds_several_at_once_is_soon_no_longer_asked_to(
     server: AtlasServer, atlas: AtlasHandler
 ) -> None:
     names = [dataset(f"t{number:02}").urn for number in range(32)]
-    atlas.emit_datasets([dataset(f"t{number:02}") for number in range(32)])
+    atlas.apply(Batch(datasets=[dataset(f"t{number:02}") for number in range(32)]))
     server.older = True
     assert len(atlas._client.named(DATASET, names)) == 32
     server.requests.clear()
@@ -128,13 +129,13 @@ def test_a_term_that_somebody_else_defines_meanwhile_is_used(
 ) -> None:
     with atlas_at(server) as other:
         assert [*atlas.list_entities("glossary_term")] == []
-        other.emit_entity(GlossaryTerm(name="Net", definition="after tax"))
+        other.apply(Batch(entities=[GlossaryTerm(name="Net", definition="after tax")]))
         atlas.emit_dataset(dataset("one", governance={"glossary_terms": ["Net"]}))
         assert [*other.list_entities("glossary_term")] == [
             GlossaryTerm(name="Net", definition="after tax")
         ]
-        other.emit_entity(GlossaryTerm(name="Gross"))
-        atlas.emit_entity(GlossaryTerm(name="Gross", definition="before tax"))
+        other.apply(Batch(entities=[GlossaryTerm(name="Gross")]))
+        atlas.apply(Batch(entities=[GlossaryTerm(name="Gross", definition="before tax")]))
 
     assert atlas.get_dataset(dataset("one").urn).governance.glossary_terms == ("Net",)
     assert [*atlas.list_entities("glossary_term")] == [
@@ -153,29 +154,29 @@ def edited(server: AtlasServer, name: str, **attributes: JsonValue) -> None:
 def test_what_people_change_between_look_up_and_write_is_a_conflict(
     server: AtlasServer, atlas: AtlasHandler
 ) -> None:
-    atlas.emit_datasets([dataset("one"), dataset("two")])
+    atlas.apply(Batch(datasets=[dataset("one"), dataset("two")]))
     wanted = [dataset(name, tags=("gold",)) for name in ("one", "two", "three")]
-    assert len(atlas.find_datasets([one.urn for one in wanted])) == 2
+    seen = atlas.find_datasets([one.urn for one in wanted])
+    assert [each.dataset is not None for each in seen.values()] == [True, True, False]
     edited(server, "two", description="by hand")
     before = server.store.writes
 
     with pytest.raises(PlatformConflictError, match=r"lake/two"):
-        atlas.update_datasets(wanted)
+        atlas.apply(Batch(datasets=wanted), seen)
 
     assert server.store.writes == before
-    atlas.find_datasets([one.urn for one in wanted])
-    atlas.update_datasets(wanted)
+    atlas.apply(Batch(datasets=wanted), atlas.find_datasets([one.urn for one in wanted]))
     assert [*atlas.list()] == [wanted[0], wanted[2], wanted[1]]
 
 
 def test_a_neighbour_that_comes_between_look_up_and_write_is_no_conflict(
     atlas: AtlasHandler,
 ) -> None:
-    atlas.emit_datasets([dataset("one"), dataset("two")])
-    atlas.find_datasets([dataset("one").urn])
-    atlas.emit_edge(edge(dataset("one"), dataset("two")))
+    atlas.apply(Batch(datasets=[dataset("one"), dataset("two")]))
+    seen = atlas.find_datasets([dataset("one").urn])
+    atlas.apply(Batch(edges=[edge(dataset("one"), dataset("two"))]))
 
-    atlas.update_datasets([dataset("one", tags=("gold",))])
+    atlas.apply(Batch(datasets=[dataset("one", tags=("gold",))]), seen)
 
     assert atlas.get_dataset(dataset("one").urn).tags == ("gold",)
 
@@ -184,19 +185,19 @@ def test_an_owner_is_added_to_what_people_made_of_a_dataset_meanwhile(
     server: AtlasServer, atlas: AtlasHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     atlas.emit_dataset(dataset("one"))
-    real, edits = atlas.get_dataset, [True]
+    real, edits = atlas.find_datasets, [True]
 
-    def read_and_then_edited(urn: str) -> LumosDataset:
-        found = real(urn)
+    def read_and_then_edited(urns: Sequence[str]) -> dict[str, Seen]:
+        found = real(urns)
         if edits:
             edits.pop()
             edited(server, "one", description="by hand")
         return found
 
-    monkeypatch.setattr(atlas, "get_dataset", read_and_then_edited)
+    monkeypatch.setattr(atlas, "find_datasets", read_and_then_edited)
     atlas.emit_ownership(dataset("one").urn, "ada")
 
-    found = real(dataset("one").urn)
+    found = atlas.get_dataset(dataset("one").urn)
     assert found.documentation.description == "by hand"
     assert [owner.user for owner in found.ownership.owners] == ["ada"]
 
@@ -206,25 +207,25 @@ def test_lineage_of_columns_is_drawn_and_goes_with_its_edge(
 ) -> None:
     fields = {"fields": [{"name": "a.b", "type": "INT64"}, {"name": "c", "type": "INT64"}]}
     ends = dataset("up", schema=fields), dataset("down", schema=fields)
-    atlas.emit_datasets(ends)
+    atlas.apply(Batch(datasets=ends))
     two = [
         {"upstream_column": "a.b", "downstream_column": "c", "transformation": "f(x)"},
         {"upstream_column": "c", "downstream_column": "c"},
         {"upstream_column": "gone", "downstream_column": "c"},
     ]
-    atlas.emit_edge(edge(*ends, column_mappings=two))
+    atlas.apply(Batch(edges=[edge(*ends, column_mappings=two)]))
 
     drawn = of_type(server, COLUMN_EDGE)
     assert {str(obj(each["attributes"])["name"]) for each in drawn} == {"a.b -> c", "c -> c"}
     column = server.store.get(str(objs(obj(drawn[0]["attributes"])["inputs"])[0]["guid"]))
     assert column["typeName"] == COLUMN
     before = server.store.writes
-    atlas.emit_edge(edge(*ends, column_mappings=two))
+    atlas.apply(Batch(edges=[edge(*ends, column_mappings=two)]))
     assert server.store.writes == before
-    atlas.emit_edge(edge(*ends, column_mappings=two[:1]))
+    atlas.apply(Batch(edges=[edge(*ends, column_mappings=two[:1])]))
     assert [each["status"] for each in of_type(server, COLUMN_EDGE)] == ["ACTIVE", "DELETED"]
     assert len([*atlas.list_edges()]) == 1
-    atlas.remove_edge(edge(*ends))
+    atlas.apply(Batch(removed_edges=[edge(*ends)]))
     assert {each["status"] for each in of_type(server, COLUMN_EDGE)} == {"DELETED"}
 
 
@@ -234,10 +235,10 @@ def test_columns_that_come_after_their_edge_are_drawn_when_it_is_told_again(
     fields = {"fields": [{"name": "x", "type": "INT64"}]}
     ends = dataset("up", schema=fields), dataset("down", schema=fields)
     told = edge(*ends, column_mappings=[{"upstream_column": "x", "downstream_column": "x"}])
-    atlas.emit_edge(told)
+    atlas.apply(Batch(edges=[told]))
     assert of_type(server, COLUMN_EDGE) == []
-    atlas.emit_datasets(ends)
-    atlas.emit_edge(told)
+    atlas.apply(Batch(datasets=ends))
+    atlas.apply(Batch(edges=[told]))
 
     assert len(of_type(server, COLUMN_EDGE)) == 1
     assert [*atlas.list_edges()] == [told]
@@ -297,7 +298,7 @@ def test_a_conflict_over_a_tag_that_is_not_there_is_told_as_a_conflict(
     monkeypatch.setattr(server.store, "define", refuse)
 
     with pytest.raises(PlatformConflictError):
-        atlas.emit_entity(Tag(name="gold"))
+        atlas.apply(Batch(entities=[Tag(name="gold")]))
 
 
 def test_types_that_cannot_be_defined_are_told_as_a_conflict_and_tried_again(
@@ -332,8 +333,8 @@ def test_what_people_say_of_a_term_or_a_tag_stays_also_when_they_say_it_meanwhil
     later: Json = {"name": "PII", "options": {"x": "z"}, "attributeDefs": [{"name": "level"}]}
     server.store.define({"classificationDefs": [later]}, anew=False)
 
-    atlas.emit_entity(GlossaryTerm(name="Net", definition="after tax"))
-    atlas.emit_entity(Tag(name="PII", description="personal"))
+    atlas.apply(Batch(entities=[GlossaryTerm(name="Net", definition="after tax")]))
+    atlas.apply(Batch(entities=[Tag(name="PII", description="personal")]))
 
     term, tag = server.store.terms[guid], server.store.types["PII"]
     assert (term["abbreviation"], obj(term["additionalAttributes"])["steward"]) == ("N", "ada")

@@ -11,6 +11,7 @@ import pytest
 
 from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.models import DatasetVersion, Tag, with_parts
+from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
@@ -32,12 +33,12 @@ CHANGES: dict[str, Change] = {
     "a dataset is added": lambda to, _: to.emit_dataset(dataset("c")),
     "a dataset is altered": lambda to, _: to.emit_dataset(with_parts(dataset("a"), tags=("pii",))),
     "a dataset is removed": lambda to, _: to.delete(dataset("b").urn),
-    "an edge is added": lambda to, _: to.emit_edge(edge(dataset("a"), dataset("b"))),
-    "a tag is added": lambda to, _: to.emit_entity(Tag(name="pii")),
-    "an identity is added": lambda to, _: to.emit_identity(
-        dataset("a").urn, "datahub", external_id="urn:li:dataset:1"
+    "an edge is added": lambda to, _: to.apply(Batch(edges=[edge(dataset("a"), dataset("b"))])),
+    "a tag is added": lambda to, _: to.apply(Batch(entities=[Tag(name="pii")])),
+    "an identity is added": lambda to, _: to.apply(
+        Batch(identities=[Identity(dataset("a").urn, "datahub", "urn:li:dataset:1")])
     ),
-    "an extension is added": lambda to, _: to.emit_extension("acme", {"x": 1}),
+    "an extension is added": lambda to, _: to.apply(Batch(extensions={"acme": {"x": 1}})),
     "a version is added": add_version,
 }
 

@@ -18,6 +18,7 @@ from doubles.openmetadata_store import OpenMetadataStore
 from doubles.text_index import terms_of
 from lumos.core.errors import PlatformUnavailableError
 from lumos.core.models import LumosDataset
+from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.http import impatient
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
@@ -103,7 +104,7 @@ class TestDataHub:
     def test_one_request_finds_and_reads(
         self, platform: DataHubHandler, server: tuple[str, DataHubDouble]
     ) -> None:
-        platform.emit_datasets([rich_dataset(name) for name in ("customers", "refunds")])
+        platform.apply(Batch(datasets=[rich_dataset(name) for name in ("customers", "refunds")]))
         server[1].requests.clear()
 
         (hit,) = platform.search("customers gold").hits
@@ -140,7 +141,7 @@ class TestDataHub:
         from lumos.core.platform.impl.datahub import search
 
         monkeypatch.setattr(search, "WINDOW", 2)
-        platform.emit_datasets([dataset(f"orders_{number}") for number in range(5)])
+        platform.apply(Batch(datasets=[dataset(f"orders_{number}") for number in range(5)]))
 
         page = platform.search("orders")
 
@@ -175,8 +176,8 @@ class TestOpenMetadata:
         assert len(server[1].requests) == 4
 
     def test_what_lumos_keeps_for_itself_is_not_found(self, platform: OpenMetadataHandler) -> None:
-        platform.emit_identity(rich_dataset().urn, "datahub", external_id="customers")
-        platform.emit_extension("customers", {"raw": "customers"})
+        platform.apply(Batch(identities=[Identity(rich_dataset().urn, "datahub", "customers")]))
+        platform.apply(Batch(extensions={"customers": {"raw": "customers"}}))
 
         assert platform.search("customers").total == 0
 
@@ -260,7 +261,7 @@ class TestAmundsen:
     def test_what_belongs_to_the_catalog_as_a_whole_is_not_found(
         self, amundsen: AmundsenHandler
     ) -> None:
-        amundsen.emit_extension("customers", {"raw": "customers"})
+        amundsen.apply(Batch(extensions={"customers": {"raw": "customers"}}))
 
         assert amundsen.search("customers").total == 0
         assert amundsen.search("").total == 2

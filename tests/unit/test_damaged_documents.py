@@ -24,6 +24,7 @@ from lumos.core.models import (
     with_parts,
 )
 from lumos.core.models.alert import Alert
+from lumos.core.platform.batch import Batch, Identity, Seen
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.alerts import AlertRepository
 from lumos.core.store.catalog_tables import CatalogTables
@@ -78,12 +79,12 @@ def fill(database: StateDatabase) -> None:
         catalog.emit_dataset(dataset(urn))
         version = DatasetVersion.from_json({"version": "1.0.0", "timestamp": AT.isoformat()})
         history.append(urn, version, dataset=dataset(urn), changes=[change(urn)])
-        catalog.emit_identity(urn, "datahub", external_id=f"id of {urn}")
+        catalog.apply(Batch(identities=[Identity(urn, "datahub", f"id of {urn}")]))
     for ends in ((A, B), (B, C), (A, C)):
-        catalog.emit_edge(LineageEdge(upstream_urn=ends[0], downstream_urn=ends[1]))
+        catalog.apply(Batch(edges=[LineageEdge(upstream_urn=ends[0], downstream_urn=ends[1])]))
     for name in ("ann", "bob"):
-        catalog.emit_entity(User.from_json({"username": name}))
-    catalog.emit_extension("tool", {"key": "value"})
+        catalog.apply(Batch(entities=[User.from_json({"username": name})]))
+    catalog.apply(Batch(extensions={"tool": {"key": "value"}}))
     other.emit_dataset(with_parts(dataset(A), tags=("seen",)))
     EdgeContributions(database, CatalogTables(database)).replace(
         Contributor.of("source:db"),
@@ -161,7 +162,7 @@ def test_every_reader_of_a_damaged_row_says_so_or_passes_over_it(database: State
     history = HistoryRepository(database)
     assert not any(([*catalog.list()], [*catalog.list_edges()], [*catalog.list_entities("user")]))
     assert (catalog.identity_map(), catalog.extensions(), [*catalog.documents()]) == ({}, {}, [])
-    assert catalog.find_datasets([A, B]) == {}
+    assert catalog.find_datasets([A, B]) == {A: Seen(), B: Seen()}
     assert len(catalog.unreadable()) == 3 + 3 + 2 + 3 + 1
     reads: tuple[Callable[[], object], ...] = (
         lambda: catalog.get_dataset(A),
@@ -204,7 +205,9 @@ def test_an_edge_to_a_damaged_dataset_can_be_written_and_the_damage_stays_known(
         "UPDATE datasets SET document = replace(document, 's3', 's4') WHERE urn = :u", {"u": C}
     )
     catalog = EmbeddedHandler(database)
-    catalog.emit_edge(LineageEdge(upstream_urn=A, downstream_urn=C, job_urn=Urn(f"{A}-job")))
+    catalog.apply(
+        Batch(edges=[LineageEdge(upstream_urn=A, downstream_urn=C, job_urn=Urn(f"{A}-job"))])
+    )
     assert [each.name for each in check_documents(database).named] == [C]
     catalog.emit_dataset(dataset(C))
     assert check_documents(database).damaged == 0

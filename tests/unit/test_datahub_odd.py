@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from doubles.datahub_server import DataHubDouble, datahub_double
 from lumos.core.models import LineageEdge
 from lumos.core.models.base import canonical_json
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
 
@@ -107,10 +108,10 @@ def test_an_odd_value_travels_with_its_dataset_and_comes_back(
     assert platform.get_dataset(f"{LUMOS}orders").lineage == datasets[1].lineage
 
     double.clear()
-    platform.emit_datasets(datasets)
-    platform.emit_edges(edges)
+    platform.apply(Batch(datasets=datasets))
+    platform.apply(Batch(edges=edges))
     for name, value in extensions.items():
-        platform.emit_extension(name, value)
+        platform.apply(Batch(extensions={name: value}))
     assert [*platform.list()] == datasets
     assert [*platform.list_edges()] == edges
     assert platform.extensions() == extensions
@@ -144,9 +145,9 @@ def test_a_dataset_that_reads_itself_keeps_that_when_its_lineage_is_written(
     double.put(HERE, datasetProperties={"customProperties": {}}, **ODD["itself"])
     double.put(OTHER, datasetProperties={"customProperties": {}})
     (edge,) = platform.list_edges()
-    platform.remove_edge(edge)
+    platform.apply(Batch(removed_edges=[edge]))
     ends = {"upstream_urn": f"{LUMOS}new", "downstream_urn": f"{LUMOS}orders"}
-    platform.emit_edge(LineageEdge.from_json(ends))
+    platform.apply(Batch(edges=[LineageEdge.from_json(ends)]))
     after = double.answer("POST", "/openapi/v3/entity/dataset/batchGet", [{"urn": HERE}])[1][0]
     upstreams = {each["dataset"] for each in after["upstreamLineage"]["value"]["upstreams"]}
     assert upstreams == {HERE, HERE.replace("orders", "new")}

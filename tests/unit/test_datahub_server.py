@@ -24,6 +24,8 @@ from lumos.core.models import (
     Urn,
     with_parts,
 )
+from lumos.core.platform.batch import Batch
+from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.fidelity import CONCEPTS
 from lumos.core.platform.http import RetryPolicy
 from lumos.core.platform.impl.datahub.client import Held
@@ -72,10 +74,14 @@ def writes(server: DataHubDouble) -> list[tuple[str, str]]:
 
 def test_no_write_is_only_promised(platform: DataHubHandler, server: DataHubDouble) -> None:
     platform.emit_dataset(rich_dataset())
-    platform.emit_entity(Tag(name="gold", sensitive=True))
-    platform.emit_edge(
-        LineageEdge.from_json(
-            {"upstream_urn": "lumos://s3/a/b", "downstream_urn": "lumos://s3/a/c"}
+    platform.apply(Batch(entities=[Tag(name="gold", sensitive=True)]))
+    platform.apply(
+        Batch(
+            edges=[
+                LineageEdge.from_json(
+                    {"upstream_urn": "lumos://s3/a/b", "downstream_urn": "lumos://s3/a/c"}
+                )
+            ]
         )
     )
 
@@ -98,7 +104,7 @@ def test_many_datasets_go_in_few_requests_within_the_limit(
 ) -> None:
     datasets = [dataset(f"d{number:03}") for number in range(60)]
     with adapter(running, batch_size=20) as platform:
-        platform.emit_datasets(datasets)
+        platform.apply(Batch(datasets=datasets))
         listed = [*platform.list(page_size=7)]
 
     assert listed == datasets
@@ -127,10 +133,10 @@ def test_a_write_whose_answer_was_lost_is_not_taken_for_a_conflict(
     platform: DataHubHandler, server: DataHubDouble
 ) -> None:
     one, two = dataset("one"), dataset("two")
-    platform.emit_datasets((one, two))
+    platform.apply(Batch(datasets=(one, two)))
     edge = LineageEdge.from_json({"upstream_urn": one.urn, "downstream_urn": two.urn})
     server.faults.extend((Fault(503, after_doing=True), Fault(503, after_doing=True)))
-    platform.emit_edge(edge)
+    platform.apply(Batch(edges=[edge]))
 
     assert [*platform.list_edges()] == [edge]
 
@@ -165,7 +171,7 @@ def test_an_answer_that_no_datahub_gives_is_no_success(
     platform.emit_dataset(dataset("other"))
     acts: list[Callable[[], object]] = [
         lambda: platform.find_datasets([dataset().urn]),
-        lambda: platform.emit_entity(Tag(name="gold")),
+        lambda: platform.apply(Batch(entities=[Tag(name="gold")])),
         lambda: [*platform.list()],
         lambda: platform.search("customers"),
         platform.reached,
@@ -188,7 +194,7 @@ def test_an_answer_that_no_datahub_gives_is_no_success(
 
     platform._client.get = get_and_then_nothing  # type: ignore[method-assign]
     with pytest.raises(PlatformAnswerError):
-        platform.emit_entity(Tag(name="gold"))
+        platform.apply(Batch(entities=[Tag(name="gold")]))
 
 
 def test_a_server_that_knows_no_slices_gives_everything_once(
@@ -196,7 +202,7 @@ def test_a_server_that_knows_no_slices_gives_everything_once(
 ) -> None:
     server.knows_slices = False
     datasets = [dataset(name) for name in ("a", "b", "c")]
-    platform.emit_datasets(datasets)
+    platform.apply(Batch(datasets=datasets))
     platform.emit_lineage(datasets[0].urn, datasets[1].urn)
 
     assert [each.urn for each in platform.list()] == [each.urn for each in datasets]
@@ -231,18 +237,18 @@ def test_somebody_who_writes_in_between_is_not_overwritten(
         for end in ends[:2]
     )
     with adapter(running) as mine, adapter(running) as other:
-        mine.emit_datasets(ends)
+        mine.apply(Batch(datasets=ends))
         original = mine._client.write
         done: list[bool] = []
 
         def write_late(given: object) -> None:
             if not done:
                 done.append(True)
-                other.emit_edge(second)
+                other.apply(Batch(edges=[second]))
             original(given)  # type: ignore[arg-type]
 
         mine._client.write = write_late  # type: ignore[method-assign, assignment]
-        mine.emit_edge(first)
+        mine.apply(Batch(edges=[first]))
 
         assert [*mine.list_edges()] == sorted((first, second), key=lambda edge: edge.key)
 
@@ -366,9 +372,9 @@ def test_an_old_server_keeps_what_it_has_no_place_for(
 
 def test_what_tags_and_groups_cannot_hold_is_kept_beside_them(platform: DataHubHandler) -> None:
     sensitive, plain = Tag(name="gold", sensitive=True), Tag(name="gold")
-    platform.emit_entity(sensitive)
+    platform.apply(Batch(entities=[sensitive]))
     assert [*platform.list_entities("tag")] == [sensitive]
-    platform.emit_entity(plain)
+    platform.apply(Batch(entities=[plain]))
     assert [*platform.list_entities("tag")] == [plain]
     assert platform.extensions() == {}
 
@@ -378,7 +384,7 @@ def test_what_is_referred_to_is_made_once_and_never_overwritten(
 ) -> None:
     node = "urn:li:glossaryNode:Sales"
     server.put(node, glossaryNodeInfo={"definition": "by people", "name": "Sales"})
-    platform.emit_entity(GlossaryTerm(name="Order", parent="Sales"))
+    platform.apply(Batch(entities=[GlossaryTerm(name="Order", parent="Sales")]))
     platform.emit_dataset(dataset(ownership=[{"user": "ada", "type": "AUDITOR"}]))
 
     assert server.stored[node]["glossaryNodeInfo"][0]["definition"] == "by people"
@@ -448,12 +454,12 @@ def test_what_lumos_does_not_model_of_entities_goes_along(
     assert "secret" not in str(exported.to_json())
 
     with datahub_double() as (url, other), DataHubHandler.from_config({"gms_server": url}) as two:
-        two.emit_entity(exported.tags[0])
-        two.emit_entity(exported.users[0])
+        two.apply(Batch(entities=[exported.tags[0]]))
+        two.apply(Batch(entities=[exported.users[0]]))
         foreign = exported.to_json()["extensions"]["datahub"]  # type: ignore[index,call-overload]
-        two.prepare_extension("datahub", foreign)
+        two.apply(Batch(definitions={"datahub": foreign}))
         two.emit_dataset(dataset(properties={"urn:li:structuredProperty:days": 7}))
-        two.emit_extension("datahub", foreign)
+        two.apply(Batch(extensions={"datahub": foreign}))
 
         assert two.extensions() == exported.extensions
         assert other.stored["urn:li:tag:gold"]["ownership"][0] == owners
@@ -478,16 +484,16 @@ def test_an_upstream_that_nobody_described_is_no_dataset(platform: DataHubHandle
     edge = LineageEdge.from_json(
         {"upstream_urn": "lumos://s3/lake/a", "downstream_urn": "lumos://s3/lake/b"}
     )
-    platform.emit_edge(edge)
+    platform.apply(Batch(edges=[edge]))
 
     assert [*platform.list()] == []
-    assert platform.find_dataset("lumos://s3/lake/b") is None
+    assert dataset_or_none(platform, "lumos://s3/lake/b") is None
     assert [*platform.list_edges()] == [edge]
 
 
 def test_names_that_are_too_long_for_datahub_keep_their_lineage(platform: DataHubHandler) -> None:
     long, short = dataset("x" * 600), dataset("short")
-    platform.emit_datasets((long, short))
+    platform.apply(Batch(datasets=(long, short)))
     platform.emit_lineage(long.urn, short.urn)
     platform.emit_lineage(short.urn, dataset("y" * 600).urn)
 

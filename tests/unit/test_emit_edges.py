@@ -12,6 +12,8 @@ from doubles.atlas_server import AtlasServer, atlas_at
 from doubles.datahub_server import datahub_double
 from doubles.openmetadata_server import openmetadata_at, openmetadata_server
 from lumos.core.models import ColumnMapping, LineageEdge, LumosDataset, Urn
+from lumos.core.platform.abilities import LineageAbility
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.testing.platform_samples import dataset, edge
@@ -68,14 +70,19 @@ PLAIN: dict[Counted, int] = {datahub: 2, atlas: 3, openmetadata: 3 * MANY + PAGE
 def test_new_edges_take_few_requests(counted: Counted) -> None:
     made = tables()
     with counted() as (platform, asked):
-        platform.emit_datasets(made)
-        platform.emit_edge(edge(made[0], made[-1]))  # so that what is learnt once is known
+        platform.apply(Batch(datasets=made))
+        platform.apply(
+            Batch(edges=[edge(made[0], made[-1])])
+        )  # so that what is learnt once is known
         asked.clear()
 
-        platform.emit_edges(chain(made))
+        platform.apply(Batch(edges=chain(made)))
 
         assert len(asked) <= PLAIN[counted]
-        assert {*platform.list_edges()} == {*chain(made), edge(made[0], made[-1])}
+        assert {*LineageAbility.of(platform).list_edges()} == {
+            *chain(made),
+            edge(made[0], made[-1]),
+        }
 
 
 REPEATED: dict[Counted, int] = {datahub: 1, atlas: 3, openmetadata: MANY + PAGES}
@@ -87,14 +94,16 @@ def test_equal_edges_are_not_written_again(counted: Counted) -> None:
     mapping = ColumnMapping(upstream_column="id", downstream_column="id")
     edges = chain(made, column_mappings=(mapping,), provenance="sql")
     with counted() as (platform, asked):
-        platform.emit_datasets(made)
-        platform.emit_edges(edges)
+        platform.apply(Batch(datasets=made))
+        platform.apply(Batch(edges=edges))
         asked.clear()
 
-        platform.emit_edges(edges)
+        platform.apply(Batch(edges=edges))
 
         assert len(asked) <= REPEATED[counted]
-        assert [*platform.list_edges()] == sorted(edges, key=lambda each: each.key)
+        assert [*LineageAbility.of(platform).list_edges()] == sorted(
+            edges, key=lambda each: each.key
+        )
 
 
 @pytest.mark.parametrize("counted", [datahub, openmetadata, atlas])
@@ -102,10 +111,10 @@ def test_many_edges_to_one_dataset_are_told_together(counted: Counted) -> None:
     made = tables()
     edges = [edge(each, made[-1], provenance="sql") for each in made[:-1]]
     with counted() as (platform, asked):
-        platform.emit_datasets(made)
+        platform.apply(Batch(datasets=made))
         asked.clear()
 
-        platform.emit_edges(edges)
+        platform.apply(Batch(edges=edges))
 
         assert len(asked) <= MANY + PAGES + 4
-        assert {*platform.list_edges()} == {*edges}
+        assert {*LineageAbility.of(platform).list_edges()} == {*edges}

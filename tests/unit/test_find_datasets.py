@@ -13,8 +13,9 @@ from catalog_stations import STATIONS
 from doubles.amundsen_database import amundsen_over, sqlite_engine
 from doubles.atlas_server import AtlasServer, atlas_at
 from doubles.openmetadata_server import openmetadata_at, openmetadata_server
-from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
-from lumos.core.platform.interface import MetadataPlatformInterface
+from lumos.core.models import LumosDataset, Urn
+from lumos.core.platform.batch import Batch, Seen
+from lumos.core.platform.interface import MetadataPlatformInterface, without_lineage
 from lumos.testing.platform_samples import MISSING, dataset, edge, rich_dataset
 
 
@@ -22,13 +23,14 @@ from lumos.testing.platform_samples import MISSING, dataset, edge, rich_dataset
 def test_those_that_are_there_are_found_and_no_others(tmp_path: Path, catalog: str) -> None:
     rich, plain, other = rich_dataset(), dataset("plain"), dataset("other")
     with STATIONS[catalog](tmp_path) as station, station.connect() as platform:
-        assert platform.find_datasets([rich.urn]) == {}
+        assert platform.find_datasets([rich.urn]) == {rich.urn: Seen()}
         for each in (rich, plain, other):
             platform.emit_dataset(each)
-        platform.emit_edge(edge(rich, plain))
+        platform.apply(Batch(edges=[edge(rich, plain)]))
         found = platform.find_datasets([rich.urn, MISSING, plain.urn])
-        assert {urn: with_parts(each, lineage=DatasetLineage()) for urn, each in found.items()} == {
+        assert {urn: without_lineage(each.dataset) for urn, each in found.items()} == {
             rich.urn: rich,
+            MISSING: None,
             plain.urn: plain,
         }
         assert platform.find_datasets([]) == {}
@@ -87,7 +89,7 @@ def test_many_are_found_by_fewer_requests_than_one_for_each(
 
         found = platform.find_datasets([each.urn for each in made])
 
-        assert found == {each.urn: each for each in made}
+        assert found == {each.urn: Seen(each) for each in made}
         assert len(asked) <= max(alone, MANY // 2)
 
 
@@ -99,7 +101,9 @@ def test_that_none_of_many_is_there_is_told_by_few_requests(
         platform.emit_dataset(dataset())
         asked.clear()
 
-        assert platform.find_datasets([each.urn for each in tables(MANY)]) == {}
+        found = platform.find_datasets([each.urn for each in tables(MANY)])
+
+        assert [*found.values()] == [Seen()] * MANY
         assert len(asked) <= 3
 
 
@@ -111,7 +115,7 @@ def test_a_long_list_is_not_read_for_a_few_datasets(tmp_path: Path) -> None:
         for wanted in (made[-2:], made[-4:]):
             asked.clear()
             found = platform.find_datasets([each.urn for each in wanted])
-            assert found == {each.urn: each for each in wanted}
+            assert found == {each.urn: Seen(each) for each in wanted}
             assert len(asked) <= len(wanted) + 1
 
 
@@ -123,5 +127,5 @@ def test_those_of_several_schemas_and_services_are_found_together(tmp_path: Path
             platform.emit_dataset(each)
 
         assert platform.find_datasets([each.urn for each in made]) == {
-            each.urn: each for each in made
+            each.urn: Seen(each) for each in made
         }

@@ -18,6 +18,7 @@ from doubles.openmetadata_server import TOKEN, openmetadata_server
 from lumos.bootstrap import Application
 from lumos.core.controllers.results import ImportResult
 from lumos.core.models import Snapshot, load_snapshot, with_parts
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.store.database import StateDatabase
@@ -208,7 +209,7 @@ def test_the_history_is_that_of_what_the_catalog_holds(world: World, mode: Impor
     world.run(mode=mode)
     with world.catalog() as catalog:
         first, second, *_, last = catalog.list()
-        catalog.emit_edge(edge(last, first))
+        catalog.apply(Batch(edges=[edge(last, first)]))
         catalog.emit_dataset(with_parts(second, tags=("mine", "raw")))
     world.fill(note="of the order")
     world.run(mode=mode)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -21,7 +21,8 @@ from lumos.bootstrap import Application
 from lumos.core.controllers.publishing import Publisher
 from lumos.core.controllers.results import ImportResult
 from lumos.core.errors import LumosError, PlatformAuthError, PlatformError
-from lumos.core.models import LineageEdge, LumosDataset
+from lumos.core.models import LumosDataset
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.batches import looked_up, together
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.feature.snapshot.export import export_document
@@ -93,15 +94,18 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 def refuse(patch: pytest.MonkeyPatch, name: str, error: LumosError) -> list[int]:
     """Let the catalog refuse whatever holds one dataset; return the sizes of what it is told."""
-    emit, sizes = DataHubHandler.emit_datasets, []
+    apply, sizes = DataHubHandler.apply, []
 
-    def refusing(self: DataHubHandler, datasets: Sequence[LumosDataset]) -> None:
-        sizes.append(len(datasets))
-        if any(dataset.name == name for dataset in datasets):
+    def refusing(
+        self: DataHubHandler, batch: Batch, seen: Mapping[str, Seen] | None = None
+    ) -> None:
+        if batch.datasets:
+            sizes.append(len(batch.datasets))
+        if any(dataset.name == name for dataset in batch.models()):
             raise error
-        emit(self, datasets)
+        apply(self, batch, seen)
 
-    patch.setattr(DataHubHandler, "emit_datasets", refusing)
+    patch.setattr(DataHubHandler, "apply", refusing)
     return sizes
 
 
@@ -184,15 +188,18 @@ def test_an_edge_that_is_refused_costs_no_other(
     unwanted = sample_dataset(7)
     sizes: list[int] = []
     with monkeypatch.context() as patch:
-        emit = DataHubHandler.emit_edges
+        apply = DataHubHandler.apply
 
-        def refusing(self: DataHubHandler, edges: Sequence[LineageEdge]) -> None:
-            sizes.append(len(edges))
-            if any(edge.downstream_urn == unwanted.urn for edge in edges):
+        def refusing(
+            self: DataHubHandler, batch: Batch, seen: Mapping[str, Seen] | None = None
+        ) -> None:
+            if batch.edges:
+                sizes.append(len(batch.edges))
+            if any(edge.downstream_urn == unwanted.urn for edge in batch.edges):
                 raise PlatformError("not this one")
-            emit(self, edges)
+            apply(self, batch, seen)
 
-        patch.setattr(DataHubHandler, "emit_edges", refusing)
+        patch.setattr(DataHubHandler, "apply", refusing)
         result = world.run(batch_size=20)
     assert max(sizes) > 10
     assert [(item.item, item.reason) for item in result.report.failed] == [
@@ -210,14 +217,16 @@ def test_a_catalog_that_is_lost_ends_the_run_and_the_next_one_goes_on(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        emit, numbers = DataHubHandler.emit_datasets, count(1)
+        apply, numbers = DataHubHandler.apply, count(1)
 
-        def expiring(self: DataHubHandler, datasets: Sequence[LumosDataset]) -> None:
-            if next(numbers) > 4:  # a batch, and the numbers of its versions, twice
+        def expiring(
+            self: DataHubHandler, batch: Batch, seen: Mapping[str, Seen] | None = None
+        ) -> None:
+            if batch.datasets and next(numbers) > 4:  # a batch, and its versions, twice
                 raise PlatformAuthError("the token has expired")
-            emit(self, datasets)
+            apply(self, batch, seen)
 
-        patch.setattr(DataHubHandler, "emit_datasets", expiring)
+        patch.setattr(DataHubHandler, "apply", expiring)
         with pytest.raises(PlatformAuthError):
             world.run(batch_size=10)
     result = world.run(batch_size=10)
@@ -353,7 +362,7 @@ def test_a_dataset_that_cannot_be_read_does_not_hide_the_others(
     find = DataHubHandler.find_datasets
     unreadable = sample_dataset(3).urn
 
-    def failing(self: DataHubHandler, urns: Sequence[str]) -> dict[str, LumosDataset]:
+    def failing(self: DataHubHandler, urns: Sequence[str]) -> dict[str, Seen]:
         if unreadable in urns:
             raise PlatformError("it is damaged")
         return find(self, urns)

@@ -20,6 +20,7 @@ from lumos.core.errors import (
     PlatformUnavailableError,
 )
 from lumos.core.models import LumosDataset, Tag
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.entity_writer import EntityWriter
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.refusals import ends_run
@@ -121,11 +122,11 @@ def test_vocabulary_is_not_tried_word_by_word_on_a_catalog_that_is_lost(
 ) -> None:
     told: list[object] = []
 
-    def refuse(_platform: EmbeddedHandler, entity: object) -> None:
-        told.append(entity)
+    def refuse(_platform: EmbeddedHandler, batch: Batch) -> None:
+        told.extend(batch.entities)
         raise kind("no")
 
-    monkeypatch.setattr(EmbeddedHandler, "emit_entity", refuse)
+    monkeypatch.setattr(EmbeddedHandler, "apply", refuse)
     document = ItemDocument({"tags": [{"name": name} for name in "abc"]}, known=("tags",))
     items = document.items("tags")
     recorder = RunRecorder("tags", started_at=AT)

@@ -19,6 +19,13 @@ from doubles.datahub_server import datahub_double
 from doubles.openmetadata_server import openmetadata_at, openmetadata_server
 from lumos.core.errors import LumosError
 from lumos.core.models import DatasetLineage, LumosDataset, with_parts
+from lumos.core.platform.abilities import (
+    EntityAbility,
+    ExtensionAbility,
+    IdentityAbility,
+    LineageAbility,
+)
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.batches import found_together
 from lumos.core.platform.http import CatalogHttp
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
@@ -121,14 +128,14 @@ def wire() -> Iterator[Wire]:
 
 def _filled(platform: MetadataPlatformInterface) -> None:
     for kind in ENTITY_KINDS:
-        platform.emit_entity(ENTITY_MAKERS[kind](f"some {kind}"))
+        platform.apply(Batch(entities=[ENTITY_MAKERS[kind](f"some {kind}")]))
     datasets = [rich_dataset(name) for name in NAMES]
-    platform.emit_datasets(datasets)
+    platform.apply(Batch(datasets=datasets))
     above, below, victim = datasets
     columns = ({"upstream_column": "email", "downstream_column": "email"},)
-    platform.emit_edge(edge(above, victim, column_mappings=columns))
-    platform.emit_edge(edge(victim, below))
-    platform.emit_extension("other", {"kept": True})
+    platform.apply(Batch(edges=[edge(above, victim, column_mappings=columns)]))
+    platform.apply(Batch(edges=[edge(victim, below)]))
+    platform.apply(Batch(extensions={"other": {"kept": True}}))
 
 
 def _datahub(stack: ExitStack) -> Catalog:
@@ -263,7 +270,7 @@ def _openmetadata_of_others(stack: ExitStack) -> Catalog:
     table = with_parts(rich_dataset("victim"), urn=urn, platform="postgres", extensions={})
     platform.delete(VICTIM)
     platform.emit_dataset(table)
-    platform.emit_edge(edge(rich_dataset("above"), table))
+    platform.apply(Batch(edges=[edge(rich_dataset("above"), table)]))
     name = "postgres.shop.public.victim"
     del store.entities["tables"][name]["extension"]["lumos"]
 
@@ -362,15 +369,15 @@ def test_one_odd_thing_costs_no_other(
     untouched = {each.urn: _alone(each) for each in before if each.urn != catalog.urn}
     assert {each.urn: _alone(each) for each in after if each.urn in untouched} == untouched
     assert len(after) + len(named) == len(before)
-    edges = [*platform.list_edges()]
+    edges = [*LineageAbility.of(platform).list_edges()]
     assert all(each.upstream_urn != each.downstream_urn for each in edges)
     for kind in ENTITY_KINDS:
-        assert [*platform.list_entities(kind)] or kind != "tag"
-    assert platform.extensions()["other"] == {"kept": True}
-    platform.identity_map()
+        assert [*EntityAbility.of(platform).list_entities(kind)] or kind != "tag"
+    assert ExtensionAbility.of(platform).extensions()["other"] == {"kept": True}
+    IdentityAbility.of(platform).identity_map()
     platform.search("")
     looked = found_together(platform, [each.urn for each in before])
-    assert all(isinstance(each, LumosDataset | LumosError) for each in looked.values())
+    assert all(isinstance(each, Seen | LumosError) for each in looked.values())
 
 
 def test_a_table_of_openmetadata_that_reads_itself_keeps_that_on_its_way() -> None:
@@ -384,10 +391,10 @@ def test_a_table_of_openmetadata_that_reads_itself_keeps_that_on_its_way() -> No
         assert found == platform.get_dataset(found.urn)
         assert (found.lineage, [*platform.list_edges()]) == (DatasetLineage(), [])
         assert found.document["extensions"] == {"openmetadata": {"itself": details}}
-        platform.emit_edge(edge(dataset("above"), found))
+        platform.apply(Batch(edges=[edge(dataset("above"), found)]))
         assert (identity, identity) in store.edges
     with openmetadata_server() as (url, store), openmetadata_at(url) as platform:
-        platform.emit_datasets([found])
+        platform.apply(Batch(datasets=[found]))
         assert [*platform.list()] == [found]
         ((ends_now, edge_now),) = store.edges.items()
         assert ends_now[0] == ends_now[1]

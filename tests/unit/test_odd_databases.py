@@ -16,6 +16,13 @@ from sqlalchemy.exc import StatementError
 from doubles.amundsen_database import amundsen_over, publish, publish_orders, sqlite_engine
 from doubles.snowflake_account import DATABASE, SnowflakeAccount, snowflake_over
 from lumos.core.models import DatasetLineage, LumosDataset, with_parts
+from lumos.core.platform.abilities import (
+    EntityAbility,
+    ExtensionAbility,
+    IdentityAbility,
+    LineageAbility,
+)
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.amundsen import tables
 from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
 from lumos.core.platform.impl.snowflake.session import SnowflakeSession
@@ -43,11 +50,14 @@ def alone(found: LumosDataset) -> LumosDataset:
 
 def all_of(platform: MetadataPlatformInterface) -> None:
     """Read all that is no dataset."""
-    assert all(each.upstream_urn != each.downstream_urn for each in platform.list_edges())
+    assert all(
+        each.upstream_urn != each.downstream_urn
+        for each in LineageAbility.of(platform).list_edges()
+    )
     for kind in ENTITY_KINDS:
-        [*platform.list_entities(kind)]
-    platform.identity_map()
-    platform.extensions()
+        [*EntityAbility.of(platform).list_entities(kind)]
+    IdentityAbility.of(platform).identity_map()
+    ExtensionAbility.of(platform).extensions()
     platform.search("")
 
 
@@ -58,11 +68,11 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
     publish_orders(engine)
     with amundsen_over(engine) as platform:
         for kind in ENTITY_KINDS:
-            platform.emit_entity(ENTITY_MAKERS[kind](f"some {kind}"))
+            platform.apply(Batch(entities=[ENTITY_MAKERS[kind](f"some {kind}")]))
         above, below = rich_dataset("above"), rich_dataset("below")
-        platform.emit_datasets([above, below])
-        platform.emit_edge(edge(above, below))
-        platform.emit_extension("other", {"kept": True})
+        platform.apply(Batch(datasets=[above, below]))
+        platform.apply(Batch(edges=[edge(above, below)]))
+        platform.apply(Batch(extensions={"other": {"kept": True}}))
     return engine
 
 
@@ -118,7 +128,7 @@ def test_a_table_of_amundsen_that_reads_itself_keeps_that_on_its_way(tmp_path: P
             ("lumos://hive/gold/raw/orders", "lumos://hive/gold/sales/orders")
         ]
         orders = found[edges[0].downstream_urn]
-        platform.remove_edge(edges[0])
+        platform.apply(Batch(removed_edges=[edges[0]]))
     pairs = text("SELECT table_source_rk, table_target_rk FROM table_lineage")
     with engine.begin() as connection:
         assert [tuple(row) for row in connection.execute(pairs)] == [(KEY, KEY)]
@@ -140,11 +150,11 @@ def snowflake() -> Iterator[SnowflakeHandler]:
     with snowflake_over(account) as platform:
         tables = [with_parts(each, tags=("gold",)) for each in platform.list()]
         datasets = [*tables, rich_dataset("above"), rich_dataset("below")]
-        platform.emit_datasets(datasets)
-        platform.emit_edge(edge(datasets[2], datasets[3]))
-        platform.emit_extension("other", {"kept": True})
+        platform.apply(Batch(datasets=datasets))
+        platform.apply(Batch(edges=[edge(datasets[2], datasets[3])]))
+        platform.apply(Batch(extensions={"other": {"kept": True}}))
         for kind in ENTITY_KINDS:
-            platform.emit_entity(ENTITY_MAKERS[kind](f"some {kind}"))
+            platform.apply(Batch(entities=[ENTITY_MAKERS[kind](f"some {kind}")]))
         yield platform
 
 

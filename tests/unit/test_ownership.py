@@ -16,6 +16,7 @@ from lumos.core.errors import (
     PlatformUnavailableError,
 )
 from lumos.core.models import Group, LumosDataset, Owner, Urn, User
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability
 from lumos.core.run_report import RunRecorder, RunReport
@@ -256,9 +257,9 @@ def test_a_reference_that_fits_several_is_reported_with_their_urns(
 def test_an_owner_without_category_is_looked_up_and_never_guessed(
     platform: EmbeddedHandler,
 ) -> None:
-    platform.emit_entity(User(username="both"))
-    platform.emit_entity(Group(name="both"))
-    platform.emit_entity(Group(name="team"))
+    platform.apply(Batch(entities=[User(username="both")]))
+    platform.apply(Batch(entities=[Group(name="both")]))
+    platform.apply(Batch(entities=[Group(name="team")]))
     report = assign(
         platform,
         {"dataset": "orders", "owner": "team"},

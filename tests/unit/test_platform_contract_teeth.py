@@ -11,12 +11,14 @@ import pytest
 ADAPTERS = """
 import shutil
 import sqlite3
+from dataclasses import replace
 
 import pytest
 from hypothesis import settings
 
 from lumos.core.errors import DatasetNotFoundError
 from lumos.core.models import with_parts
+from lumos.core.platform.batch import Seen
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability
 from lumos.core.store.database import StateDatabase
@@ -35,8 +37,9 @@ class ReturnsNothingForMissing(EmbeddedHandler):
 
 
 class DropsAField(EmbeddedHandler):
-    def emit_dataset(self, dataset):
-        super().emit_dataset(with_parts(dataset, assertions=()))
+    def apply(self, batch, seen=None):
+        kept = [with_parts(each, assertions=()) for each in batch.models()]
+        super().apply(replace(batch, datasets=kept), seen)
 
 
 class DropsNestedDescriptions(EmbeddedHandler):
@@ -85,20 +88,32 @@ AcceptsWhatItDoesNotDeclare.search = lambda self, query, filters=None, *, limit=
 
 
 class DeclaresWhatItCannot(EmbeddedHandler):
-    def emit_identity(self, urn, catalog, *, external_id):
-        raise NotImplementedError
+    def apply(self, batch, seen=None):
+        if batch.identities:
+            raise NotImplementedError
+        super().apply(batch, seen)
 
 
-class ReturnsFalse(EmbeddedHandler):
+class OverridesAFinalMethod(EmbeddedHandler):
     def emit_dataset(self, dataset):
         super().emit_dataset(dataset)
-        return False
 
 
 class TouchesOnEveryEmit(EmbeddedHandler):
-    def emit_dataset(self, dataset):
-        super().emit_dataset(with_parts(dataset, format="x"))
-        super().emit_dataset(dataset)
+    def apply(self, batch, seen=None):
+        touched = [with_parts(each, format="x") for each in batch.models()]
+        super().apply(replace(batch, datasets=touched))
+        super().apply(batch)
+
+
+class IgnoresWhatWasSeen(EmbeddedHandler):
+    def apply(self, batch, seen=None):
+        super().apply(batch)
+
+
+class ForgetsThatNothingWasThere(EmbeddedHandler):
+    def apply(self, batch, seen=None):
+        super().apply(batch, {urn: each for urn, each in (seen or {}).items() if each.dataset})
 
 
 class TakesOtherArguments(EmbeddedHandler):
@@ -115,14 +130,17 @@ class AppendsEdges(EmbeddedHandler):
 
 
 class ReplacesOwners(EmbeddedHandler):
-    def emit_ownership(self, dataset_urn, owner, owner_type="TECHNICAL_OWNER", *, category="user"):
-        self.emit_dataset(with_parts(self.get_dataset(dataset_urn), ownership=()))
-        super().emit_ownership(dataset_urn, owner, owner_type, category=category)
+    def find_datasets(self, urns):
+        found = super().find_datasets(urns)
+        return {
+            urn: Seen(seen.dataset and with_parts(seen.dataset, ownership=()))
+            for urn, seen in found.items()
+        }
 
 
-class ExportsNoGlossary(EmbeddedHandler):
-    def export_all(self, *, at):
-        return super().export_all(at=at).model_copy(update={"glossary": ()})
+class ListsNoGlossary(EmbeddedHandler):
+    def list_entities(self, kind):
+        return iter(()) if kind == "glossary_term" else super().list_entities(kind)
 
 
 class PassesQueriesThrough(EmbeddedHandler):
@@ -134,9 +152,10 @@ class PassesQueriesThrough(EmbeddedHandler):
 
 
 class DeletesInSilence(EmbeddedHandler):
-    def delete(self, urn):
-        if self.find_dataset(urn):
-            super().delete(urn)
+    def apply(self, batch, seen=None):
+        found = self.find_datasets(batch.removed_datasets)
+        there = [urn for urn, each in found.items() if each.dataset]
+        super().apply(replace(batch, removed_datasets=there), seen)
 
 
 class LimitedButSound(EmbeddedHandler):
@@ -170,12 +189,14 @@ TestListsInOrderOfArrival = case(ListsInOrderOfArrival)
 TestLeaksTheDriversError = case(LeaksTheDriversError)
 TestAcceptsWhatItDoesNotDeclare = case(AcceptsWhatItDoesNotDeclare)
 TestDeclaresWhatItCannot = case(DeclaresWhatItCannot)
-TestReturnsFalse = case(ReturnsFalse)
+TestOverridesAFinalMethod = case(OverridesAFinalMethod)
 TestTouchesOnEveryEmit = case(TouchesOnEveryEmit)
+TestIgnoresWhatWasSeen = case(IgnoresWhatWasSeen)
+TestForgetsThatNothingWasThere = case(ForgetsThatNothingWasThere)
 TestTakesOtherArguments = case(TakesOtherArguments)
 TestAppendsEdges = case(AppendsEdges)
 TestReplacesOwners = case(ReplacesOwners)
-TestExportsNoGlossary = case(ExportsNoGlossary)
+TestListsNoGlossary = case(ListsNoGlossary)
 TestPassesQueriesThrough = case(PassesQueriesThrough)
 TestDeletesInSilence = case(DeletesInSilence)
 TestLimitedButSound = case(LimitedButSound)
@@ -191,12 +212,14 @@ CAUGHT_BY = {
     "LeaksTheDriversError": "test_no_foreign_exception_escapes_from_a_broken_connection",
     "AcceptsWhatItDoesNotDeclare": "test_undeclared_capabilities_are_refused",
     "DeclaresWhatItCannot": "test_declared_capabilities_are_there",
-    "ReturnsFalse": "test_emitting_returns_nothing_and_twice_changes_nothing",
+    "OverridesAFinalMethod": "test_final_methods_are_those_of_the_interface",
+    "IgnoresWhatWasSeen": "test_what_changed_since_it_was_looked_up_is_not_overwritten",
+    "ForgetsThatNothingWasThere": "test_what_changed_since_it_was_looked_up_is_not_overwritten",
     "TouchesOnEveryEmit": "test_emitting_returns_nothing_and_twice_changes_nothing",
     "TakesOtherArguments": "test_methods_can_be_called_as_the_interface_says",
     "AppendsEdges": "test_an_edge_keeps_its_parts_and_is_kept_once",
     "ReplacesOwners": "test_owners_are_added_once_and_others_stay",
-    "ExportsNoGlossary": "test_an_export_holds_all_that_was_emitted",
+    "ListsNoGlossary": "test_an_export_holds_all_that_was_emitted",
     "PassesQueriesThrough": "test_no_query_is_an_error_or_harms",
     "DeletesInSilence": "test_what_is_missing_cannot_be_deleted",
 }

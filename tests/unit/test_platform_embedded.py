@@ -27,8 +27,10 @@ from lumos.core.models import (
     with_parts,
 )
 from lumos.core.models.base import canonical_json
+from lumos.core.platform.abilities import IdentityAbility
+from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
-from lumos.core.platform.interface import MetadataPlatformInterface, SearchFilters
+from lumos.core.platform.interface import SearchFilters
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
 from lumos.core.store.search_words import query_words, words_of
@@ -82,22 +84,22 @@ def test_emitting_again_writes_nothing_at_all(
     def emit_all() -> None:
         catalog.emit_dataset(upstream)
         catalog.emit_dataset(with_parts(rich_dataset(), lineage={"upstream": [upstream.urn]}))
-        catalog.emit_edge(edge(upstream, dataset("x"), provenance="sql"))
+        catalog.apply(Batch(edges=[edge(upstream, dataset("x"), provenance="sql")]))
         catalog.emit_ownership(upstream.urn, "ada")
-        catalog.emit_entity(Tag(name="gold"))
-        catalog.emit_identity(upstream.urn, "datahub", external_id="u")
+        catalog.apply(Batch(entities=[Tag(name="gold")]))
+        catalog.apply(Batch(identities=[Identity(upstream.urn, "datahub", "u")]))
         catalog.emit_dataset(catalog.get_dataset(upstream.urn))
 
     emit_all()
     catalog.emit_dataset(catalog.get_dataset(upstream.urn))
     before = everything(database)
     for _ in range(2):
-        catalog.emit_edge(edge(upstream, dataset("x"), provenance="sql"))
+        catalog.apply(Batch(edges=[edge(upstream, dataset("x"), provenance="sql")]))
         catalog.emit_dataset(catalog.get_dataset(upstream.urn))
         catalog.emit_dataset(rich_dataset())
         catalog.emit_ownership(upstream.urn, "ada")
-        catalog.emit_entity(Tag(name="gold"))
-        catalog.emit_identity(upstream.urn, "datahub", external_id="u")
+        catalog.apply(Batch(entities=[Tag(name="gold")]))
+        catalog.apply(Batch(identities=[Identity(upstream.urn, "datahub", "u")]))
 
     assert everything(database) == before
 
@@ -152,8 +154,10 @@ def test_more_than_a_page_of_everything_is_listed_once(
     hub = dataset("hub")
     with database.transaction():
         for number in random.Random(7).sample(range(1_003), 1_003):
-            catalog.emit_entity(Tag(name=f"{number}"))
-            catalog.emit_edge(LineageEdge(upstream_urn=hub.urn, downstream_urn=_urn(number)))
+            catalog.apply(Batch(entities=[Tag(name=f"{number}")]))
+            catalog.apply(
+                Batch(edges=[LineageEdge(upstream_urn=hub.urn, downstream_urn=_urn(number))])
+            )
             catalog.emit_dataset(dataset(f"{number}"))
 
     tags = [entity.name for entity in catalog.list_entities("tag") if isinstance(entity, Tag)]
@@ -171,14 +175,14 @@ def test_a_name_at_the_limit_is_kept_and_one_above_is_refused(catalog: EmbeddedH
     longest = dataset("".join(letters)[:2_484])
     other = dataset("".join(letters[::-1])[:2_484])
     catalog.emit_dataset(with_parts(longest, lineage={"upstream": [other.urn]}))
-    catalog.emit_identity(longest.urn, "datahub", external_id="x" * 10_000)
+    catalog.apply(Batch(identities=[Identity(longest.urn, "datahub", "x" * 10_000)]))
 
     assert len(longest.urn) == 2_500
     assert catalog.get_dataset(longest.urn).lineage.upstream == (other.urn,)
     calls: tuple[Callable[[], None], ...] = (
         lambda: catalog.emit_dataset(dataset("".join(letters))),
-        lambda: catalog.emit_edge(edge(longest, dataset("".join(letters)))),
-        lambda: catalog.emit_entity(Tag(name="".join(letters))),
+        lambda: catalog.apply(Batch(edges=[edge(longest, dataset("".join(letters)))])),
+        lambda: catalog.apply(Batch(entities=[Tag(name="".join(letters))])),
     )
     for call in calls:
         with pytest.raises(InvalidModelError, match="2,500 bytes"):
@@ -352,8 +356,8 @@ def test_what_other_catalogs_call_datasets_is_found_by_their_names(
 ) -> None:
     names = {("datahub", f"urn:li:{number} ' ä"): dataset(f"t{number}").urn for number in range(7)}
     for (there, external_id), urn in names.items():
-        catalog.emit_identity(urn, there, external_id=external_id)
-    catalog.emit_identity(dataset("t1").urn, "atlas", external_id="guid")
+        catalog.apply(Batch(identities=[Identity(urn, there, external_id)]))
+    catalog.apply(Batch(identities=[Identity(dataset("t1").urn, "atlas", "guid")]))
     unknown = {("atlas", "urn:li:1 ' ä"), ("datahub", "guid"), ("other", "")}
     many = {("datahub", f"nobody {number}") for number in range(1_200)}
 
@@ -361,7 +365,7 @@ def test_what_other_catalogs_call_datasets_is_found_by_their_names(
 
     assert found == {**names, ("atlas", "guid"): dataset("t1").urn}
     assert catalog.find_identities(set()) == {}
-    assert MetadataPlatformInterface.find_identities(catalog, {*names}) == names
+    assert IdentityAbility.find_identities(catalog, {*names}) == names
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

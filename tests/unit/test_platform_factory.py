@@ -13,12 +13,13 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from lumos.core.errors import CapabilityError, ConfigurationError, UnknownNameError
-from lumos.core.models import LineageEdge, LumosDataset
+from lumos.core.models import LumosDataset
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.core.registry import Registry
-from lumos.testing.platform_samples import AT, dataset
+from lumos.testing.platform_samples import AT, dataset, edge
 
 
 class TinyCatalog(MetadataPlatformInterface):
@@ -37,8 +38,10 @@ class TinyCatalog(MetadataPlatformInterface):
         return cls()
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
-        self.kept[dataset.urn] = dataset
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        if batch.edges:
+            pytest.fail("an undeclared method was reached")
+        self.kept |= {dataset.urn: dataset for dataset in batch.models()}
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -47,10 +50,6 @@ class TinyCatalog(MetadataPlatformInterface):
     @override
     def list(self, *, platform: str | None = None, page_size: int = 500) -> Iterator[LumosDataset]:
         return iter(self.kept.values())
-
-    @override
-    def emit_edge(self, edge: LineageEdge) -> None:
-        pytest.fail("an undeclared method was reached")
 
     @override
     def close(self) -> None:
@@ -116,6 +115,8 @@ def test_an_undeclared_method_is_refused_before_it_starts() -> None:
     tiny = TinyCatalog()
     with pytest.raises(CapabilityError, match="tiny does not support LINEAGE") as caught:
         tiny.emit_lineage(dataset("a").urn, dataset("b").urn)
+    with pytest.raises(CapabilityError, match="LINEAGE"):
+        tiny.apply(Batch(edges=[edge(dataset("a"), dataset("b"))]))
 
     assert caught.value.hint == "it supports datasets only"
 

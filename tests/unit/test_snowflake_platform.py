@@ -22,6 +22,8 @@ from lumos.core.models import (
     with_parts,
 )
 from lumos.core.models.dataset import DatasetKind
+from lumos.core.platform.batch import Batch
+from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.fidelity import CONCEPTS
 from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
 from lumos.core.platform.impl.snowflake.sql import literal, qualified
@@ -205,7 +207,7 @@ class TestWriting:
                 account.run(f'CREATE TABLE {qualified(DATABASE, "PUBLIC", concept)} ("id" NUMBER)')
                 urn = Urn.of("snowflake", DATABASE, "PUBLIC", concept)
                 emitted[urn] = with_parts(sample, urn=urn, name=concept, platform="snowflake")
-        platform.emit_datasets([*emitted.values()])
+        platform.apply(Batch(datasets=[*emitted.values()]))
 
         found = {one.urn: one for one in platform.list()}
         assert {urn: found[urn] for urn in emitted} == emitted
@@ -253,7 +255,7 @@ class TestWriting:
         platform.emit_dataset(on_the_table(rich_dataset()))
         platform.emit_dataset(with_parts(rich_dataset("new"), platform="snowflake"))
         platform.emit_dataset(on_the_table(dataset()))
-        platform.emit_entity(Tag(name="gold", description="Checked"))
+        platform.apply(Batch(entities=[Tag(name="gold", description="Checked")]))
         platform.delete(rich_dataset("new").urn)
 
         own = f'"{DATABASE}"."LUMOS"'
@@ -293,7 +295,7 @@ class TestWriting:
     ) -> None:
         with snowflake_over(account, use_tags=False) as platform:
             platform.emit_dataset(on_the_table(rich_dataset()))
-            platform.emit_entity(Tag(name="gold"))
+            platform.apply(Batch(entities=[Tag(name="gold")]))
 
             assert platform.get_dataset(ORDERS) == on_the_table(rich_dataset())
             assert [*platform.list_entities("tag")] == [Tag(name="gold")]
@@ -356,7 +358,7 @@ class TestWhatPeopleChange:
     ) -> None:
         account.run(f"DROP VIEW {VIEW}", f"DROP TABLE {TABLE}")
 
-        assert platform.find_dataset(ORDERS) is None
+        assert dataset_or_none(platform, ORDERS) is None
         assert [*platform.list()] == []
         with pytest.raises(DatasetNotFoundError):
             platform.delete(ORDERS)
@@ -379,7 +381,7 @@ class TestWhatPeopleChange:
     def test_a_comment_on_a_tag_counts(
         self, platform: SnowflakeHandler, account: SnowflakeAccount
     ) -> None:
-        platform.emit_entity(Tag(name="silver", description="mine", sensitive=True))
+        platform.apply(Batch(entities=[Tag(name="silver", description="mine", sensitive=True)]))
         account.run(f'ALTER TAG "{DATABASE}"."LUMOS"."silver" SET COMMENT = \'theirs\'')
 
         found = {tag.name: tag for tag in platform.list_entities("tag") if isinstance(tag, Tag)}
@@ -390,13 +392,14 @@ def test_many_are_found_by_as_many_statements_as_one(
     platform: SnowflakeHandler, account: SnowflakeAccount
 ) -> None:
     emitted = [on_the_table(rich_dataset()), *(dataset(f"d{number}") for number in range(30))]
-    platform.emit_datasets(emitted)
+    platform.apply(Batch(datasets=emitted))
     account.statements.clear()
 
     found = platform.find_datasets([one.urn for one in emitted] + [RECENT, dataset("no").urn])
 
-    assert [found[one.urn] for one in emitted] == emitted
-    assert {*found} == {RECENT, *(one.urn for one in emitted)}
+    assert [found[one.urn].dataset for one in emitted] == emitted
+    there = {urn for urn, each in found.items() if each.dataset}
+    assert there == {RECENT, *(one.urn for one in emitted)}
     assert len(account.statements) == 4  # tables, their tags and columns, the stash
 
 
@@ -449,7 +452,7 @@ class TestWhatIsNoTable:
         with pytest.raises(PlatformError, match="does not drop tables"):
             platform.delete(ORDERS)
 
-        assert platform.find_dataset(ORDERS) is not None
+        assert dataset_or_none(platform, ORDERS) is not None
 
     def test_a_stash_that_others_changed_is_told(
         self, platform: SnowflakeHandler, account: SnowflakeAccount

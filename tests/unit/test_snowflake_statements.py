@@ -25,6 +25,7 @@ from lumos.core.errors import (
     PlatformUnavailableError,
 )
 from lumos.core.models import LumosDataset, Tag, Urn, with_parts
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
 from lumos.core.platform.impl.snowflake.session import (
     SnowflakeSession,
@@ -72,8 +73,8 @@ def test_every_statement_is_one_of_snowflake() -> None:
         platform.emit_dataset(with_parts(one, ownership=[{"group": "SALES"}]))
         platform.emit_dataset(with_parts(one, tags=(), schema={}))
         platform.emit_dataset(dataset("a"))
-        platform.emit_edge(edge(dataset("a"), one))
-        platform.emit_entity(Tag(name="gold", description="checked"))
+        platform.apply(Batch(edges=[edge(dataset("a"), one)]))
+        platform.apply(Batch(entities=[Tag(name="gold", description="checked")]))
         assert len([*platform.list()]) == 2
         assert len([*platform.list_entities("tag")]) == 1
         platform.delete(dataset("a").urn)
@@ -144,7 +145,7 @@ class TestCounts:
         with snowflake_over(account) as platform:
             platform.emit_dataset(dataset("first"))
             account.statements.clear()
-            platform.emit_datasets([dataset(f"d{number}") for number in range(50)])
+            platform.apply(Batch(datasets=[dataset(f"d{number}") for number in range(50)]))
 
             assert len(account.statements) == 2
             assert len([*platform.list()]) == 51
@@ -153,7 +154,9 @@ class TestCounts:
         account = SnowflakeAccount()
         with snowflake_over(account) as platform:
             account.statements.clear()
-            platform.emit_datasets([_with_noise(f"d{number}", 300_000) for number in range(4)])
+            platform.apply(
+                Batch(datasets=[_with_noise(f"d{number}", 300_000) for number in range(4)])
+            )
             merges = [each for each in account.statements if each.startswith("MERGE")]
 
             assert len(merges) == 2

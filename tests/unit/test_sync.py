@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
@@ -31,15 +31,16 @@ from lumos.core.models import (
     Documentation,
     Domain,
     GlossaryTerm,
-    LineageEdge,
     LumosDataset,
     Tag,
     User,
     with_parts,
 )
+from lumos.core.platform.batch import Batch, Identity, Seen
+from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.fidelity import FidelityReport
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
-from lumos.core.platform.interface import Capability, Entity
+from lumos.core.platform.interface import Capability
 from lumos.core.run_report import RunReport
 from lumos.core.settings import SyncSettings, Truth, TruthSettings
 from lumos.core.store.catalog_tables import CatalogTables
@@ -74,36 +75,28 @@ class Counting(EmbeddedHandler):
             self.emitted.append(what)
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
-        self.told(dataset.name)
-        super().emit_dataset(dataset)
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        for part, names in _told_of(batch):
+            for name in names:
+                self.told(name)
+            super().apply(part, seen)
 
-    @override
-    def emit_entity(self, entity: Entity) -> None:
-        self.told(str(getattr(entity, "username", "") or getattr(entity, "name", "")))
-        super().emit_entity(entity)
 
-    @override
-    def emit_edge(self, edge: LineageEdge) -> None:
-        self.told(
-            f"{edge.upstream_urn.rpartition('/')[2]}>{edge.downstream_urn.rpartition('/')[2]}"
-        )
-        super().emit_edge(edge)
-
-    @override
-    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
-        for each in edges:
-            self.emit_edge(each)
-
-    @override
-    def remove_edge(self, edge: LineageEdge) -> None:
-        self.told("-edge")
-        super().remove_edge(edge)
-
-    @override
-    def delete(self, urn: str) -> None:
-        self.told(f"-{urn.rpartition('/')[2]}")
-        super().delete(urn)
+def _told_of(batch: Batch) -> Iterator[tuple[Batch, list[str]]]:
+    """Yield a batch thing by thing, each with what a test calls it."""
+    for entity in batch.entities:
+        name = getattr(entity, "username", "") or getattr(entity, "name", "")
+        yield Batch(entities=[entity]), [str(name)]
+    for each in batch.models():
+        yield Batch(datasets=[each]), [each.name]
+    for step in batch.edges:
+        ends = (urn.rpartition("/")[2] for urn in (step.upstream_urn, step.downstream_urn))
+        yield Batch(edges=[step]), [">".join(ends)]
+    for step in batch.removed_edges:
+        yield Batch(removed_edges=[step]), ["-edge"]
+    for urn in batch.removed_datasets:
+        yield Batch(removed_datasets=[urn]), [f"-{urn.rpartition('/')[2]}"]
+    yield Batch(identities=batch.identities, extensions=batch.extensions), []
 
 
 class Plain(Counting):
@@ -191,19 +184,23 @@ def everything(catalog: EmbeddedHandler) -> object:
 def test_a_first_sync_brings_all_over_and_a_second_writes_nothing(world: World) -> None:
     world.local.emit_dataset(rich_dataset())
     world.fill()
-    world.local.emit_edge(
-        edge(
-            dataset("t0"),
-            dataset("t1"),
-            column_mappings=[{"upstream_column": "a", "downstream_column": "b"}],
+    world.local.apply(
+        Batch(
+            edges=[
+                edge(
+                    dataset("t0"),
+                    dataset("t1"),
+                    column_mappings=[{"upstream_column": "a", "downstream_column": "b"}],
+                )
+            ]
         )
     )
-    world.local.emit_entity(User(username="ada"))
-    world.local.emit_entity(GlossaryTerm(name="A child", parent="Parent"))
-    world.local.emit_entity(GlossaryTerm(name="Parent"))
-    world.local.emit_entity(Domain(name="d"))
-    world.local.emit_identity(dataset("t0").urn, "x", external_id="1")
-    world.local.emit_extension("x", {"a": [1, None]})
+    world.local.apply(Batch(entities=[User(username="ada")]))
+    world.local.apply(Batch(entities=[GlossaryTerm(name="A child", parent="Parent")]))
+    world.local.apply(Batch(entities=[GlossaryTerm(name="Parent")]))
+    world.local.apply(Batch(entities=[Domain(name="d")]))
+    world.local.apply(Batch(identities=[Identity(dataset("t0").urn, "x", "1")]))
+    world.local.apply(Batch(extensions={"x": {"a": [1, None]}}))
 
     first = world.sync()
     assert first.kinds["dataset"].new == 11
@@ -221,8 +218,8 @@ def test_a_first_sync_brings_all_over_and_a_second_writes_nothing(world: World) 
 
 def test_what_becomes_of_each_concept_is_told_before_anything_is_written(world: World) -> None:
     world.local.emit_dataset(rich_dataset())
-    world.local.emit_entity(User(username="ada"))
-    world.local.emit_edge(edge(dataset("t0"), rich_dataset()))
+    world.local.apply(Batch(entities=[User(username="ada")]))
+    world.local.apply(Batch(edges=[edge(dataset("t0"), rich_dataset())]))
     told: list[dict[str, int]] = []
 
     def planned(fidelity: FidelityReport) -> None:
@@ -237,10 +234,10 @@ def test_what_becomes_of_each_concept_is_told_before_anything_is_written(world: 
 
 def test_a_full_sync_counts_as_changed_only_what_it_had_to_write(world: World) -> None:
     world.fill(3)
-    world.local.emit_entity(User(username="ada"))
-    world.local.emit_edge(edge(dataset("t0"), dataset("t1")))
-    world.local.emit_identity(dataset("t0").urn, "x", external_id="1")
-    world.local.emit_extension("x", {"a": 1})
+    world.local.apply(Batch(entities=[User(username="ada")]))
+    world.local.apply(Batch(edges=[edge(dataset("t0"), dataset("t1"))]))
+    world.local.apply(Batch(identities=[Identity(dataset("t0").urn, "x", "1")]))
+    world.local.apply(Batch(extensions={"x": {"a": 1}}))
     world.sync()
     world.edit("t1", documentation=Documentation(description="of people"))
     EmbeddedHandler.delete(world.target, dataset("t2").urn)
@@ -257,17 +254,20 @@ def test_a_full_sync_counts_as_changed_only_what_it_had_to_write(world: World) -
 def test_steps_of_lineage_are_told_together(world: World) -> None:
     world.fill(12)
     for number in range(11):
-        world.local.emit_edge(edge(dataset(f"t{number}"), dataset(f"t{(number * 5 + 1) % 12}")))
+        world.local.apply(
+            Batch(edges=[edge(dataset(f"t{number}"), dataset(f"t{(number * 5 + 1) % 12}"))])
+        )
     told: list[list[str]] = []
 
     class Bulk(Counting):
         EDGE_BATCH: ClassVar[int] = 5
 
         @override
-        def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
-            with self.lock:
-                told.append([each.downstream_urn for each in edges])
-            super().emit_edges(edges)
+        def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+            if batch.edges:
+                with self.lock:
+                    told.append([each.downstream_urn for each in batch.edges])
+            super().apply(batch, seen)
 
     world.target = Bulk(world.other)
     assert world.sync().kinds["lineage_edge"].new == 11
@@ -361,7 +361,7 @@ def test_one_dataset_that_is_refused_spares_the_others_and_is_tried_again(
     result = world.sync()
     assert [item.item for item in result.report.failed] == [f"dataset {dataset('t2').urn}"]
     assert world.held("t1").tags == world.held("t3").tags == ("x",)
-    assert world.target.find_dataset(dataset("t0").urn) is not None  # an incomplete sync
+    assert dataset_or_none(world.target, dataset("t0").urn) is not None  # an incomplete sync
     assert any("nothing is removed" in warning for warning in result.report.warnings)
     world.target.refuses = set()
     assert world.sync().kinds["dataset"].removed == 1
@@ -390,14 +390,14 @@ def test_a_catalog_that_fails_at_everything_ends_the_sync(world: World) -> None:
 
 def test_what_is_gone_here_is_removed_there_but_only_what_lumos_put_there(world: World) -> None:
     world.fill(4)
-    world.local.emit_edge(edge(dataset("t0"), dataset("t1")))
-    world.local.emit_edge(edge(dataset("t2"), dataset("t3")))
+    world.local.apply(Batch(edges=[edge(dataset("t0"), dataset("t1"))]))
+    world.local.apply(Batch(edges=[edge(dataset("t2"), dataset("t3"))]))
     EmbeddedHandler.emit_dataset(world.target, dataset("theirs"))
     world.sync()
     world.local.delete(dataset("t0").urn)
-    world.local.remove_edge(edge(dataset("t2"), dataset("t3")))
+    world.local.apply(Batch(removed_edges=[edge(dataset("t2"), dataset("t3"))]))
     assert world.sync(dry_run=True).kinds["dataset"].removed == 1
-    assert world.target.find_dataset(dataset("t0").urn) is not None
+    assert dataset_or_none(world.target, dataset("t0").urn) is not None
     result = world.sync()
     assert result.kinds["dataset"].removed == 1
     assert result.kinds["lineage_edge"].removed == 2
@@ -547,8 +547,8 @@ def test_what_the_catalog_has_already_is_not_written(world: World) -> None:
 def test_a_catalog_that_keeps_little_is_sent_little(world: World) -> None:
     world.target = Plain(world.other)
     world.fill(2)
-    world.local.emit_edge(edge(dataset("t0"), dataset("t1")))
-    world.local.emit_entity(Tag(name="x"))
+    world.local.apply(Batch(edges=[edge(dataset("t0"), dataset("t1"))]))
+    world.local.apply(Batch(entities=[Tag(name="x")]))
     result = world.sync()
     assert sorted(world.target.emitted) == ["t0", "t1"]
     assert any("keeps no lineage edges" in warning for warning in result.report.warnings)

@@ -17,6 +17,7 @@ from lumos.core.controllers.sync_controller import SyncController, SyncTarget
 from lumos.core.controllers.sync_results import SyncResult
 from lumos.core.errors import PlatformError
 from lumos.core.models import Domain, GlossaryTerm, Group, Tag, User
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.run_report import RunReport
@@ -32,11 +33,11 @@ CATALOGS = ("datahub", "openmetadata", "atlas")
 
 def fill(catalog: EmbeddedHandler, size: int) -> None:
     """Put datasets with a little of what people care for into a catalog, and lineage."""
-    catalog.emit_entity(User(username="ada", email="ada@example.org"))
-    catalog.emit_entity(Group(name="shop", members=("ada",)))
-    catalog.emit_entity(Tag(name="gold", description="of the best"))
-    catalog.emit_entity(Domain(name="sales"))
-    catalog.emit_entity(GlossaryTerm(name="Order", definition="what is bought"))
+    catalog.apply(Batch(entities=[User(username="ada", email="ada@example.org")]))
+    catalog.apply(Batch(entities=[Group(name="shop", members=("ada",))]))
+    catalog.apply(Batch(entities=[Tag(name="gold", description="of the best")]))
+    catalog.apply(Batch(entities=[Domain(name="sales")]))
+    catalog.apply(Batch(entities=[GlossaryTerm(name="Order", definition="what is bought")]))
     made = [
         dataset(
             f"t{number:04d}",
@@ -57,7 +58,7 @@ def fill(catalog: EmbeddedHandler, size: int) -> None:
     for each in made:
         catalog.emit_dataset(each)
     for upstream, downstream in zip(made[::4], made[1::4], strict=False):
-        catalog.emit_edge(edge(upstream, downstream))
+        catalog.apply(Batch(edges=[edge(upstream, downstream)]))
 
 
 class World:

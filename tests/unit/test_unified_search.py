@@ -21,6 +21,7 @@ from lumos.core.errors import (
     UsageError,
 )
 from lumos.core.models import LumosDataset
+from lumos.core.platform.batch import Batch, Identity, Seen
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import (
@@ -63,7 +64,7 @@ class Scripted(MetadataPlatformInterface):
         return cls()
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
         raise NotImplementedError
 
     @override
@@ -225,7 +226,7 @@ def test_the_identity_map_of_the_embedded_catalog_joins_what_is_one(
 ) -> None:
     ours = rich_dataset("orders")
     embedded.emit_dataset(ours)
-    embedded.emit_identity(ours.urn, "amundsen", external_id="hive://gold.sales/orders")
+    embedded.apply(Batch(identities=[Identity(ours.urn, "amundsen", "hive://gold.sales/orders")]))
 
     page = controller.search("orders")
 
@@ -241,7 +242,7 @@ def test_a_search_reads_no_more_of_the_identity_map_than_it_needs(
 ) -> None:
     ours = rich_dataset("orders")
     embedded.emit_dataset(ours)
-    embedded.emit_identity(ours.urn, "amundsen", external_id="hive://gold.sales/orders")
+    embedded.apply(Batch(identities=[Identity(ours.urn, "amundsen", "hive://gold.sales/orders")]))
 
     def whole() -> None:
         raise AssertionError("the whole map was read")

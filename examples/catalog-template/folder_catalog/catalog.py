@@ -20,10 +20,17 @@ from lumos.core.models import (
     Urn,
     with_parts,
 )
+from lumos.core.platform.abilities import (
+    Capability,
+    EntityAbility,
+    ExtensionAbility,
+    IdentityAbility,
+    LineageAbility,
+)
+from lumos.core.platform.batch import Batch, Seen  # noqa: TC001
 from lumos.core.platform.entities import ENTITY_MODELS, Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.interface import (
     DEFAULT_PAGE,
-    Capability,
     MetadataPlatformInterface,
     SearchFilters,
     SearchPage,
@@ -32,11 +39,13 @@ from lumos.core.platform.search_match import Candidate, Narrowed, searched
 from lumos.core.platform.unreadable import Unreadable, UnreadableItems
 
 
-class FolderCatalog(MetadataPlatformInterface):
+class FolderCatalog(
+    MetadataPlatformInterface, LineageAbility, EntityAbility, IdentityAbility, ExtensionAbility
+):
     """Keeps all that Lumos knows as files of JSON."""
 
     name = "folder"
-    capabilities = frozenset(Capability)
+    capabilities = frozenset(Capability) - {Capability.DOCUMENTS}
 
     def __init__(self, folder: Path) -> None:
         self._datasets = JsonFiles(folder / "datasets")
@@ -59,10 +68,28 @@ class FolderCatalog(MetadataPlatformInterface):
     # What every catalog has to do
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
-        bare = with_parts(dataset, lineage=DatasetLineage())
-        self._datasets.put(dataset.urn, bare.to_json())
-        self._add_edges(dataset.lineage.ends(dataset.urn))
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        for entity in batch.entities:
+            self._entities[kind_of(entity)].put(name_of(entity), entity.to_json())
+        datasets = batch.models()
+        self._refuse_changed([dataset.urn for dataset in datasets], seen or {})
+        for dataset in datasets:
+            bare = with_parts(dataset, lineage=DatasetLineage())
+            self._datasets.put(dataset.urn, bare.to_json())
+            self._add_missing_edges(dataset.lineage.ends(dataset.urn))
+        for edge in batch.edges:
+            self._edges.put(_key(edge), edge.to_json())
+        for edge in batch.removed_edges:
+            self._edges.remove(_key(edge))
+        for urn in batch.removed_datasets:
+            self._remove(Urn(urn))
+        for identity in batch.identities:
+            parts: JsonValue = {
+                "urn": identity.urn, "catalog": identity.catalog, "id": identity.external_id,
+            }  # fmt: skip
+            self._identities.put(f"{identity.urn} {identity.catalog}", parts)
+        for name, value in batch.extensions.items():
+            self._extensions.put(name, {"name": name, "value": value})
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -91,26 +118,14 @@ class FolderCatalog(MetadataPlatformInterface):
     def unreadable(self) -> tuple[Unreadable, ...]:
         return tuple(self._unread)
 
-    # LINEAGE: a catalog that takes many edges in a request also writes `emit_edges`
-
-    @override
-    def emit_edge(self, edge: LineageEdge) -> None:
-        self._edges.put(_key(edge), edge.to_json())
+    # LINEAGE
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
         edges = (LineageEdge.from_json(document) for document in self._edges.all())
         return iter(sorted(edges, key=lambda edge: edge.key))
 
-    @override
-    def remove_edge(self, edge: LineageEdge) -> None:
-        self._edges.remove(_key(edge))
-
     # ENTITIES
-
-    @override
-    def emit_entity(self, entity: Entity) -> None:
-        self._entities[kind_of(entity)].put(name_of(entity), entity.to_json())
 
     @override
     def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
@@ -124,13 +139,6 @@ class FolderCatalog(MetadataPlatformInterface):
     # IDENTITY_MAP
 
     @override
-    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
-        known = Urn(urn)
-        self._identities.put(
-            f"{known} {catalog}", {"urn": known, "catalog": catalog, "id": external_id}
-        )
-
-    @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         found: dict[Urn, dict[str, str]] = defaultdict(dict)
         for parts in self._identities.all():
@@ -139,10 +147,6 @@ class FolderCatalog(MetadataPlatformInterface):
         return dict(sorted(found.items()))
 
     # EXTENSIONS
-
-    @override
-    def emit_extension(self, name: str, value: JsonValue) -> None:
-        self._extensions.put(name, {"name": name, "value": value})
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
@@ -167,22 +171,22 @@ class FolderCatalog(MetadataPlatformInterface):
         found = Narrowed(everything, total=len(everything))
         return searched(query, filters, narrow=lambda words: found, limit=limit, offset=offset)
 
-    # DELETE
-
-    @override
-    def delete(self, urn: str) -> None:
-        dataset = self.get_dataset(urn)
+    def _remove(self, urn: Urn) -> None:
+        """Remove a dataset and the edges that lead to it and from it."""
+        if self._datasets.get(urn) is None:
+            raise DatasetNotFoundError(urn, platform=self.name)
         for edge in self.list_edges():
-            if dataset.urn in edge.key:
-                self.remove_edge(edge)
-        self._datasets.remove(dataset.urn)
+            if urn in edge.key:
+                self._edges.remove(_key(edge))
+        self._datasets.remove(urn)
 
-    def _add_edges(self, ends: Sequence[tuple[Urn, Urn]]) -> None:
+    def _add_missing_edges(self, ends: Sequence[tuple[Urn, Urn]]) -> None:
         """Add a plain edge between each pair of ends that has none."""
         known = {edge.key[:2] for edge in self.list_edges()} if ends else set()
         for upstream, downstream in ends:
             if (upstream, downstream) not in known:
-                self.emit_edge(LineageEdge(upstream_urn=upstream, downstream_urn=downstream))
+                edge = LineageEdge(upstream_urn=upstream, downstream_urn=downstream)
+                self._edges.put(_key(edge), edge.to_json())
 
 
 def _named(document: JsonValue) -> str:

@@ -10,6 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from lumos.core.models import ColumnMapping, with_parts
+from lumos.core.platform.abilities import (
+    EntityAbility,
+    ExtensionAbility,
+    IdentityAbility,
+    LineageAbility,
+)
+from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity, fidelity_of
 from lumos.testing.platform_samples import AT, ENTITY_MAKERS, dataset, edge
 
@@ -117,8 +124,8 @@ def _comes_back(platform: MetadataPlatformInterface, concept: str) -> bool:
     if concept in _ENTITIES:
         kind = _ENTITIES[concept]
         entity = ENTITY_MAKERS[kind](f"one_{concept}")
-        platform.emit_entity(entity)
-        return entity in [*platform.list_entities(kind)]
+        platform.apply(Batch(entities=[entity]))
+        return entity in [*EntityAbility.of(platform).list_entities(kind)]
     return _OTHERS[concept](platform)
 
 
@@ -128,8 +135,8 @@ def _edge(platform: MetadataPlatformInterface, *columns: ColumnMapping) -> bool:
     for end in ends:
         platform.emit_dataset(end)
     emitted = edge(*ends, column_mappings=columns, confidence=0.5, provenance="sql")
-    platform.emit_edge(emitted)
-    return emitted in [*platform.list_edges()]
+    platform.apply(Batch(edges=[emitted]))
+    return emitted in [*LineageAbility.of(platform).list_edges()]
 
 
 def _columns(platform: MetadataPlatformInterface) -> bool:
@@ -144,13 +151,13 @@ def _columns(platform: MetadataPlatformInterface) -> bool:
 def _identity(platform: MetadataPlatformInterface) -> bool:
     one = dataset("named_elsewhere")
     platform.emit_dataset(one)
-    platform.emit_identity(one.urn, "other", external_id="urn:x:1")
-    return platform.identity_map().get(one.urn, {}).get("other") == "urn:x:1"
+    platform.apply(Batch(identities=[Identity(one.urn, "other", "urn:x:1")]))
+    return IdentityAbility.of(platform).identity_map().get(one.urn, {}).get("other") == "urn:x:1"
 
 
 def _extension(platform: MetadataPlatformInterface) -> bool:
-    platform.emit_extension("other", {"nested": ["x", None]})
-    return platform.extensions().get("other") == {"nested": ["x", None]}
+    platform.apply(Batch(extensions={"other": {"nested": ["x", None]}}))
+    return ExtensionAbility.of(platform).extensions().get("other") == {"nested": ["x", None]}
 
 
 _OTHERS: Final[Mapping[str, Callable[[MetadataPlatformInterface], bool]]] = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,14 +21,13 @@ from lumos.core.errors import (
     DatasetNotFoundError,
     InvalidUrnError,
     LumosError,
+    PlatformConflictError,
 )
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
 from lumos.core.models.base import canonical_json
-from lumos.core.platform.interface import (
-    NEEDS,
-    Capability,
-    MetadataPlatformInterface,
-)
+from lumos.core.platform.abilities import Ability, Capability, DocumentAbility
+from lumos.core.platform.batch import Batch, Identity, Seen
+from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.testing.platform_concepts import ConceptContract
 from lumos.testing.platform_entity_contract import EntityContract, OwnershipContract
 from lumos.testing.platform_lineage_contract import LineageContract
@@ -68,9 +68,7 @@ class DeclarationContract:
     def test_methods_can_be_called_as_the_interface_says(
         self, platform: MetadataPlatformInterface
     ) -> None:
-        for name, promised in inspect.getmembers(MetadataPlatformInterface, inspect.isfunction):
-            if name.startswith("_"):
-                continue
+        for name, promised in _promised(platform).items():
             given_ = inspect.signature(getattr(type(platform), name)).parameters
             expected = inspect.signature(promised).parameters
             for parameter in expected.values():
@@ -83,18 +81,26 @@ class DeclarationContract:
             for key in given_.keys() - expected.keys():
                 assert given_[key].default is not inspect.Parameter.empty, f"{name} needs {key}"
 
+    def test_final_methods_are_those_of_the_interface(
+        self, platform: MetadataPlatformInterface
+    ) -> None:
+        for name, promised in _promised(platform).items():
+            if getattr(promised, "__final__", False):
+                mine = inspect.getattr_static(type(platform), name)
+                assert mine is promised, f"{name} is made of other methods and not overridden"
+
     def test_declared_capabilities_are_there(self, platform: MetadataPlatformInterface) -> None:
         platform.emit_dataset(dataset())
-        for name, call in optional_calls(platform).items():
-            if NEEDS[name] in platform.capabilities:
-                call()
+        for optional in optional_calls(platform):
+            if optional.capability in platform.capabilities:
+                optional.call()
 
     def test_undeclared_capabilities_are_refused(self, platform: MetadataPlatformInterface) -> None:
         platform.emit_dataset(dataset())
-        for name, call in optional_calls(platform).items():
-            if NEEDS[name] not in platform.capabilities:
+        for optional in optional_calls(platform):
+            if optional.capability not in platform.capabilities:
                 with pytest.raises(CapabilityError):
-                    call()
+                    optional.call()
 
     def test_declared_methods_refuse_as_soon_as_the_declaration_goes(
         self, platform: MetadataPlatformInterface
@@ -102,9 +108,9 @@ class DeclarationContract:
         platform.emit_dataset(dataset())
         limited = copy.copy(platform)
         limited.__class__ = type("Limited", (type(platform),), {"capabilities": frozenset()})
-        for call in optional_calls(limited).values():
+        for optional in optional_calls(limited):
             with pytest.raises(CapabilityError):
-                call()
+                optional.call()
 
     def test_no_foreign_exception_escapes_from_a_broken_connection(
         self, broken_platform: MetadataPlatformInterface
@@ -192,15 +198,35 @@ class DatasetContract:
         self, platform: MetadataPlatformInterface
     ) -> None:
         platform.emit_dataset(dataset("a"))
-        names = [dataset(name).urn for name in ("a", "b")]
-        assert [*platform.find_datasets(names)] == names[:1]
+        wanted = [rich_dataset("a"), rich_dataset("b"), rich_dataset("c")]
+        names = [each.urn for each in wanted]
+        seen = platform.find_datasets(names[:2])
+        assert seen == {names[0]: Seen(dataset("a")), names[1]: Seen()}
 
-        platform.update_datasets([rich_dataset("a"), rich_dataset("b")])
+        platform.apply(Batch(datasets=[wanted[0], wanted[1].to_json(), wanted[2]]), seen)
 
-        assert [platform.get_dataset(name) for name in names] == [
-            rich_dataset("a"), rich_dataset("b"),
-        ]  # fmt: skip
+        assert [platform.get_dataset(name) for name in names] == wanted
 
+    @pytest.mark.parametrize("present", [True, False], ids=["changed", "made"])
+    def test_what_changed_since_it_was_looked_up_is_not_overwritten(
+        self, platform: MetadataPlatformInterface, present: bool
+    ) -> None:
+        urn = dataset().urn
+        if present:
+            platform.emit_dataset(dataset())
+        seen = platform.find_datasets([urn])
+        theirs = dataset(tags=["theirs"])
+        platform.emit_dataset(theirs)
+
+        with pytest.raises(PlatformConflictError):
+            platform.apply(Batch(datasets=[dataset(tags=["ours"])]), seen)
+        assert platform.get_dataset(urn) == theirs
+
+        both = dataset(tags=["ours", "theirs"])
+        platform.apply(Batch(datasets=[both]), platform.find_datasets([urn]))
+        assert platform.get_dataset(urn) == both
+
+    @requires(Capability.DOCUMENTS)
     @pytest.mark.parametrize("neighbours", [True, False])
     def test_documents_are_the_datasets_as_they_are_written(
         self, platform: MetadataPlatformInterface, neighbours: bool
@@ -214,9 +240,10 @@ class DatasetContract:
             }
         written = [(urn, canonical_json(each.to_json())) for urn, each in listed.items()]
 
-        assert [*platform.documents(neighbours=neighbours)] == written
+        whole = DocumentAbility.of(platform)
+        assert [*whole.documents(neighbours=neighbours)] == written
         some = [written[0][0], "lumos://nowhere/none", written[2][0]]
-        found = platform.documents(some, neighbours=neighbours)
+        found = whole.documents(some, neighbours=neighbours)
         assert [*found] == [written[0], written[2]]
 
     def test_a_listing_of_one_platform_leaves_out_the_others(
@@ -242,7 +269,7 @@ class DatasetContract:
             platform.get_dataset(MISSING)
 
         assert MISSING in str(caught.value)
-        assert platform.find_dataset(MISSING) is None
+        assert platform.find_datasets([MISSING]) == {MISSING: Seen()}
 
     def test_text_that_is_no_urn_is_refused(self, platform: MetadataPlatformInterface) -> None:
         with pytest.raises(InvalidUrnError):
@@ -256,7 +283,7 @@ class DatasetContract:
         platform.emit_dataset(rich_dataset("two"))
         platform.delete(dataset("one").urn)
 
-        assert platform.find_dataset(dataset("one").urn) is None
+        assert platform.find_datasets([dataset("one").urn]) == {dataset("one").urn: Seen()}
         assert [*platform.list()] == [rich_dataset("two")]
 
     @requires(Capability.DELETE)
@@ -286,15 +313,17 @@ class ExportContract:
         can = platform.capabilities
         if Capability.ENTITIES in can:
             for make in ENTITY_MAKERS.values():
-                platform.emit_entity(make("x"))
+                platform.apply(Batch(entities=[make("x")]))
         if Capability.IDENTITY_MAP in can:
             for _ in range(2):
-                platform.emit_identity(one.urn, "datahub", external_id="urn:li:dataset:'1'")
+                platform.apply(
+                    Batch(identities=[Identity(one.urn, "datahub", "urn:li:dataset:'1'")])
+                )
         if Capability.EXTENSIONS in can:
-            platform.emit_extension("datahub 'x'", "early")
-            platform.emit_extension("datahub 'x'", {"nested": ["late", None]})
+            platform.apply(Batch(extensions={"datahub 'x'": "early"}))
+            platform.apply(Batch(extensions={"datahub 'x'": {"nested": ["late", None]}}))
         if Capability.LINEAGE in can:
-            platform.emit_edge(edge(one, two, provenance="sql"))
+            platform.apply(Batch(edges=[edge(one, two, provenance="sql")]))
 
         exported = platform.export_all(at=AT)
 
@@ -341,6 +370,17 @@ class PlatformContract(
         platform.emit_dataset(dataset())
         platform.close()
         return platform
+
+
+def _promised(platform: MetadataPlatformInterface) -> dict[str, Callable[..., object]]:
+    """Return the methods of the interface and of the abilities that an adapter inherits."""
+    promising = [each for each in Ability.__subclasses__() if isinstance(platform, each)]
+    return {
+        name: method
+        for each in (MetadataPlatformInterface, *promising)
+        for name, method in inspect.getmembers(each, inspect.isfunction)
+        if not name.startswith("_")
+    }
 
 
 def _update_times(platform: MetadataPlatformInterface) -> list[object]:

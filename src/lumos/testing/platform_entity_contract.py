@@ -7,6 +7,8 @@ import pytest
 
 from lumos.core.errors import DatasetNotFoundError, InvalidModelError
 from lumos.core.models import Owner, with_parts
+from lumos.core.platform.abilities import EntityAbility
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.interface import (
     ENTITY_KINDS,
     Capability,
@@ -60,14 +62,14 @@ class EntityContract:
         names = sorted([*HOSTILE_NAMES.values(), "A", "b", "a"])
         entities = [ENTITY_MAKERS[kind](name) for name in names]
         for entity in (*reversed(entities), *entities):
-            platform.emit_entity(entity)
+            platform.apply(Batch(entities=[entity]))
 
-        found = [*platform.list_entities(kind)]
+        found = [*EntityAbility.of(platform).list_entities(kind)]
         if kind == "job":
             entities.sort(key=lambda entity: str(getattr(entity, "urn", "")))
         assert found == entities
         for other in ENTITY_KINDS:
-            assert other == kind or [*platform.list_entities(other)] == []
+            assert other == kind or [*EntityAbility.of(platform).list_entities(other)] == []
 
     @pytest.mark.parametrize("kind", ENTITY_KINDS)
     def test_the_last_emit_counts(
@@ -78,7 +80,7 @@ class EntityContract:
         field = {"user": "title", "glossary_term": "definition"}.get(kind, field)
         value: object = {"a": "b"} if kind == "job" else "new"
         second = type(first).model_validate({**dict(first), field: value})
-        platform.emit_entity(first)
-        platform.emit_entity(second)
+        platform.apply(Batch(entities=[first]))
+        platform.apply(Batch(entities=[second]))
 
-        assert [*platform.list_entities(kind)] == [second]
+        assert [*EntityAbility.of(platform).list_entities(kind)] == [second]

@@ -7,6 +7,8 @@ import pytest
 
 from lumos.core.errors import InvalidModelError
 from lumos.core.models import ColumnMapping, DatasetLineage, LumosDataset, Urn, with_parts
+from lumos.core.platform.abilities import LineageAbility
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.testing.platform_samples import AT, MISSING, dataset, edge
 from lumos.testing.platform_search_contract import requires
@@ -54,7 +56,7 @@ class LineageContract:
                 created_by="ada",
             )
 
-        (found,) = platform.list_edges()
+        (found,) = LineageAbility.of(platform).list_edges()
         assert found == edge(
             *ends,
             lineage_type="COPIED",
@@ -71,14 +73,14 @@ class LineageContract:
     ) -> None:
         before = platform.get_dataset(ends[1].urn).contract_hash
         inferred = edge(*ends, basis="INFERRED", confidence=0.8, provenance="sql")
-        platform.emit_edge(inferred)
+        platform.apply(Batch(edges=[inferred]))
 
         found = platform.get_dataset(ends[1].urn)
-        assert [*platform.list_edges()] == [inferred]
+        assert [*LineageAbility.of(platform).list_edges()] == [inferred]
         assert (found.lineage.upstream, found.lineage.inferred) == ((ends[0].urn,), (ends[0].urn,))
         assert found.contract_hash == before
         declared = edge(*ends, job_urn=Urn.of("airflow", "load"))
-        platform.emit_edge(declared)
+        platform.apply(Batch(edges=[declared]))
         found = platform.get_dataset(ends[1].urn)
         assert (found.lineage.upstream, found.lineage.inferred) == ((ends[0].urn,), ())
         assert found.contract_hash != before
@@ -86,11 +88,11 @@ class LineageContract:
     def test_an_edge_of_the_same_ends_and_job_is_replaced(
         self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
     ) -> None:
-        platform.emit_edge(edge(*ends, confidence=0.5))
-        platform.emit_edge(edge(*ends, confidence=0.9))
-        platform.emit_edge(edge(*ends, job_urn=Urn.of("airflow", "load")))
+        platform.apply(Batch(edges=[edge(*ends, confidence=0.5)]))
+        platform.apply(Batch(edges=[edge(*ends, confidence=0.9)]))
+        platform.apply(Batch(edges=[edge(*ends, job_urn=Urn.of("airflow", "load"))]))
 
-        found = sorted(platform.list_edges(), key=lambda each: each.key)
+        found = sorted(LineageAbility.of(platform).list_edges(), key=lambda each: each.key)
         assert [each.confidence for each in found] == [0.9, 1.0]
         assert platform.get_dataset(ends[1].urn).lineage.upstream == (ends[0].urn,)
 
@@ -100,8 +102,8 @@ class LineageContract:
         upstream, downstream = ends
         job = Urn.of("airflow", "load")
         mapping = ColumnMapping(upstream_column="a", downstream_column="b", transformation="f(a)")
-        platform.emit_edges([])
-        platform.emit_edge(edge(*ends, confidence=0.5))
+        platform.apply(Batch(edges=[]))
+        platform.apply(Batch(edges=[edge(*ends, confidence=0.5)]))
         wanted = [
             edge(*ends, confidence=0.9, column_mappings=(mapping,)),
             edge(*ends, job_urn=job, provenance="sql", created_at=AT, created_by="ada"),
@@ -109,10 +111,14 @@ class LineageContract:
             edge(downstream, upstream),
         ]
         for _ in range(2):
-            platform.emit_edges([edge(*ends, job_urn=job), *wanted])  # the last of a pair counts
+            platform.apply(
+                Batch(edges=[edge(*ends, job_urn=job), *wanted])
+            )  # the last of a pair counts
 
         by_ends = sorted(wanted, key=lambda each: each.key)
-        assert sorted(platform.list_edges(), key=lambda each: each.key) == by_ends
+        assert (
+            sorted(LineageAbility.of(platform).list_edges(), key=lambda each: each.key) == by_ends
+        )
         lineage = platform.get_dataset(downstream.urn).lineage
         assert lineage.upstream == (dataset("elsewhere").urn, upstream.urn)
         assert lineage.downstream == (upstream.urn,)
@@ -131,10 +137,10 @@ class LineageContract:
         self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
     ) -> None:
         known = edge(*ends, provenance="sql", confidence=0.7)
-        platform.emit_edge(known)
+        platform.apply(Batch(edges=[known]))
         platform.emit_dataset(with_parts(ends[1], lineage={"upstream": [ends[0].urn]}))
 
-        assert [*platform.list_edges()] == [known]
+        assert [*LineageAbility.of(platform).list_edges()] == [known]
 
     def test_a_dataset_that_lists_itself_has_no_edge_to_itself(
         self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
@@ -143,7 +149,9 @@ class LineageContract:
         lineage = DatasetLineage(upstream=urns, downstream=urns[:1])
         platform.emit_dataset(with_parts(ends[0], lineage=lineage))
 
-        assert [each.key[:2] for each in platform.list_edges()] == [(ends[1].urn, ends[0].urn)]
+        assert [each.key[:2] for each in LineageAbility.of(platform).list_edges()] == [
+            (ends[1].urn, ends[0].urn)
+        ]
 
     def test_what_is_no_edge_is_refused_and_leaves_no_trace(
         self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
@@ -155,18 +163,19 @@ class LineageContract:
         with pytest.raises(InvalidModelError):
             platform.emit_lineage(ends[0].urn, "customers")
 
-        assert [*platform.list_edges()] == []
+        assert [*LineageAbility.of(platform).list_edges()] == []
 
     def test_an_edge_can_be_removed_alone(
         self, platform: MetadataPlatformInterface, ends: tuple[LumosDataset, LumosDataset]
     ) -> None:
         plain, with_job = edge(*ends), edge(*ends, job_urn=MISSING)
-        for change in (platform.emit_edge, platform.remove_edge, platform.remove_edge):
-            change(plain)
-        platform.emit_edge(with_job)
-        platform.remove_edge(plain)
+        platform.apply(Batch(edges=[plain]))
+        for _ in range(2):
+            platform.apply(Batch(removed_edges=[plain]))
+        platform.apply(Batch(edges=[with_job]))
+        platform.apply(Batch(removed_edges=[plain]))
 
-        assert [*platform.list_edges()] == [with_job]
+        assert [*LineageAbility.of(platform).list_edges()] == [with_job]
 
     @requires(Capability.DELETE)
     def test_a_deleted_dataset_takes_its_edges_along(
@@ -175,5 +184,5 @@ class LineageContract:
         platform.emit_lineage(ends[0].urn, ends[1].urn)
         platform.delete(ends[0].urn)
 
-        assert [*platform.list_edges()] == []
+        assert [*LineageAbility.of(platform).list_edges()] == []
         assert platform.get_dataset(ends[1].urn) == ends[1]

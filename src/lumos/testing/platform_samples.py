@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.models import (
     Domain,
@@ -17,6 +18,16 @@ from lumos.core.models import (
     Urn,
     User,
 )
+from lumos.core.platform.abilities import (
+    NEEDS,
+    Capability,
+    DocumentAbility,
+    EntityAbility,
+    ExtensionAbility,
+    IdentityAbility,
+    LineageAbility,
+)
+from lumos.core.platform.batch import Batch, Identity
 
 if TYPE_CHECKING:
     from lumos.core.platform.interface import Entity, EntityKind, MetadataPlatformInterface
@@ -106,36 +117,57 @@ ENTITY_MAKERS: Mapping[EntityKind, Callable[[str], Entity]] = {
 }
 
 
-def optional_calls(platform: MetadataPlatformInterface) -> dict[str, Callable[[], object]]:
-    """Return a call of each optional method, by its name."""
+class OptionalCall(NamedTuple):
+    """Something that a catalog can do only with a capability."""
+
+    name: str
+    capability: Capability
+    call: Callable[[], object]
+
+
+def optional_calls(platform: MetadataPlatformInterface) -> list[OptionalCall]:
+    """Return a call of each optional method, and of `apply` with each optional part."""
     ends = edge(dataset("a"), dataset("b"))
-    return {
-        "emit_edge": lambda: platform.emit_edge(ends),
-        "emit_edges": lambda: platform.emit_edges([ends]),
-        "emit_lineage": lambda: platform.emit_lineage(ends.upstream_urn, ends.downstream_urn),
-        "list_edges": lambda: consumed(platform.list_edges()),
-        "remove_edge": lambda: platform.remove_edge(ends),
-        "emit_ownership": lambda: platform.emit_ownership(dataset().urn, "ada"),
-        "emit_entity": lambda: platform.emit_entity(Tag(name="gold")),
-        "list_entities": lambda: consumed(platform.list_entities("tag")),
-        "emit_identity": lambda: platform.emit_identity(dataset().urn, "other", external_id="x"),
-        "identity_map": platform.identity_map,
-        "emit_extension": lambda: platform.emit_extension("other", {"x": 1}),
-        "extensions": platform.extensions,
-        "search": lambda: platform.search("customers"),
-        "delete": lambda: platform.delete(dataset().urn),
-        "export_all": lambda: platform.export_all(at=AT),
+    parts = {
+        "entities": Batch(entities=[Tag(name="gold")]),
+        "edges": Batch(edges=[ends]),
+        "removed_edges": Batch(removed_edges=[ends]),
+        "identities": Batch(identities=[Identity(dataset().urn, "other", "x")]),
+        "definitions": Batch(definitions={"other": {"x": 1}}),
+        "extensions": Batch(extensions={"other": {"x": 1}}),
     }
+    methods: dict[str, Callable[[], object]] = {
+        "emit_lineage": lambda: platform.emit_lineage(ends.upstream_urn, ends.downstream_urn),
+        "list_edges": lambda: consumed(LineageAbility.of(platform).list_edges()),
+        "emit_ownership": lambda: platform.emit_ownership(dataset().urn, "ada"),
+        "list_entities": lambda: consumed(EntityAbility.of(platform).list_entities("tag")),
+        "identity_map": lambda: IdentityAbility.of(platform).identity_map(),
+        "find_identities": lambda: IdentityAbility.of(platform).find_identities([("a", "b")]),
+        "extensions": lambda: ExtensionAbility.of(platform).extensions(),
+        "search": lambda: platform.search("customers"),
+        "documents": lambda: consumed(DocumentAbility.of(platform).documents()),
+        "content_fingerprint": lambda: DocumentAbility.of(platform).content_fingerprint(),
+        "export_all": lambda: platform.export_all(at=AT),
+        "delete": lambda: platform.delete(dataset().urn),
+    }
+    return [
+        *(
+            OptionalCall(f"apply with {name}", next(batch.needs()), partial(platform.apply, batch))
+            for name, batch in parts.items()
+        ),
+        *(OptionalCall(name, NEEDS[name], call) for name, call in methods.items()),
+    ]
 
 
 def all_calls(platform: MetadataPlatformInterface) -> dict[str, Callable[[], object]]:
     """Return a call of each method, by its name."""
+    urn = dataset().urn
     return {
         "emit_dataset": lambda: platform.emit_dataset(rich_dataset()),
-        "get_dataset": lambda: platform.get_dataset(dataset().urn),
-        "find_dataset": lambda: platform.find_dataset(dataset().urn),
+        "get_dataset": lambda: platform.get_dataset(urn),
+        "find_datasets": lambda: platform.find_datasets([urn]),
         "list": lambda: consumed(platform.list()),
-        **optional_calls(platform),
+        **{each.name: each.call for each in optional_calls(platform)},
     }
 
 

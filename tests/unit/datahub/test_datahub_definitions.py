@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from doubles.datahub_server import DataHubDouble
 from lumos.core.errors import PlatformError
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.datahub.definitions import takes
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.testing.platform_samples import dataset
@@ -166,9 +167,9 @@ def test_a_true_definition_that_a_guess_refuses_is_kept_until_it_can_be_written(
     true = definition("date", description="Kept until then.")
     extension: JsonValue = {"entities": {DAYS: {"propertyDefinition": ["+", true]}}}
 
-    platform.prepare_extension("datahub", extension)
+    platform.apply(Batch(definitions={"datahub": extension}))
     platform.emit_dataset(dataset(properties={DAYS: "2024-01-15"}))
-    platform.emit_extension("datahub", extension)
+    platform.apply(Batch(extensions={"datahub": extension}))
 
     assert server.stored[DAYS]["propertyDefinition"] == guessed
     assert platform.extensions()["datahub"] == extension
@@ -176,9 +177,9 @@ def test_a_true_definition_that_a_guess_refuses_is_kept_until_it_can_be_written(
     assert {DAYS in line for line in platform.remarks()} == {True}
 
     del server.stored[DAYS]
-    platform.prepare_extension("datahub", extension)
+    platform.apply(Batch(definitions={"datahub": extension}))
     platform.emit_dataset(dataset(properties={DAYS: "2024-01-15"}))
-    platform.emit_extension("datahub", extension)
+    platform.apply(Batch(extensions={"datahub": extension}))
 
     assert server.stored[DAYS]["propertyDefinition"][0] == true
     assert shown(server) == {DAYS: ["2024-01-15"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pytest
@@ -10,6 +11,7 @@ from pydantic import JsonValue
 from doubles.datahub_server import DataHubDouble
 from lumos.core.errors import PlatformConflictError
 from lumos.core.models import Domain, GlossaryTerm, Group, Job, Tag, Urn, User
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.http import RetryPolicy
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
@@ -95,7 +97,7 @@ def test_what_lumos_does_not_model_of_an_aspect_stays_when_it_is_written(
     assert [*platform.list_entities(kind)] == [known]
 
     for entity in (wanted, known):
-        platform.emit_entity(entity)
+        platform.apply(Batch(entities=[entity]))
         assert [*platform.list_entities(kind)] == [entity]
         stored = dict(server.stored[there][aspect][0])
         custom = {**stored.pop("customProperties", {})}
@@ -108,9 +110,9 @@ def test_what_lumos_does_not_model_of_an_aspect_stays_when_it_is_written(
 def test_an_entity_that_is_as_it_should_be_is_not_written(
     platform: DataHubHandler, server: DataHubDouble
 ) -> None:
-    platform.emit_entity(User(username="ada", title="Analyst", skills=("sql",)))
+    platform.apply(Batch(entities=[User(username="ada", title="Analyst", skills=("sql",))]))
     server.requests.clear()
-    platform.emit_entity(User(username="ada", title="Analyst", skills=("sql",)))
+    platform.apply(Batch(entities=[User(username="ada", title="Analyst", skills=("sql",))]))
 
     assert writes(server) == []
 
@@ -122,9 +124,11 @@ def test_what_people_wrote_of_a_user_stays_unless_something_else_is_said(
     edited = {"displayName": "Ada L.", "skills": ["sql"], "teams": [], "slack": "@ada"}
     server.put(there, corpUserInfo={"active": True}, corpUserEditableInfo=edited)
 
-    platform.emit_entity(User(username="ada", skills=("python",)))
+    platform.apply(Batch(entities=[User(username="ada", skills=("python",))]))
     assert server.stored[there]["corpUserEditableInfo"][0] == {**edited, "skills": ["python"]}
-    platform.emit_entity(User(username="ada", skills=("python",), display_name="Countess"))
+    platform.apply(
+        Batch(entities=[User(username="ada", skills=("python",), display_name="Countess")])
+    )
     assert [user.display_name for user in platform.list_entities("user")] == ["Countess"]  # type: ignore[union-attr]
     assert server.stored[there]["corpUserEditableInfo"][0]["slack"] == "@ada"
 
@@ -136,7 +140,7 @@ def test_of_a_job_ends_that_it_no_longer_has_go_and_what_others_say_stays(
         urn=Urn.of("airflow", "daily", "load"), name="load", orchestrator="airflow",
         flow_id="daily", job_id="load", inputs=(dataset("one").urn, dataset("two").urn),
     )  # fmt: skip
-    platform.emit_entity(job)
+    platform.apply(Batch(entities=[job]))
     (there,) = (urn for urn in server.stored if urn.startswith("urn:li:dataJob:"))
     ends = server.stored[there]["dataJobInputOutput"][0]
     edges = [{"destinationUrn": urn, "properties": {"by": "hand"}} for urn in ends["inputDatasets"]]
@@ -148,11 +152,11 @@ def test_of_a_job_ends_that_it_no_longer_has_go_and_what_others_say_stays(
             "inputDatajobs": ["urn:li:dataJob:theirs"],
         },
     )  # fmt: skip
-    platform.emit_entity(job)
+    platform.apply(Batch(entities=[job]))
     assert server.stored[there]["dataJobInputOutput"][0]["inputDatasetEdges"] == edges
 
     smaller = job.model_copy(update={"inputs": (dataset("two").urn,)})
-    platform.emit_entity(smaller)
+    platform.apply(Batch(entities=[smaller]))
 
     assert [*platform.list_entities("job")] == [smaller]
     stored = server.stored[there]["dataJobInputOutput"][0]
@@ -167,16 +171,17 @@ def test_owners_that_are_added_in_between_stay(
     urn = dataset().urn
     platform.emit_dataset(dataset())
     names = ["ada", "ben", "cleo", "dan"]
-    original = platform._client.related  # asked after the dataset is read, before it is written
+    original = platform.find_datasets
     waiting = [*names[:3]]
 
-    def related_late(there: str, *types: str) -> list[tuple[str, str]]:
+    def found_early(urns: Sequence[str]) -> dict[str, Seen]:
+        found = original(urns)
         if waiting:
             with DataHubHandler(DataHubSettings(gms_server=running[0]), retries=QUICK) as other:
                 other.emit_ownership(urn, waiting.pop())
-        return original(there, *types)
+        return found
 
-    platform._client.related = related_late  # type: ignore[method-assign, assignment]
+    platform.find_datasets = found_early  # type: ignore[method-assign]
     platform.emit_ownership(urn, names[3], "DATA_STEWARD")
 
     owners = platform.get_dataset(urn).ownership.owners
@@ -189,16 +194,17 @@ def test_adding_an_owner_ends_where_others_never_stop_writing(
 ) -> None:
     platform.emit_dataset(dataset())
     (there,) = (urn for urn in server.stored if urn.startswith("urn:li:dataset:"))
-    original = platform._client.related
+    original = platform.find_datasets
     turns: list[int] = []
 
-    def related_late(asked: str, *types: str) -> list[tuple[str, str]]:
+    def found_early(urns: Sequence[str]) -> dict[str, Seen]:
+        found = original(urns)
         turns.append(1)
         owner = {"owner": f"urn:li:corpuser:u{len(turns)}", "type": "TECHNICAL_OWNER"}
         server.put(there, ownership={"owners": [owner]})
-        return original(asked, *types)
+        return found
 
-    platform._client.related = related_late  # type: ignore[method-assign, assignment]
+    platform.find_datasets = found_early  # type: ignore[method-assign]
     with pytest.raises(PlatformConflictError):
         platform.emit_ownership(dataset().urn, "ada")
 
@@ -208,7 +214,7 @@ def test_adding_an_owner_ends_where_others_never_stop_writing(
 def test_whoever_changes_an_entity_in_between_keeps_it(
     platform: DataHubHandler, server: DataHubDouble
 ) -> None:
-    platform.emit_entity(Tag(name="gold"))
+    platform.apply(Batch(entities=[Tag(name="gold")]))
     original = platform._client.write
     rest = [True]
 
@@ -219,7 +225,7 @@ def test_whoever_changes_an_entity_in_between_keeps_it(
         original(given)  # type: ignore[arg-type]
 
     platform._client.write = write_late  # type: ignore[method-assign, assignment]
-    platform.emit_entity(Tag(name="gold", description="of worth"))
+    platform.apply(Batch(entities=[Tag(name="gold", description="of worth")]))
 
     assert server.stored["urn:li:tag:gold"]["tagProperties"][0] == {
         "name": "gold", "colorHex": "#ffd700", "description": "of worth",

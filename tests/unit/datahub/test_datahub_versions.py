@@ -7,6 +7,7 @@ from typing import Any
 
 from doubles.datahub_server import DataHubDouble
 from lumos.core.models import DQAssertion, LumosDataset
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.datahub.aspects import DatasetConversion
 from lumos.core.platform.impl.datahub.client import Write
 from lumos.core.platform.impl.datahub.emptied import EMPTIED, emptied
@@ -98,7 +99,9 @@ def test_an_assertion_that_is_gone_is_hidden_against_a_version(
 def test_assertions_of_many_datasets_go_in_one_request(
     platform: DataHubHandler, server: DataHubDouble
 ) -> None:
-    platform.emit_datasets([dataset(f"d{number}", assertions=(CHECK,)) for number in range(9)])
+    platform.apply(
+        Batch(datasets=[dataset(f"d{number}", assertions=(CHECK,)) for number in range(9)])
+    )
 
     assert sum("/assertion?async=" in target for target in writes(server)) == 1
 

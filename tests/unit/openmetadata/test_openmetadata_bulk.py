@@ -11,6 +11,7 @@ from doubles.openmetadata_store import Json, OpenMetadataStore
 from doubles.openmetadata_tests import RefusedError
 from lumos.core.errors import PlatformError
 from lumos.core.models import LumosDataset, Urn, with_parts
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
 
@@ -33,7 +34,7 @@ def test_new_tables_are_made_by_one_request(
 ) -> None:
     made = tables(9, tags=["gold"], documentation={"description": "All of <b>them</b>"})
 
-    platform.emit_datasets(made)
+    platform.apply(Batch(datasets=made))
 
     assert store.requests.count(BULK) == 1
     assert ALONE not in store.requests
@@ -43,10 +44,10 @@ def test_new_tables_are_made_by_one_request(
 def test_the_same_tables_again_are_not_written_again(
     platform: OpenMetadataHandler, store: OpenMetadataStore
 ) -> None:
-    platform.emit_datasets(tables(5))
+    platform.apply(Batch(datasets=tables(5)))
     store.requests.clear()
 
-    platform.emit_datasets(tables(5))
+    platform.apply(Batch(datasets=tables(5)))
 
     assert store.writes() == []
 
@@ -54,12 +55,12 @@ def test_the_same_tables_again_are_not_written_again(
 def test_of_known_and_new_tables_the_known_ones_are_patched(
     platform: OpenMetadataHandler, store: OpenMetadataStore
 ) -> None:
-    platform.emit_datasets(tables(4, tags=["old"], ownership=[{"user": "ada"}]))
-    platform.emit_edge(edge(table("t0"), table("mentioned")))
+    platform.apply(Batch(datasets=tables(4, tags=["old"], ownership=[{"user": "ada"}])))
+    platform.apply(Batch(edges=[edge(table("t0"), table("mentioned"))]))
     store.requests.clear()
     wanted = [*tables(6, tags=["new"]), table("mentioned")]
 
-    platform.emit_datasets(wanted)
+    platform.apply(Batch(datasets=wanted))
 
     assert store.requests.count(BULK) == 1
     assert ALONE not in store.requests
@@ -85,7 +86,7 @@ def test_everything_of_a_dataset_comes_back_from_a_batch(
     )
     together = [rich, moved, checked, table("odd::name"), dataset("other")]
 
-    platform.emit_datasets(together)
+    platform.apply(Batch(datasets=together))
 
     assert {each.urn: each for each in platform.list()} == {each.urn: each for each in together}
     assert store.requests.count(BULK) == 1
@@ -113,7 +114,7 @@ def test_what_new_tables_inherit_is_not_taken_for_theirs(
     monkeypatch.setattr(store, "_add", added)
     made = tables(3)
     for chunk in [made] if together else [[each] for each in made]:
-        platform.emit_datasets(chunk)
+        platform.apply(Batch(datasets=chunk))
 
     assert [*platform.list()] == made
 
@@ -125,7 +126,9 @@ def test_a_key_to_a_table_of_the_same_batch_is_shown(
     key = {"columns": ["id"], "references": table("t1").urn, "referenced_columns": ["id"]}
     pointing = table("t0", schema={**column, "foreign_keys": [key]})
 
-    platform.emit_datasets([pointing, table("t1", schema=column), table("t2", schema=column)])
+    platform.apply(
+        Batch(datasets=[pointing, table("t1", schema=column), table("t2", schema=column)])
+    )
 
     (shown,) = store.entities["tables"]["snowflake.shop.public.t0"]["tableConstraints"]
     assert shown["constraintType"] == "FOREIGN_KEY"
@@ -137,7 +140,7 @@ def test_a_row_that_could_not_be_stored_is_written_alone(
 ) -> None:
     store.unstorable = {"t1"}
 
-    platform.emit_datasets(tables(3))
+    platform.apply(Batch(datasets=tables(3)))
 
     assert (store.requests.count(BULK), store.requests.count(ALONE)) == (1, 1)
     assert [*platform.list()] == tables(3)
@@ -155,7 +158,7 @@ def test_a_row_that_is_refused_spares_the_others_and_is_told(
 
     monkeypatch.setattr(store, "put", refusing)
     with pytest.raises(PlatformError) as refused:
-        platform.emit_datasets(tables(3))
+        platform.apply(Batch(datasets=tables(3)))
 
     assert "PUT /tables at" in str(refused.value)
     assert [each.urn for each in platform.list()] == [table("t0").urn, table("t2").urn]
@@ -164,13 +167,13 @@ def test_a_row_that_is_refused_spares_the_others_and_is_told(
 def test_tables_that_people_deleted_come_back_as_they_are_sent(
     platform: OpenMetadataHandler, store: OpenMetadataStore
 ) -> None:
-    platform.emit_datasets(tables(3, tags=["old"], ownership=[{"user": "ada"}]))
+    platform.apply(Batch(datasets=tables(3, tags=["old"], ownership=[{"user": "ada"}])))
     for name in ("t0", "t1"):
         identity = store.entities["tables"][f"snowflake.shop.public.{name}"]["id"]
         store.delete("tables", identity, for_good=False)
     store.requests.clear()
 
-    platform.emit_datasets(tables(3, tags=["new"]))
+    platform.apply(Batch(datasets=tables(3, tags=["new"])))
 
     assert store.requests.count(BULK) == 1
     assert [*platform.list()] == tables(3, tags=["new"])
@@ -181,8 +184,8 @@ def test_a_server_that_takes_none_together_is_asked_once_and_told_one_by_one(
 ) -> None:
     store.version = "1.10.0"
 
-    platform.emit_datasets(tables(3))
-    platform.emit_datasets(tables(6))
+    platform.apply(Batch(datasets=tables(3)))
+    platform.apply(Batch(datasets=tables(6)))
 
     assert (store.requests.count(BULK), store.requests.count(ALONE)) == (1, 6)
     assert [*platform.list()] == tables(6)
@@ -197,7 +200,7 @@ def test_batches_that_overlap_do_not_disturb_each_other(
 
     with ThreadPoolExecutor(4) as pool:
         for _ in range(3):
-            [*pool.map(platform.emit_datasets, chunks)]
+            [*pool.map(platform.apply, [Batch(datasets=chunk) for chunk in chunks])]
 
     assert {each.downstream_urn for each in platform.list_edges()} == {
         each.urn for chunk in chunks for each in chunk
@@ -210,7 +213,7 @@ def test_batches_that_overlap_do_not_disturb_each_other(
 def test_a_list_that_is_far_longer_than_what_is_looked_for_is_not_read(
     platform: OpenMetadataHandler, store: OpenMetadataStore
 ) -> None:
-    platform.emit_datasets(tables(50))
+    platform.apply(Batch(datasets=tables(50)))
     wanted = [table("t7"), table("t11"), table("t13")]
     for _ in range(2):
         store.requests.clear()

@@ -10,6 +10,7 @@ from doubles.openmetadata_store import OpenMetadataStore
 from faulty_wire import FAULTS, Fault, faulty_wire
 from lumos.core.errors import PlatformUnavailableError
 from lumos.core.models import LumosDataset, Tag, Urn
+from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.connections import Answer, Connections, Request, TooSlowError
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
 from lumos.testing.platform_samples import dataset, edge
@@ -81,23 +82,23 @@ def test_a_result_is_there_once_whatever_happens_to_its_answer(
 
 
 def _emit_identity(platform: OpenMetadataHandler, value: str) -> object:
-    platform.emit_identity(AFTER.urn, "other", external_id=value)
+    platform.apply(Batch(identities=[Identity(AFTER.urn, "other", value)]))
     return platform.identity_map()[AFTER.urn]["other"] == value
 
 
 def _emit_extension(platform: OpenMetadataHandler, value: str) -> object:
-    platform.emit_extension("other", value)
+    platform.apply(Batch(extensions={"other": value}))
     return platform.extensions()["other"] == value
 
 
 def _emit_tag(platform: OpenMetadataHandler, value: str) -> object:
-    platform.emit_entity(Tag(name="gold", description=value))
+    platform.apply(Batch(entities=[Tag(name="gold", description=value)]))
     return [*platform.list_entities("tag")] == [Tag(name="gold", description=value)]
 
 
 def _connect(platform: OpenMetadataHandler, value: str) -> object:
     made = edge(dataset("left"), dataset("right"), created_by=value, provenance="sql")
-    platform.emit_edge(made)
+    platform.apply(Batch(edges=[made]))
     return [*platform.list_edges()] == [made]
 
 
@@ -126,7 +127,7 @@ def test_what_is_deleted_is_gone_though_the_answer_was_lost(
     )
     platform.emit_dataset(bucket)
     platform.emit_dataset(within)
-    platform.emit_edge(edge(within, bucket))
+    platform.apply(Batch(edges=[edge(within, bucket)]))
 
     with faulty_wire(hitting("reset, though done", method), monkeypatch) as wire:
         platform.delete((bucket if method == "PATCH" else within).urn)

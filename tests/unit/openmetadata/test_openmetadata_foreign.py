@@ -19,6 +19,7 @@ from lumos.core.models import (
     User,
     with_parts,
 )
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
 from lumos.core.platform.interface import Entity, kind_of
 from lumos.testing.platform_samples import consumed, dataset, edge
@@ -117,11 +118,11 @@ def test_the_tasks_of_a_scheduler_stay_and_come_along(
     held, _ = store.put("pipelines", pipeline)
 
     (job,) = platform.list_entities("job")
-    platform.emit_entity(job.model_copy(update={"description": "Each night"}))
+    platform.apply(Batch(entities=[job.model_copy(update={"description": "Each night"})]))
 
     assert (held["tasks"], held["description"]) == (tasks, "Each night")
     with openmetadata_server() as (url, other), openmetadata_at(url) as target:
-        target.emit_entity(job)
+        target.apply(Batch(entities=[job]))
         assert other.entities["pipelines"]["Our Airflow.nightly"]["tasks"] == tasks
         assert [*target.list_entities("job")] == [job]
 
@@ -143,7 +144,7 @@ def test_many_threads_at_once_lose_nothing(
     edges = [edge(each, both[0]) for each in both[1:]]
     with ThreadPoolExecutor(platform.CONCURRENCY) as pool:
         consumed(pool.map(platform.emit_dataset, both))
-        consumed(pool.map(platform.emit_edge, edges))
+        consumed(pool.map(platform.apply, [Batch(edges=[each]) for each in edges]))
 
     alone = [with_parts(each, lineage=DatasetLineage()) for each in platform.list()]
     assert alone == sorted(both, key=lambda each: each.urn)
@@ -208,7 +209,7 @@ def test_what_lumos_does_not_model_of_a_word_stays_when_it_is_written(
         theirs["displayName"] = "As people say"
     held.update(theirs)
 
-    platform.emit_entity(word)
+    platform.apply(Batch(entities=[word]))
 
     _, now = store.by_id(held["id"])
     assert {name: now.get(name) for name in theirs} == theirs
@@ -251,7 +252,7 @@ def test_an_odd_table_is_read_and_moved_and_spares_the_others(
 
     assert [each.name for each in found] == ["another", "orders"]
     with openmetadata_server() as (url, other), openmetadata_at(url) as target:
-        target.emit_datasets(found)
+        target.apply(Batch(datasets=found))
         assert [*target.list()] == found
         held = other.entities["tables"]["My Warehouse.shop.public.orders"]["columns"]
         assert len(held) <= 1
@@ -266,7 +267,7 @@ def test_a_length_that_says_nothing_comes_to_another_server(
     columns = [{"name": "x", "dataType": "INT", "dataLength": 7}]
     table(store, columns=columns)
     with openmetadata_server() as (url, other), openmetadata_at(url) as target:
-        target.emit_datasets([*platform.list()])
+        target.apply(Batch(datasets=[*platform.list()]))
         (moved,) = other.entities["tables"]["My Warehouse.shop.public.orders"]["columns"]
     assert (moved["dataType"], moved["dataLength"]) == ("INT", 7)
 

@@ -11,6 +11,7 @@ from doubles.openmetadata_server import openmetadata_at
 from doubles.openmetadata_store import OpenMetadataStore
 from lumos.core.errors import ConfigurationError, PlatformAuthError
 from lumos.core.models import ColumnMapping, GlossaryTerm, Job, LumosDataset, Urn, with_parts
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity
 from lumos.core.platform.impl.openmetadata import stashed
 from lumos.core.platform.impl.openmetadata.entities import told_dataset
@@ -192,7 +193,7 @@ def test_column_lineage_is_drawn_where_both_columns_are_there(
     platform.emit_dataset(orders())
     platform.emit_dataset(rich_dataset())
     job = Job(urn=Urn.of("airflow", "load"), name="load")
-    platform.emit_entity(job)
+    platform.apply(Batch(entities=[job]))
     mappings = (
         ColumnMapping(upstream_column="email", downstream_column="mail", transformation="lower"),
         ColumnMapping(upstream_column="not there", downstream_column="id"),
@@ -244,7 +245,7 @@ def test_terms_have_levels_as_in_the_catalog(
     platform: OpenMetadataHandler, store: OpenMetadataStore
 ) -> None:
     term = GlossaryTerm(name="Finance.Revenue.Net", definition="after tax", synonyms=("net",))
-    platform.emit_entity(term)
+    platform.apply(Batch(entities=[term]))
 
     assert "Finance.Revenue.Net" in store.entities["glossaryTerms"]
     assert [*platform.list_entities("glossary_term")] == [term]

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.errors import DamagedDocumentError
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
-from lumos.core.platform.batches import together, weighed
+from lumos.core.platform.abilities import Capability, derives_versions
+from lumos.core.platform.batch import Batch
+from lumos.core.platform.batches import dataset_or_none, together, weighed
 from lumos.core.platform.fidelity import Fidelity
-from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.core.platform.threads import mapped
 
 if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Publisher
     from lumos.core.errors import LumosError
+    from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.feature.snapshot.import_buckets import EdgeChange
     from lumos.feature.snapshot.import_plan import PlannedAction
 
@@ -27,7 +29,7 @@ def takes_batches(platform: MetadataPlatformInterface) -> bool:
     One whose versions follow from the history written with each dataset does not.
     """
     most = max(platform.BATCH, platform.EDGE_BATCH, platform.CONCURRENCY)
-    return most > 1 and not platform.derives_versions
+    return most > 1 and not derives_versions(platform)
 
 
 class Step(NamedTuple):
@@ -141,7 +143,8 @@ class BatchWriter:
         return passed
 
     def _emit(self, steps: Sequence[Step]) -> list[_Outcome]:
-        self._platform.emit_datasets([step.dataset for step in steps if step.dataset is not None])
+        written = [step.dataset for step in steps if step.dataset is not None]
+        self._platform.apply(Batch(datasets=written))
         return [_Outcome(step) for step in steps]
 
     def _lead(self, steps: Sequence[Step]) -> list[_Outcome]:
@@ -175,7 +178,7 @@ class BatchWriter:
     def _held(self, step: Step) -> LumosDataset | None:
         """Return what the catalog holds after a step; asked for where it is not known."""
         if step.dataset is None:
-            return self._platform.find_dataset(step.urn)
+            return dataset_or_none(self._platform, step.urn)
         if Fidelity.DROPPED in self._platform.FIDELITY.values():
             return self._platform.get_dataset(step.urn)
         if Capability.LINEAGE not in self._platform.capabilities:
@@ -189,14 +192,11 @@ class BatchWriter:
 
 def change_edges(platform: MetadataPlatformInterface, changes: Iterable[EdgeChange]) -> None:
     """Take away the edges that go, then write the others together."""
-    written = []
-    for change in changes:
-        if change.removed:
-            platform.remove_edge(change.edge)
-        else:
-            written.append(change.edge)
-    if written:
-        platform.emit_edges(written)
+    every = [*changes]
+    if removed := [change.edge for change in every if change.removed]:
+        platform.apply(Batch(removed_edges=removed))
+    if written := [change.edge for change in every if not change.removed]:
+        platform.apply(Batch(edges=written))
 
 
 def _edges(step: Step) -> int:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from lumos.core.controllers.import_batches import takes_batches
 from lumos.core.controllers.import_look_ups import LookUps
 from lumos.core.errors import DamagedDocumentError
-from lumos.core.platform.interface import Capability, MetadataPlatformInterface
+from lumos.core.platform.abilities import LineageAbility
+from lumos.core.platform.batches import dataset_or_none
 from lumos.feature.snapshot.import_buckets import (
     CatalogPlans,
     EdgeChanges,
@@ -25,6 +26,7 @@ from lumos.feature.snapshot.import_plan import ImportMode
 if TYPE_CHECKING:
     from lumos.core.controllers.import_memory import ImportMemory
     from lumos.core.models import LineageEdge, LumosDataset
+    from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.feature.snapshot.bucket_work import BucketEngine
     from lumos.feature.snapshot.source import SnapshotSource
 
@@ -64,8 +66,9 @@ def compared_buckets(
     """Yield a snapshot by buckets, compared with what a catalog has."""
     exact = _is_exact(source, mode)
     with ExitStack() as stack:
-        if catalog is None or Capability.LINEAGE in catalog.capabilities:
-            known: Iterable[LineageEdge] = catalog.list_edges() if catalog else ()
+        lineage = LineageAbility.find(catalog) if catalog else None
+        if catalog is None or lineage:
+            known: Iterable[LineageEdge] = lineage.list_edges() if lineage else ()
             compared = edge_changes(source, known, mode=mode, exact=exact)
             edges = stack.enter_context(compared)
         else:
@@ -98,6 +101,6 @@ def _is_exact(source: SnapshotSource, mode: ImportMode) -> bool:
 def _find_whole(catalog: MetadataPlatformInterface | None, urn: str) -> LumosDataset | None:
     """Return what a catalog has; a dataset whose stored document is damaged is to be replaced."""
     try:
-        return catalog.find_dataset(urn) if catalog else None
+        return dataset_or_none(catalog, urn) if catalog else None
     except DamagedDocumentError:
         return None

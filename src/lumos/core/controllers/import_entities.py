@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from lumos.core.models import Domain, GlossaryTerm, Group, Job, Tag, User
+from lumos.core.platform.abilities import EntityAbility
 from lumos.core.platform.entities import name_of
 from lumos.core.store.part_format import item_of
 from lumos.feature.snapshot.import_plan import ImportMode, combined_entity
@@ -37,7 +38,8 @@ def planned_entities(
     for section, (kind, model) in _KINDS.items():
         if not source.section_count(section):
             continue
-        known = {name_of(entity): entity for entity in platform.list_entities(kind)}
+        listed = EntityAbility.of(platform).list_entities(kind)
+        known = {name_of(entity): entity for entity in listed}
         for line in section_lines(source, section):
             entity = model.from_json(item_of(line))
             present = known.get(name_of(entity))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,8 @@ from typing_extensions import override
 from lumos.core.errors import LumosError
 from lumos.core.models import DatasetLineage, LumosDataset, with_parts
 from lumos.core.models.base import canonical_json
-from lumos.core.platform.batches import looked_up
-from lumos.core.platform.interface import Capability, MetadataPlatformInterface
+from lumos.core.platform.abilities import Capability
+from lumos.core.platform.batches import dataset_or_none, looked_up
 from lumos.core.platform.refusals import REFUSALS
 from lumos.core.platform.threads import mapped
 from lumos.core.store.part_format import dataset_of, urn_of
@@ -22,6 +22,7 @@ from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction, plan_d
 
 if TYPE_CHECKING:
     from lumos.core.controllers.import_memory import ImportMemory
+    from lumos.core.platform.interface import MetadataPlatformInterface
 
 
 class LookUps(Plans):
@@ -68,7 +69,7 @@ class LookUps(Plans):
     def ahead(self, lines: Sequence[bytes]) -> None:
         """Find out what becomes of datasets before that is asked for."""
         wanted = {urn_of(line).decode(): line for line in lines}
-        found = looked_up(self._platform, [*wanted], workers=self._workers)
+        found = self._looked_up(wanted)
         marks = self._memory.marks([*wanted]) if self._memory else {}
         self._plans = {}
         unsure: dict[str, LumosDataset] = {}
@@ -84,7 +85,7 @@ class LookUps(Plans):
     def remember(self, written: Mapping[str, bytes]) -> None:
         """Keep what datasets look like that were made to be as wanted just now."""
         if self._memory and written:
-            found = looked_up(self._platform, [*written], workers=self._workers)
+            found = self._looked_up(written)
             self._memory.keep_marks(
                 {
                     urn: self._mark(written[urn], seen)
@@ -92,6 +93,13 @@ class LookUps(Plans):
                     if isinstance(seen, LumosDataset)
                 }
             )
+
+    def _looked_up(self, urns: Iterable[str]) -> dict[str, LumosDataset | LumosError | None]:
+        found = looked_up(self._platform, [*urns], workers=self._workers)
+        return {
+            urn: seen if isinstance(seen, LumosError) else seen.dataset
+            for urn, seen in found.items()
+        }
 
     def _plan(self, line: bytes) -> Plan:
         """Return what was found out; that a dataset could not be read is said only now."""
@@ -132,7 +140,7 @@ class LookUps(Plans):
 
     def _whole(self, urn: str) -> LumosDataset | LumosError | None:
         try:
-            return self._platform.find_dataset(urn)
+            return dataset_or_none(self._platform, urn)
         except REFUSALS as error:
             return error
 

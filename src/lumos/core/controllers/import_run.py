@@ -19,8 +19,14 @@ from lumos.core.controllers.publishing import Outcome
 from lumos.core.errors import InvalidModelError
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
 from lumos.core.models.base import sha256_of
+from lumos.core.platform.abilities import (
+    Capability,
+    ExtensionAbility,
+    IdentityAbility,
+    derives_versions,
+)
+from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.batches import batches
-from lumos.core.platform.interface import Capability
 from lumos.core.platform.refusals import REFUSALS, ends_run
 from lumos.core.progress import SILENT, Progress
 from lumos.core.store.documents import checked_key
@@ -261,20 +267,20 @@ class ImportRun:
             return
         with self._database.transaction():
             for name, entity in planned_entities(self._platform, source, mode=self._mode):
-                self._attempt(name, partial(self._platform.emit_entity, entity))
+                self._attempt(name, partial(self._platform.apply, Batch(entities=(entity,))))
 
     def _extensions_to_skip(self, source: SnapshotSource) -> frozenset[str]:
         """Return the names of extensions that are there and are to stay as they are."""
         if self._mode is not ImportMode.SKIP_EXISTING or not self._can(Capability.EXTENSIONS):
             return frozenset()
         there = source.section_count("extensions") > 0
-        return frozenset(self._platform.extensions()) if there else frozenset()
+        return frozenset(ExtensionAbility.of(self._platform).extensions()) if there else frozenset()
 
     def _prepare_extensions(self, source: SnapshotSource, passed_over: frozenset[str]) -> None:
         """Write first what the definitions of other catalogs say of what datasets refer to."""
         if self._can(Capability.EXTENSIONS):
             for name, value in _extensions(source, passed_over):
-                prepare = partial(self._platform.prepare_extension, name, value)
+                prepare = partial(self._platform.apply, Batch(definitions={name: value}))
                 self._attempt(f"definitions of extension {name}", prepare)
 
     def _apply_rest(self, source: SnapshotSource, passed_over: frozenset[str]) -> None:
@@ -286,7 +292,8 @@ class ImportRun:
                 self._left_out("extensions", source.section_count("extensions"))
             identities = source.section_count("identity_map")
             if self._can(Capability.IDENTITY_MAP):
-                held = self._platform.identity_map() if self._asks_first and identities else {}
+                ask = IdentityAbility.of(self._platform).identity_map
+                held = ask() if self._asks_first and identities else {}
                 for line in section_lines(source, "identity_map"):
                     item = item_of(line)
                     named = held.get(Urn(str(item["urn"])), {})
@@ -303,26 +310,30 @@ class ImportRun:
         for name, value in _extensions(source, passed_over):
             item = f"extension {name}"
             if self._known and self._known.marks([item]).get(item) == sha256_of(value):
-                held = self._platform.extensions() if held is None else held
+                if held is None:
+                    held = ExtensionAbility.of(self._platform).extensions()
                 if name in held and held[name] == value:
                     continue
             yield name, value
 
     def _extend(self, name: str, value: JsonValue) -> None:
-        self._platform.emit_extension(name, value)
+        self._platform.apply(Batch(extensions={name: value}))
         if self._known:
             self._known.keep_marks({f"extension {name}": sha256_of(value)})
 
     @property
     def _asks_first(self) -> bool:
         """Whether asking a catalog for what it has is cheaper than telling it again."""
-        return not self._platform.derives_versions
+        return not derives_versions(self._platform)
 
     def _name(self, item: dict[str, JsonValue], *, held: Mapping[str, str]) -> None:
-        for catalog, external_id in cast("dict[str, str]", item["ids"]).items():
-            if held.get(catalog) == external_id:
-                continue
-            self._platform.emit_identity(str(item["urn"]), catalog, external_id=external_id)
+        new = [
+            Identity(str(item["urn"]), catalog, external_id)
+            for catalog, external_id in cast("dict[str, str]", item["ids"]).items()
+            if held.get(catalog) != external_id
+        ]
+        if new:
+            self._platform.apply(Batch(identities=new))
 
     def _attempt(self, item: str, act: Callable[[], None]) -> None:
         """Do one step whole or not at all; what is refused is recorded and the import goes on."""

@@ -15,6 +15,7 @@ from lumos.core.controllers.storage_functions import READERS
 from lumos.core.errors import DamagedDocumentError, LumosError, UnreadableItemError, UsageError
 from lumos.core.models import LumosDataset, Urn, with_parts
 from lumos.core.models.origin import Origin, origin_of
+from lumos.core.platform.batches import dataset_or_none
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.snapshot_files import storing
@@ -205,7 +206,7 @@ class ProfileController:
         target = self._target()
         with target.database.transaction():
             for each in profiles:
-                present = target.platform.find_dataset(each.dataset)
+                present = dataset_or_none(target.platform, each.dataset)
                 if present is not None:
                     target.publisher.publish(with_parts(present, profile=each.profile))
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from lumos.core.errors import DamagedDocumentError
 from lumos.core.models import DatasetVersion, LumosDataset, Urn, with_parts
+from lumos.core.platform.abilities import derives_versions
+from lumos.core.platform.batches import dataset_or_none
 
 if TYPE_CHECKING:
     from lumos.core.platform.interface import MetadataPlatformInterface
@@ -79,14 +81,14 @@ class Publisher:
     def _before(self, urn: Urn) -> LumosDataset | None:
         """Return what the catalog holds; a damaged dataset is replaced as if it were not there."""
         try:
-            return self._platform.find_dataset(urn)
+            return dataset_or_none(self._platform, urn)
         except DamagedDocumentError:
             return None
 
     def refresh(self, urn: Urn) -> DatasetVersion | None:
         """Version a dataset whose surroundings, such as its lineage, changed in the catalog."""
         with self._database.transaction():
-            dataset = self._platform.find_dataset(urn)
+            dataset = dataset_or_none(self._platform, urn)
             return self._record(dataset) if dataset else None
 
     def recorded(self, dataset: LumosDataset) -> LumosDataset | None:
@@ -95,7 +97,11 @@ class Publisher:
             version = self._version(dataset)
         if version is None and dataset.version is None and self._versions is not None:
             version = self._versions.get_current_version(dataset.urn)  # it came back as it was
-        if version is None or version.version == dataset.version or self._platform.derives_versions:
+        if (
+            version is None
+            or version.version == dataset.version
+            or derives_versions(self._platform)
+        ):
             return None
         return with_parts(dataset, version=version.version)
 
@@ -111,7 +117,7 @@ class Publisher:
     ) -> DatasetVersion | None:
         """Add a version, and let a catalog that keeps the number of it know."""
         version = self._version(dataset, before=before)
-        if version is not None and not self._platform.derives_versions:
+        if version is not None and not derives_versions(self._platform):
             self._platform.emit_dataset(with_parts(dataset, version=version.version))
         return version
 
@@ -121,7 +127,7 @@ class Publisher:
         """Add a version, also where no history was kept so far of a state that Lumos holds."""
         if self._versions is None:
             return None
-        held = before if self._platform.derives_versions else None
+        held = before if derives_versions(self._platform) else None
         return self._versions.record(
             held, dataset, at=self._clock(), author=self._author, first=dataset.version
         )

@@ -13,6 +13,7 @@ from lumos.core.errors import (
     NoCatalogError,
     UsageError,
 )
+from lumos.core.platform.abilities import IdentityAbility
 from lumos.core.platform.search_page import SearchFilters, SearchPage
 
 if TYPE_CHECKING:
@@ -125,6 +126,6 @@ class SearchController:
     def _identities(self, names: Collection[tuple[str, str]]) -> Identities:
         """Return which datasets catalogs mean, as far as the embedded catalog was told."""
         try:
-            return self._open("embedded").find_identities(names)
+            return IdentityAbility.of(self._open("embedded")).find_identities(names)
         except (NoCatalogError, CapabilityError):
             return {}

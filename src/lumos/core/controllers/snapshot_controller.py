@@ -18,6 +18,7 @@ from lumos.core.controllers.snapshot_opening import PlatformOf, SnapshotOpener, 
 from lumos.core.controllers.snapshot_results import PruneResult
 from lumos.core.errors import LumosError, UsageError
 from lumos.core.models import SNAPSHOT_SCHEMA_VERSION
+from lumos.core.platform.abilities import content_fingerprint, reading_at_once
 from lumos.core.platform.unreadable import reading_report
 from lumos.core.progress import SILENT, Progress
 from lumos.core.settings.retention import RetentionSettings
@@ -62,7 +63,7 @@ def _report_to_nobody(_report: RunReport) -> None:
 
 def _fingerprint(catalog: MetadataPlatformInterface) -> str | None:
     """What differs whenever a snapshot of the catalog, written by this version, would."""
-    content = catalog.content_fingerprint()
+    content = content_fingerprint(catalog)
     return content and f"{lumos.__version__}/{SNAPSHOT_SCHEMA_VERSION}/{catalog.name}/{content}"
 
 
@@ -106,7 +107,7 @@ class SnapshotController:
         """
         now = self._clock()
         catalog = self._platform_of(platform)
-        with catalog.reading_at_once():
+        with reading_at_once(catalog):
             known = _fingerprint(catalog) if reuse_identical else None
             if known and (newest := self._store.newest_made_of(known)) is not None:
                 return newest

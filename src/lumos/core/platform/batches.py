@@ -8,6 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
+from lumos.core.errors import DatasetNotFoundError
 from lumos.core.platform.http import failing_at_once
 from lumos.core.platform.refusals import REFUSALS, ends_run
 from lumos.core.platform.threads import mapped
@@ -16,6 +17,7 @@ from lumos.core.platform.unreadable import UNFORESEEN, as_lumos_error
 if TYPE_CHECKING:
     from lumos.core.errors import LumosError
     from lumos.core.models import LumosDataset
+    from lumos.core.platform.batch import Seen
     from lumos.core.platform.interface import MetadataPlatformInterface
 
 T = TypeVar("T")
@@ -65,15 +67,23 @@ def together(
         return [each for item in items for each in together(act, [item], refused=refused)]
 
 
+def dataset_or_none(platform: MetadataPlatformInterface, urn: str) -> LumosDataset | None:
+    """Return the whole dataset of a URN, or None where the catalog does not hold it."""
+    try:
+        return platform.get_dataset(urn)
+    except DatasetNotFoundError:
+        return None
+
+
 def looked_up(
     platform: MetadataPlatformInterface, urns: Sequence[str], *, workers: int
-) -> dict[str, LumosDataset | LumosError]:
-    """Return those of some datasets that a catalog has, or why it could not be asked, by URN.
+) -> dict[str, Seen | LumosError]:
+    """Return what a catalog holds of each dataset, or why it could not be asked, by URN.
 
     As with `find_datasets`, their neighbours and what others attached to them may be missing.
     """
     size = max(-(-len(urns) // workers), platform.LOOK_UP)
-    found: dict[str, LumosDataset | LumosError] = {}
+    found: dict[str, Seen | LumosError] = {}
     ask = partial(found_together, platform)
     with closing(mapped(ask, batches(urns, size), workers=workers)) as parts:
         for part in parts:
@@ -83,10 +93,10 @@ def looked_up(
 
 def found_together(
     platform: MetadataPlatformInterface, urns: Sequence[str]
-) -> dict[str, LumosDataset | LumosError]:
-    """Return likewise what a catalog has of some datasets, asked for by the calling thread."""
+) -> dict[str, Seen | LumosError]:
+    """Return the same, asked for by the calling thread."""
 
-    def find(some: Sequence[str]) -> Sequence[tuple[str, LumosDataset | LumosError]]:
+    def find(some: Sequence[str]) -> Sequence[tuple[str, Seen | LumosError]]:
         try:
             return [*platform.find_datasets(some).items()]
         except UNFORESEEN as error:

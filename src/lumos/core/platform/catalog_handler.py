@@ -5,16 +5,23 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from typing_extensions import override
 
 from lumos.core.errors import UsageError
 from lumos.core.models.base import CanonicalModel
+from lumos.core.platform.abilities import (
+    Capability,
+    EntityAbility,
+    ExtensionAbility,
+    IdentityAbility,
+    LineageAbility,
+    cannot,
+)
 from lumos.core.platform.interface import (
     DEFAULT_PAGE,
     ENTITY_KINDS,
-    Capability,
     Entity,
     EntityKind,
     MetadataPlatformInterface,
@@ -35,8 +42,12 @@ T = TypeVar("T")
 SettingsT = TypeVar("SettingsT", bound=CanonicalModel)
 
 
-class CatalogHandler(MetadataPlatformInterface):
-    """An adapter that is asked only for what can be."""
+class CatalogHandler(
+    MetadataPlatformInterface, LineageAbility, EntityAbility, IdentityAbility, ExtensionAbility
+):
+    """An adapter with all abilities but that of whole documents, which checks what it is asked."""
+
+    capabilities: ClassVar[frozenset[Capability]] = frozenset(Capability) - {Capability.DOCUMENTS}
 
     @cached_property
     def _unread(self) -> UnreadableItems:
@@ -94,7 +105,7 @@ class CatalogHandler(MetadataPlatformInterface):
 
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
         """Return what holds all of the words; a catalog that searches by itself needs none."""
-        raise self._cannot(Capability.SEARCH)
+        raise cannot(self, Capability.SEARCH)
 
 
 def _telling(found: Iterator[T]) -> Iterator[T]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from lumos.core.errors import LumosError
 from lumos.core.models import Domain, GlossaryTerm, Group, Tag, User
+from lumos.core.platform.abilities import EntityAbility
+from lumos.core.platform.batch import Batch
 from lumos.core.platform.entities import name_of
 from lumos.core.platform.refusals import ends_run
 
@@ -41,7 +43,8 @@ class EntityWriter:
             CapabilityError: the catalog keeps no such entities.
             PlatformError: the catalog is out of reach, or no longer accepts the token.
         """
-        held = {name_of(entity): entity for entity in self._platform.list_entities(kind)}
+        listed = EntityAbility.of(self._platform).list_entities(kind)
+        held = {name_of(entity): entity for entity in listed}
         given: dict[str, Entity] = {}
         for item in items:
             label = item.label
@@ -54,7 +57,7 @@ class EntityWriter:
                 if held.get(name_of(entity)) == entity:
                     recorder.skipped(label, reason=UNCHANGED)
                     continue
-                self._platform.emit_entity(entity)
+                self._platform.apply(Batch(entities=(entity,)))
             except LumosError as error:
                 if ends_run(error):
                     raise

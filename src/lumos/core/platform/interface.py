@@ -1,25 +1,25 @@
 """The interface behind which every catalog is the same to Lumos.
 
-To support a catalog, subclass `MetadataPlatformInterface`, name it, declare its capabilities, and
-write the methods that belong to them. Errors are raised, never returned. Prove it with a subclass
-of `lumos.testing.platform_contract.PlatformContract`.
+To support a catalog, subclass `MetadataPlatformInterface`, name it, declare its capabilities,
+inherit the abilities that belong to them, and write `apply`, `get_dataset` and `list`. Errors are
+raised, never returned. Prove it with a subclass of
+`lumos.testing.platform_contract.PlatformContract`.
 """
 
 from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from enum import StrEnum
 from types import TracebackType
-from typing import TYPE_CHECKING, ClassVar, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Concatenate, Final, ParamSpec, Self, TypeVar, final
 
 from typing_extensions import override
 
 import lumos
-from lumos.core.errors import CapabilityError, DatasetNotFoundError
+from lumos.core.errors import DatasetNotFoundError, PlatformConflictError
 from lumos.core.models import (
     SNAPSHOT_SCHEMA_VERSION,
     ColumnMapping,
@@ -32,7 +32,18 @@ from lumos.core.models import (
     Urn,
     with_parts,
 )
-from lumos.core.models.base import canonical_json
+from lumos.core.platform.abilities import (
+    NEEDS,
+    Capability,
+    EntityAbility,
+    ExtensionAbility,
+    IdentityAbility,
+    LineageAbility,
+    cannot,
+    reading_at_once,
+    require,
+)
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.entities import ENTITY_KINDS, Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
 
@@ -44,6 +55,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENTITY_KINDS",
+    "NEEDS",
+    "Batch",
     "Capability",
     "Entity",
     "EntityKind",
@@ -51,65 +64,25 @@ __all__ = [
     "SearchFilters",
     "SearchHit",
     "SearchPage",
+    "Seen",
     "kind_of",
     "name_of",
 ]
 
 DEFAULT_PAGE = 500
+_TRIES: Final = 20
+"""How often a dataset is read and written anew that somebody else goes on changing."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Capability(StrEnum):
-    """What a catalog may be able to do beyond keeping and listing datasets."""
-
-    LINEAGE = "LINEAGE"
-    """It keeps edges between datasets and jobs.
-
-    `emit_edge`, `emit_edges`, `emit_lineage`, `list_edges`, `remove_edge`.
-    """
-    OWNERSHIP = "OWNERSHIP"
-    """An owner can be added to a dataset that it holds: `emit_ownership`."""
-    ENTITIES = "ENTITIES"
-    """It keeps people, groups, tags, terms, domains and jobs: `emit_entity`, `list_entities`."""
-    IDENTITY_MAP = "IDENTITY_MAP"
-    """It keeps what other catalogs call a dataset: `emit_identity`, `identity_map`."""
-    EXTENSIONS = "EXTENSIONS"
-    """It keeps verbatim what Lumos does not model: `emit_extension`, `extensions`."""
-    SEARCH = "SEARCH"
-    """Datasets can be found by words and filters: `search`."""
-    DELETE = "DELETE"
-    """Datasets can be removed: `delete`."""
-    EXPORT = "EXPORT"
-    """All it holds can be taken out as one snapshot: `export_all`."""
-
-
-NEEDS: Mapping[str, Capability] = {
-    "emit_edge": Capability.LINEAGE,
-    "emit_edges": Capability.LINEAGE,
-    "emit_lineage": Capability.LINEAGE,
-    "list_edges": Capability.LINEAGE,
-    "remove_edge": Capability.LINEAGE,
-    "emit_ownership": Capability.OWNERSHIP,
-    "emit_entity": Capability.ENTITIES,
-    "list_entities": Capability.ENTITIES,
-    "emit_identity": Capability.IDENTITY_MAP,
-    "identity_map": Capability.IDENTITY_MAP,
-    "emit_extension": Capability.EXTENSIONS,
-    "extensions": Capability.EXTENSIONS,
-    "search": Capability.SEARCH,
-    "delete": Capability.DELETE,
-    "export_all": Capability.EXPORT,
-}
-"""The capability that each optional method belongs to."""
-
-
 class MetadataPlatformInterface(ABC):
-    """A catalog: what can be put into it, asked of it and taken out of it.
+    """A catalog: what can be written to it, asked of it and exported from it.
 
     Every method may raise `PlatformError`, `StateError` or another `LumosError`, and nothing else.
     A method whose capability is not declared raises `CapabilityError`, also where a subclass
-    defines it. Emitting is idempotent: an equal thing emitted again changes nothing.
+    defines it, and so does `apply` for a batch with such a part. Writing is idempotent: an equal
+    thing written again changes nothing. Methods that are final are made of the others.
     """
 
     name: ClassVar[str]
@@ -119,9 +92,9 @@ class MetadataPlatformInterface(ABC):
     CONCURRENCY: ClassVar[int] = 1
     """How many threads may call it at once."""
     BATCH: ClassVar[int] = 1
-    """How many datasets it likes to be told of in one call of `emit_datasets`."""
+    """How many datasets it takes best in one call of `apply`."""
     EDGE_BATCH: ClassVar[int] = 1
-    """How many edges it likes to be told of in one call of `emit_edges`."""
+    """How many edges it takes best in one call of `apply`."""
     LOOK_UP: ClassVar[int] = 1
     """How many datasets `find_datasets` finds by one request."""
 
@@ -131,6 +104,8 @@ class MetadataPlatformInterface(ABC):
         for method, capability in NEEDS.items():
             if method in cls.__dict__:
                 setattr(cls, method, _guarded(cls.__dict__[method], capability))
+        if "apply" in cls.__dict__:
+            setattr(cls, "apply", _guarded_apply(cls.__dict__["apply"]))  # noqa: B010
 
     @classmethod
     @abstractmethod
@@ -141,30 +116,23 @@ class MetadataPlatformInterface(ABC):
             ConfigurationError: a setting is unknown, missing or wrong.
         """
 
-    @abstractmethod
-    def emit_dataset(self, dataset: LumosDataset) -> None:
-        """Create a dataset or bring it up to date; neighbours it lists become edges."""
+    def reached(self) -> str:
+        """Ask the catalog who it is, and return that for people to read: `atlas 2.3.0`.
 
-    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
-        """Create or update several datasets; if it fails, any of them may have been written."""
-        for dataset in datasets:
-            self.emit_dataset(dataset)
-
-    def update_datasets(self, datasets: Sequence[LumosDataset]) -> None:
-        """Create or update several datasets that `find_datasets` was asked for before.
+        It asks for as little as shows that the address, the login and the version are right.
 
         Raises:
-            PlatformConflictError: one was changed since, in a catalog that can tell; the caller
-                looks at it again, and whatever was not written may be given once more.
+            PlatformUnavailableError: nobody answers.
+            PlatformAuthError: whoever answers does not accept the token or the password.
+            PlatformNotFoundError: whoever answers is not this catalog.
+            PlatformAnswerError: whoever answers is not this catalog.
+            PlatformVersionError: it is this catalog, in a version that cannot be used.
         """
-        self.emit_datasets(datasets)
+        next(iter(self.list(page_size=1)), None)
+        return self.name
 
-    def update_documents(self, documents: Sequence[dict[str, JsonValue]]) -> None:
-        """Do the same with datasets given as `to_json` writes them.
-
-        A catalog that is told of them as JSON need not build them first.
-        """
-        self.update_datasets([LumosDataset.from_document(document) for document in documents])
+    def close(self) -> None:  # noqa: B027 - an adapter that holds nothing open has nothing to do
+        """Let go of connections; the adapter is of no use afterwards."""
 
     @abstractmethod
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -175,42 +143,75 @@ class MetadataPlatformInterface(ABC):
             InvalidUrnError: the text is no URN.
         """
 
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, Seen]:
+        """Return for each URN what the catalog holds of it now, also that it holds nothing.
+
+        A catalog that gives out many at once should be asked so. Their neighbours, and what others
+        attached to them, may be left out.
+        """
+        found: dict[str, Seen] = {}
+        for urn in urns:
+            try:
+                found[urn] = Seen(self.get_dataset(urn))
+            except DatasetNotFoundError:
+                found[urn] = Seen()
+        return found
+
     @abstractmethod
     def list(
         self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
     ) -> Iterator[LumosDataset]:
         """Yield all datasets in ascending order of URN, each once, fetched page by page."""
 
-    def find_dataset(self, urn: str) -> LumosDataset | None:
-        """Return the dataset of a URN, or nothing where the catalog does not hold it."""
-        try:
-            return self.get_dataset(urn)
-        except DatasetNotFoundError:
-            return None
+    def search(
+        self,
+        query: str,
+        filters: SearchFilters | None = None,
+        *,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> SearchPage:
+        """Find datasets that have a word with each of the query's words as its beginning.
 
-    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
-        """Return those of some datasets that the catalog holds, by URN.
-
-        A catalog that gives out many at once should be asked so. Their neighbours, and what others
-        attached to them, may be left out.
+        A match in the name comes before any other. No query text is an error; an empty one finds
+        everything.
         """
-        found = ((urn, self.find_dataset(urn)) for urn in urns)
-        return {urn: dataset for urn, dataset in found if dataset is not None}
+        raise cannot(self, Capability.SEARCH)
 
-    def documents(
-        self, urns: Sequence[str] | None = None, *, neighbours: bool = True
-    ) -> Iterator[tuple[Urn, bytes]]:
-        """Yield datasets as canonical JSON, in ascending order of URN.
+    @abstractmethod
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        """Write a batch, in the order of its fields; if it fails, any part may have been written.
+
+        Datasets are created or brought up to date as a whole; neighbours that they list become
+        edges. A dataset is removed together with its edges.
 
         Args:
-            urns: only those of these that the catalog holds, given in that order; without it all.
-            neighbours: with the datasets that lineage leads to and from.
-        """
-        found = self.list() if urns is None else filter(None, map(self.find_dataset, urns))
-        for dataset in found:
-            shown = dataset if neighbours else with_parts(dataset, lineage=DatasetLineage())
-            yield dataset.urn, canonical_json(shown.document)
+            batch: what to write.
+            seen: what `find_datasets` returned, by URN. A dataset of the batch that is among it is
+                written only where the catalog still holds what was seen; any other is written over
+                what is there now.
 
+        Raises:
+            PlatformConflictError: somebody changed a dataset since it was seen; the caller looks
+                it up again, and whatever was not written may be given once more.
+            DatasetNotFoundError: a dataset to be removed is not there.
+        """
+
+    @final
+    def delete(self, urn: str) -> None:
+        """Remove a dataset together with its edges.
+
+        Raises:
+            DatasetNotFoundError: the catalog does not hold it.
+        """
+        self.apply(Batch(removed_datasets=(Urn(urn),)))
+
+    @final
+    def emit_dataset(self, dataset: LumosDataset) -> None:
+        """Create a dataset or bring it up to date; neighbours it lists become edges."""
+        self.apply(Batch(datasets=(dataset,)))
+
+    @final
     def emit_lineage(
         self,
         upstream_urn: str,
@@ -230,6 +231,7 @@ class MetadataPlatformInterface(ABC):
         Raises:
             InvalidModelError: the arguments do not make an edge.
         """
+        require(self, Capability.LINEAGE)
         edge = LineageEdge.from_json(
             {
                 "upstream_urn": upstream_urn,
@@ -244,29 +246,9 @@ class MetadataPlatformInterface(ABC):
                 "created_by": created_by,
             }
         )
-        self.emit_edge(edge)
+        self.apply(Batch(edges=(edge,)))
 
-    def emit_edge(self, edge: LineageEdge) -> None:
-        """Add an edge, or bring the one with the same ends and job up to date."""
-        raise self._cannot(Capability.LINEAGE)
-
-    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
-        """Add or update several edges; if it fails, any of them may have been written.
-
-        Of edges with the same ends and job the last one counts.
-        """
-        self.require(Capability.LINEAGE)
-        for edge in edges:
-            self.emit_edge(edge)
-
-    def list_edges(self) -> Iterator[LineageEdge]:
-        """Yield all edges in a stable order, each once."""
-        raise self._cannot(Capability.LINEAGE)
-
-    def remove_edge(self, edge: LineageEdge) -> None:
-        """Remove the edge with the same ends and job; one that is not there is no error."""
-        raise self._cannot(Capability.LINEAGE)
-
+    @final
     def emit_ownership(
         self,
         dataset_urn: str,
@@ -281,7 +263,7 @@ class MetadataPlatformInterface(ABC):
             DatasetNotFoundError: the catalog does not hold the dataset.
             InvalidModelError: the arguments do not make an owner.
         """
-        self.require(Capability.OWNERSHIP)
+        require(self, Capability.OWNERSHIP)
         added = Owner.from_json({category: owner, "type": owner_type})
         keeps_edges = Capability.LINEAGE in self.capabilities
         unsaid = {"lineage": DatasetLineage()} if keeps_edges else {}
@@ -292,85 +274,21 @@ class MetadataPlatformInterface(ABC):
 
         self._change(Urn(dataset_urn), owned)
 
-    def emit_entity(self, entity: Entity) -> None:
-        """Create a user, group, tag, glossary term, domain or job, or bring it up to date."""
-        raise self._cannot(Capability.ENTITIES)
-
-    def list_entities(self, kind: EntityKind) -> Iterator[Entity]:
-        """Yield all entities of a kind in ascending order of name (jobs: URN), each once."""
-        raise self._cannot(Capability.ENTITIES)
-
-    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
-        """Record what another catalog calls a dataset."""
-        raise self._cannot(Capability.IDENTITY_MAP)
-
-    def identity_map(self) -> dict[Urn, dict[str, str]]:
-        """Return what other catalogs call each dataset."""
-        raise self._cannot(Capability.IDENTITY_MAP)
-
-    def find_identities(self, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], Urn]:
-        """Return the datasets that other catalogs mean, by catalog and the name it gives them.
-
-        Of names that nobody mapped nothing is said. A catalog that need not read its whole map
-        for this should not.
-        """
-        return {
-            name: urn
-            for urn, given in self.identity_map().items()
-            for name in given.items()
-            if name in names
-        }
-
-    def prepare_extension(self, name: str, value: JsonValue) -> None:  # noqa: B027
-        """Write what of an extension has to be there before anything that refers to it.
-
-        It is told of each extension before the datasets, and `emit_extension` after them.
-        """
-
-    def emit_extension(self, name: str, value: JsonValue) -> None:
-        """Keep something that Lumos does not model, under a name that says whose it is."""
-        raise self._cannot(Capability.EXTENSIONS)
-
-    def extensions(self) -> dict[str, JsonValue]:
-        """Return everything kept that Lumos does not model."""
-        raise self._cannot(Capability.EXTENSIONS)
-
-    def search(
-        self,
-        query: str,
-        filters: SearchFilters | None = None,
-        *,
-        limit: int = 20,
-        offset: int = 0,
-    ) -> SearchPage:
-        """Find datasets that have a word with each of the query's words as its beginning.
-
-        A match in the name comes before any other. No query text is an error; an empty one finds
-        everything.
-        """
-        raise self._cannot(Capability.SEARCH)
-
-    def delete(self, urn: str) -> None:
-        """Remove a dataset together with its edges.
-
-        Raises:
-            DatasetNotFoundError: the catalog does not hold it.
-        """
-        raise self._cannot(Capability.DELETE)
-
+    @final
     def export_all(self, *, at: datetime) -> Snapshot:
         """Return everything that the catalog holds, as a snapshot of the time given."""
-        self.require(Capability.EXPORT)
-        parts: dict[str, object] = {"datasets": tuple(self.list())}
-        if Capability.LINEAGE in self.capabilities:
-            parts["lineage_edges"] = tuple(self.list_edges())
-        if Capability.ENTITIES in self.capabilities:
-            for kind, section in _SECTIONS.items():
-                parts[section] = tuple(self.list_entities(kind))
-        if Capability.IDENTITY_MAP in self.capabilities:
-            parts["identity_map"] = self.identity_map()
-        if Capability.EXTENSIONS in self.capabilities:
-            parts["extensions"] = self.extensions()
+        require(self, Capability.EXPORT)
+        with reading_at_once(self):
+            parts: dict[str, object] = {"datasets": tuple(self.list())}
+            if lineage := LineageAbility.find(self):
+                parts["lineage_edges"] = tuple(lineage.list_edges())
+            if entities := EntityAbility.find(self):
+                for kind, section in _SECTIONS.items():
+                    parts[section] = tuple(entities.list_entities(kind))
+            if identities := IdentityAbility.find(self):
+                parts["identity_map"] = identities.identity_map()
+            if extensions := ExtensionAbility.find(self):
+                parts["extensions"] = extensions.extensions()
         snapshot = Snapshot.from_json(
             {
                 "snapshot_schema_version": SNAPSHOT_SCHEMA_VERSION,
@@ -381,15 +299,6 @@ class MetadataPlatformInterface(ABC):
             }
         )
         return snapshot.model_copy(update={"statistics": snapshot.counted()})
-
-    @property
-    def derives_versions(self) -> bool:
-        """Whether a dataset's version follows from its history without being emitted."""
-        return False
-
-    def content_fingerprint(self) -> str | None:
-        """Return what differs whenever an export would; None where only an export could tell."""
-        return None
 
     def remarks(self) -> tuple[str, ...]:
         """Return what people should know of what was written so far, in one line each.
@@ -407,37 +316,6 @@ class MetadataPlatformInterface(ABC):
         """
         return ()
 
-    def reading_at_once(self) -> AbstractContextManager[None]:
-        """Let all reads of the block see the catalog as of one moment, where the catalog can."""
-        return nullcontext()
-
-    def reached(self) -> str:
-        """Ask the catalog who it is, and return that for people to read: `atlas 2.3.0`.
-
-        It asks for as little as shows that the address, the login and the version are right.
-
-        Raises:
-            PlatformUnavailableError: nobody answers.
-            PlatformAuthError: whoever answers does not accept the token or the password.
-            PlatformNotFoundError: whoever answers is not this catalog.
-            PlatformAnswerError: whoever answers is not this catalog.
-            PlatformVersionError: it is this catalog, in a version that cannot be used.
-        """
-        next(iter(self.list(page_size=1)), None)
-        return self.name
-
-    def require(self, capability: Capability) -> None:
-        """Refuse before anything is begun.
-
-        Raises:
-            CapabilityError: the catalog cannot do this.
-        """
-        if capability not in self.capabilities:
-            raise self._cannot(capability)
-
-    def close(self) -> None:  # noqa: B027 - an adapter that holds nothing open has nothing to do
-        """Let go of connections; the adapter is of no use afterwards."""
-
     def __enter__(self) -> Self:
         return self
 
@@ -450,14 +328,50 @@ class MetadataPlatformInterface(ABC):
         self.close()
 
     def _change(self, urn: Urn, change: Callable[[LumosDataset], LumosDataset]) -> None:
-        """Write what becomes of a dataset; a catalog that can lets nobody write in between."""
-        self.emit_dataset(change(self.get_dataset(urn)))
+        """Read, change and write one dataset, and begin anew where somebody else wrote between.
 
-    def _cannot(self, capability: Capability) -> CapabilityError:
-        can = ", ".join(sorted(self.capabilities)) or "datasets only"
-        return CapabilityError(
-            f"the platform {self.name} does not support {capability}", hint=f"it supports {can}"
-        )
+        Raises:
+            DatasetNotFoundError: the catalog does not hold it.
+        """
+        for left in reversed(range(_TRIES)):
+            try:
+                with self._holding(urn):
+                    seen = self.find_datasets([urn])
+                    # What was not found is asked for once more: the error says why.
+                    dataset = seen[urn].dataset or self.get_dataset(urn)
+                    return self.apply(Batch(datasets=(change(dataset),)), seen)
+            except PlatformConflictError:
+                if not left:
+                    raise
+        return None
+
+    def _holding(self, urn: Urn) -> AbstractContextManager[None]:
+        """Keep others from changing a dataset within the block, where the catalog can."""
+        return nullcontext()
+
+    def _refuse_changed(self, urns: Iterable[str], seen: Mapping[str, Seen]) -> None:
+        """Compare datasets with what was seen of them, where the catalog itself does not.
+
+        Raises:
+            PlatformConflictError: one is no longer what was seen.
+        """
+        known = [urn for urn in urns if urn in seen]
+        now = self.find_datasets(known) if known else {}
+        for urn in known:
+            if without_lineage(now[urn].dataset) != without_lineage(seen[urn].dataset):
+                raise changed_since(urn, place=self.name)
+
+
+def without_lineage(dataset: LumosDataset | None) -> LumosDataset | None:
+    """Return a dataset without its neighbours, which are not part of what is written of it."""
+    if dataset is None or dataset.lineage == DatasetLineage():
+        return dataset
+    return with_parts(dataset, lineage=DatasetLineage())
+
+
+def changed_since(urn: str, *, place: str) -> PlatformConflictError:
+    """Return the error for a dataset that is no longer what was seen of it."""
+    return PlatformConflictError(f"{place}: somebody changed {urn} in between", hint="run again")
 
 
 _SECTIONS: dict[EntityKind, str] = {
@@ -477,8 +391,25 @@ def _guarded(
 
     @functools.wraps(method)
     def refuse_or_call(self: MetadataPlatformInterface, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if capability not in self.capabilities:
-            raise self._cannot(capability)
+        require(self, capability)
         return method(self, *args, **kwargs)
 
     return refuse_or_call
+
+
+def _guarded_apply(
+    apply: Callable[[MetadataPlatformInterface, Batch, Mapping[str, Seen] | None], None],
+) -> Callable[[MetadataPlatformInterface, Batch, Mapping[str, Seen] | None], None]:
+    """Make `apply` refuse a batch with a part whose capability is not declared."""
+
+    @functools.wraps(apply)
+    def refuse_or_apply(
+        self: MetadataPlatformInterface,
+        batch: Batch,
+        seen: Mapping[str, Seen] | None = None,
+    ) -> None:
+        for capability in batch.needs():
+            require(self, capability)
+        apply(self, batch, seen)
+
+    return refuse_or_apply

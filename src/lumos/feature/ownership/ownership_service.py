@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.errors import ConfigurationError, LumosError
 from lumos.core.models import Group, LumosDataset, Owner, Ownership, Urn, User, with_parts
+from lumos.core.platform.abilities import EntityAbility
 from lumos.core.platform.dataset_reference import DatasetFinder, UnresolvedReferenceError
 from lumos.core.platform.entity_writer import UNCHANGED, EntityWriter
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
@@ -156,8 +157,8 @@ class _People:
 
     def _known(self) -> Mapping[str, frozenset[str]]:
         if self._names is None:
-            users = (user for user in self._platform.list_entities("user"))
-            groups = (group for group in self._platform.list_entities("group"))
+            people = EntityAbility.of(self._platform)
+            users, groups = people.list_entities("user"), people.list_entities("group")
             self._names = {
                 "user": frozenset(user.username for user in users if isinstance(user, User)),
                 "group": frozenset(group.name for group in groups if isinstance(group, Group)),

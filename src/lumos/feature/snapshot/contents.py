@@ -15,7 +15,16 @@ from lumos.core.models import (
     Tag,
     User,
 )
-from lumos.core.platform.interface import Capability, MetadataPlatformInterface
+from lumos.core.platform.abilities import (
+    Capability,
+    EntityAbility,
+    ExtensionAbility,
+    IdentityAbility,
+    LineageAbility,
+    reading_at_once,
+    require,
+)
+from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.progress import SILENT, Progress
 from lumos.core.store.manifest import SnapshotHeader, StatisticsCounter
 from lumos.core.store.part_format import SECTIONS, key_of_line
@@ -46,7 +55,7 @@ def catalog_content(
     Raises:
         CapabilityError: the catalog cannot be exported.
     """
-    platform.require(Capability.EXPORT)
+    require(platform, Capability.EXPORT)
     header = SnapshotHeader(
         snapshot_schema_version=SNAPSHOT_SCHEMA_VERSION,
         lumos_version=lumos.__version__,
@@ -56,7 +65,7 @@ def catalog_content(
     counter = StatisticsCounter()
 
     def lines() -> Iterator[SectionLine]:
-        with platform.reading_at_once():
+        with reading_at_once(platform):
             if type(platform).reached is not MetadataPlatformInterface.reached:
                 platform.reached()  # another server, or an older one, may seem to hold nothing
             found = _sections(platform).lines(counter)
@@ -100,22 +109,24 @@ def _lines_of(source: SnapshotSource) -> Iterator[SectionLine]:
 
 
 def _sections(platform: MetadataPlatformInterface) -> SnapshotSections:
-    can = platform.capabilities
-    entities = Capability.ENTITIES in can
+    entities = EntityAbility.find(platform)
+    lineage = LineageAbility.find(platform)
+    identities = IdentityAbility.find(platform)
+    extensions = ExtensionAbility.find(platform)
 
     def listed(kind: EntityKind, model: type[EntityT]) -> Iterator[EntityT]:
-        found = platform.list_entities(kind) if entities else ()
+        found = entities.list_entities(kind) if entities else ()
         return (entity for entity in found if isinstance(entity, model))
 
     return SnapshotSections(
         datasets=platform.list(),
-        lineage_edges=platform.list_edges() if Capability.LINEAGE in can else (),
+        lineage_edges=lineage.list_edges() if lineage else (),
         jobs=listed("job", Job),
         glossary=listed("glossary_term", GlossaryTerm),
         tags=listed("tag", Tag),
         domains=listed("domain", Domain),
         users=listed("user", User),
         groups=listed("group", Group),
-        identity_map=platform.identity_map().items() if Capability.IDENTITY_MAP in can else (),
-        extensions=platform.extensions().items() if Capability.EXTENSIONS in can else (),
+        identity_map=identities.identity_map().items() if identities else (),
+        extensions=extensions.extensions().items() if extensions else (),
     )

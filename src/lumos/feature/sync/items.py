@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from lumos.core.models import DatasetLineage, Domain, GlossaryTerm, LineageEdge, with_parts
 from lumos.core.models.base import canonical_json, sha256_of
+from lumos.core.platform.abilities import (
+    Capability,
+    EntityAbility,
+    ExtensionAbility,
+    IdentityAbility,
+    LineageAbility,
+)
+from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.entities import name_of
-from lumos.core.platform.interface import Capability, EntityKind
 
 if TYPE_CHECKING:
     from lumos.core.models import LumosDataset
-    from lumos.core.platform.interface import Entity, MetadataPlatformInterface
+    from lumos.core.platform.interface import Entity, EntityKind, MetadataPlatformInterface
 
 DATASET: Final = "dataset"
 EDGE: Final = "lineage_edge"
@@ -62,9 +69,10 @@ def _entities(
     kind: EntityKind, source: MetadataPlatformInterface, target: MetadataPlatformInterface
 ) -> Iterator[Item]:
     """Yield the entities of a kind, parents before their children."""
-    for entity in _parents_first(source.list_entities(kind)):
+    for entity in _parents_first(EntityAbility.of(source).list_entities(kind)):
         mark = sha256_of(entity.to_json())
-        yield Item(name_of(entity), mark, partial(target.emit_entity, entity), entity)
+        send = partial(target.apply, Batch(entities=(entity,)))
+        yield Item(name_of(entity), mark, send, entity)
 
 
 def _edges(
@@ -73,21 +81,18 @@ def _edges(
     *,
     wanted: Callable[[LineageEdge], bool],
 ) -> Iterator[Item]:
-    for edge in filter(wanted, source.list_edges()):
+    for edge in filter(wanted, LineageAbility.of(source).list_edges()):
         mark = sha256_of(edge.to_json())
-        yield Item(edge_name(edge), mark, partial(target.emit_edge, edge), edge)
+        yield Item(edge_name(edge), mark, partial(target.apply, Batch(edges=(edge,))), edge)
 
 
 def _identities(
     source: MetadataPlatformInterface, target: MetadataPlatformInterface
 ) -> Iterator[Item]:
     """Yield what other catalogs call each dataset."""
-    for urn, ids in sorted(source.identity_map().items()):
-
-        def send(urn: str = urn, ids: dict[str, str] = ids) -> None:
-            for catalog, external_id in sorted(ids.items()):
-                target.emit_identity(urn, catalog, external_id=external_id)
-
+    for urn, ids in sorted(IdentityAbility.of(source).identity_map().items()):
+        named = [Identity(urn, *each) for each in sorted(ids.items())]
+        send = partial(target.apply, Batch(identities=named))
         yield Item(urn, sha256_of(ids), send, ids)
 
 
@@ -95,8 +100,9 @@ def _extensions(
     source: MetadataPlatformInterface, target: MetadataPlatformInterface
 ) -> Iterator[Item]:
     """Yield what Lumos does not model."""
-    for name, value in sorted(source.extensions().items()):
-        yield Item(name, sha256_of(value), partial(target.emit_extension, name, value), value)
+    for name, value in sorted(ExtensionAbility.of(source).extensions().items()):
+        send = partial(target.apply, Batch(extensions={name: value}))
+        yield Item(name, sha256_of(value), send, value)
 
 
 def edge_name(edge: LineageEdge) -> str:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from pydantic import JsonValue
 
 from lumos.core.models.origin import origin_in
+from lumos.core.platform.abilities import Capability, DocumentAbility
 from lumos.core.platform.batches import batches
-from lumos.core.platform.interface import Capability
 from lumos.core.store.documents import as_object
 from lumos.feature.sync.items import BEFORE_DATASETS, DATASET, EDGE, EXTENSION, IDENTITY, JOB, Item
 from lumos.feature.sync.items import items_of as all_items_of
@@ -150,7 +150,8 @@ class SyncPlan:
 
     def _documents(self, urns: Sequence[str] | None = None) -> Iterator[Found]:
         neighbours = Capability.LINEAGE not in self._ends.target.capabilities
-        return starmap(Found, self._ends.source.documents(urns, neighbours=neighbours))
+        source = DocumentAbility.of(self._ends.source)
+        return starmap(Found, source.documents(urns, neighbours=neighbours))
 
     def _differing(self, kind: str, page: Sequence[N]) -> Iterator[N]:
         known = self._ends.states.hashes(kind, [item.name for item in page])

@@ -8,7 +8,9 @@ import orjson
 
 from lumos.core.errors import DatasetNotFoundError
 from lumos.core.models import LineageEdge
-from lumos.core.platform.interface import Capability
+from lumos.core.platform.abilities import Capability
+from lumos.core.platform.batch import Batch
+from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.refusals import REFUSALS, ends_run
 from lumos.feature.sync.items import DATASET, EDGE
 from lumos.feature.sync.truth import was_edited
@@ -120,7 +122,7 @@ class Removals:
         if self._dry_run:
             self._tally.of(DATASET).removed += 1
             return
-        remote = target.find_dataset(urn)
+        remote = dataset_or_none(target, urn)
         if remote is not None:
             kept = states.kept(DATASET, urn)
             asked = self._settings.truth.asks
@@ -142,7 +144,7 @@ class Removals:
             edge = LineageEdge.from_json(
                 {"upstream_urn": upstream, "downstream_urn": downstream, "job_urn": job or None}
             )
-            self._ends.target.remove_edge(edge)
+            self._ends.target.apply(Batch(removed_edges=(edge,)))
             self._ends.states.forget(EDGE, [name])
             self._tally.writes += 1
         self._tally.of(EDGE).removed += 1

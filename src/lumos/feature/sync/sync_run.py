@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from lumos.core.errors import DamagedDocumentError, LumosError, PlatformConflictError
 from lumos.core.models import LumosDataset, with_parts
+from lumos.core.platform.abilities import EntityAbility
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.batches import batches, found_together, together
 from lumos.core.platform.entities import kind_of, name_of
 from lumos.core.platform.refusals import REFUSALS, Streak, ends_run
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.models import LineageEdge
+    from lumos.core.platform.batch import Document
     from lumos.core.platform.interface import Entity, EntityKind
     from lumos.core.settings.sync import SyncSettings
     from lumos.feature.sync.plan import Found, SyncPlan
@@ -69,8 +72,8 @@ class _Outgoing(NamedTuple):
     name: str
     hash: str
     document: dict[str, JsonValue]
-    remote: LumosDataset | LumosError | None = None
-    """What the catalog has of it, or why it could not be asked."""
+    seen: Seen | LumosError | None = None
+    """What the catalog holds of it, or why it could not be asked; None where it was not asked."""
     kept: Mapping[str, JsonValue] | None = None
     """What was remembered when it was last sent."""
     chosen: Merged | None = None
@@ -79,6 +82,10 @@ class _Outgoing(NamedTuple):
     @classmethod
     def of(cls, found: Found) -> _Outgoing:
         return cls(found.name, found.hash, as_object(found.document))
+
+    @property
+    def remote(self) -> LumosDataset | None:
+        return self.seen.dataset if isinstance(self.seen, Seen) else None
 
 
 class SyncRun:
@@ -139,7 +146,7 @@ class SyncRun:
         """Let the catalog know first what datasets refer to; what is sent of it is told later."""
         for item in self._plan.items(EXTENSION):
             value = cast("JsonValue", item.content)
-            prepare = partial(self._target.prepare_extension, item.name, value)
+            prepare = partial(self._target.apply, Batch(definitions={item.name: value}))
             error = _attempted(item._replace(send=prepare)).error
             if error is not None:
                 self._tally.recorder.failed(f"definitions of {EXTENSION} {item.name}", error)
@@ -160,7 +167,8 @@ class SyncRun:
         if not self._settings.truth.asks:
             return {}
         try:
-            return {name_of(entity): entity for entity in self._target.list_entities(kind)}
+            listed = EntityAbility.of(self._target).list_entities(kind)
+            return {name_of(entity): entity for entity in listed}
         except REFUSALS as error:
             return error
 
@@ -184,7 +192,7 @@ class SyncRun:
         )
         if chosen.entity != remote:
             try:
-                self._target.emit_entity(chosen.entity)
+                self._target.apply(Batch(entities=(chosen.entity,)))
             except REFUSALS as error:
                 return _Sent(item.name, error=error)
         state = SentState(item.name, item.hash, chosen.kept)
@@ -221,7 +229,8 @@ class SyncRun:
         def send(items: Sequence[Item]) -> list[_Sent]:
             new = [item for item in items if there.get(item.name) != item.hash]
             if new:
-                self._target.emit_edges([cast("LineageEdge", item.content) for item in new])
+                edges = [cast("LineageEdge", item.content) for item in new]
+                self._target.apply(Batch(edges=edges))
             states = {item.name: SentState(item.name, item.hash) for item in items}
             written = {item.name for item in new}
             return [_Sent(name, states[name], written=name in written) for name in states]
@@ -278,7 +287,7 @@ class SyncRun:
 
         That is kept here first, as what people of this catalog say: other catalogs are sent it too.
         """
-        if not isinstance(item.remote, LumosDataset):
+        if item.remote is None:
             return item
         ours = LumosDataset.from_document(item.document)
         chosen = self._merged(ours, item.remote, item.kept)
@@ -308,7 +317,7 @@ class SyncRun:
 
     def _found_there(self, group: Sequence[_Outgoing]) -> list[_Outgoing]:
         found = found_together(self._target, [item.name for item in group])
-        return [item._replace(remote=found.get(item.name), chosen=None) for item in group]
+        return [item._replace(seen=found[item.name], chosen=None) for item in group]
 
     def _keep(self, kind: str, outcomes: Iterable[_Sent]) -> None:
         """Remember what was acknowledged, also when the catalog is lost halfway through."""
@@ -366,19 +375,18 @@ class SyncRun:
         return _Sent(item.name, error=error)
 
     def _sent_together(self, chunk: Sequence[_Outgoing]) -> list[_Sent]:
-        writing: list[dict[str, JsonValue]] = []
+        writing: list[Document] = []
         outcomes = [self._ready(item, writing) for item in chunk]
-        if writing and self._settings.truth.asks:
-            self._target.update_documents(writing)
-        elif writing:
-            self._target.emit_datasets([*map(LumosDataset.from_document, writing)])
+        if writing:
+            seen = {item.name: item.seen for item in chunk if isinstance(item.seen, Seen)}
+            self._target.apply(Batch(datasets=writing), seen)
         return outcomes
 
-    def _ready(self, item: _Outgoing, writing: list[dict[str, JsonValue]]) -> _Sent:
+    def _ready(self, item: _Outgoing, writing: list[Document]) -> _Sent:
         """Add what is to be written of a dataset, if anything is, and return what it comes to."""
         remote, catalog = item.remote, self._target.name
-        if isinstance(remote, LumosError):
-            return _Sent(item.name, error=remote)
+        if isinstance(item.seen, LumosError):
+            return _Sent(item.name, error=item.seen)
         if remote is None:
             writing.append(item.document)
             kept = remembered_of(item.document, catalog=catalog)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Self, cast
 
@@ -11,11 +11,13 @@ from pydantic import Field, SecretStr
 from typing_extensions import override
 
 from lumos.core.errors import DamagedDocumentError, DatasetNotFoundError, UsageError
-from lumos.core.models import LineageEdge, LumosDataset, Snapshot, Urn
+from lumos.core.models import LineageEdge, LumosDataset, Urn
 from lumos.core.models.base import CanonicalModel
+from lumos.core.platform.abilities import Capability, DocumentAbility
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.entities import ENTITY_MODELS, kind_of, name_of
-from lumos.core.platform.interface import DEFAULT_PAGE, Capability, Entity, EntityKind
+from lumos.core.platform.interface import DEFAULT_PAGE, Entity, EntityKind
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
 from lumos.core.store.catalog_fingerprint import catalog_fingerprint
 from lumos.core.store.catalog_tables import EDITOR, CatalogTables, EdgePosition
@@ -51,7 +53,7 @@ class EmbeddedSettings(CanonicalModel):
     read_only: bool = Field(default=False, description="Refuse every write.")
 
 
-class EmbeddedHandler(CatalogHandler):
+class EmbeddedHandler(CatalogHandler, DocumentAbility):
     """The catalog that needs no server: it lives in the state database."""
 
     name = "embedded"
@@ -80,8 +82,37 @@ class EmbeddedHandler(CatalogHandler):
         return cls(StateDatabase.open(url, read_only=settings.read_only))
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
-        self._tables.put_dataset(dataset, at=self._clock(), by=self._contributor)
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        """Write a batch whole or not at all."""
+        at, tables = self._clock(), self._tables
+        with self._database.transaction():
+            for entity in batch.entities:
+                kind, name = kind_of(entity), name_of(entity)
+                tables.put_entity(kind, name, document=entity.to_json(), at=at)
+            if batch.datasets:
+                self._put_datasets(batch.models(), seen, at=at)
+            if batch.edges:
+                tables.put_edges(batch.edges, at=at)
+            for edge in batch.removed_edges:
+                tables.remove_edge(edge)
+            for urn in batch.removed_datasets:
+                if not tables.delete_dataset(urn):
+                    raise DatasetNotFoundError(Urn(urn), platform=self.name)
+            for each in batch.identities:
+                tables.put_identity(Urn(each.urn), each.catalog, external_id=each.external_id)
+            for name, value in batch.extensions.items():
+                document = {"name": name, "value": value}
+                tables.put_entity(_EXTENSION, name, document=document, at=at)
+
+    def _put_datasets(
+        self, datasets: Sequence[LumosDataset], seen: Mapping[str, Seen] | None, *, at: datetime
+    ) -> None:
+        if seen:
+            for urn in sorted(each.urn for each in datasets if each.urn in seen):
+                self._tables.hold_dataset(urn)
+            self._refuse_changed([each.urn for each in datasets], seen)
+        for dataset in datasets:
+            self._tables.put_dataset(dataset, at=at, by=self._contributor)
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -92,12 +123,12 @@ class EmbeddedHandler(CatalogHandler):
         return dataset
 
     @override
-    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, Seen]:
         # A damaged dataset is taken for one that is not there: an import then replaces it.
-        found: dict[str, LumosDataset] = {}
+        found: dict[str, Seen] = {urn: Seen() for urn in urns}
         for page in _pages(sorted(map(Urn, urns))):
             datasets = self._tables.datasets_named(page, damaged=self._note_damage)
-            found.update((dataset.urn, dataset) for dataset in datasets)
+            found.update((dataset.urn, Seen(dataset)) for dataset in datasets)
         return found
 
     @override
@@ -120,14 +151,6 @@ class EmbeddedHandler(CatalogHandler):
             yield from found
 
     @override
-    def emit_edge(self, edge: LineageEdge) -> None:
-        self._tables.put_edge(edge, at=self._clock())
-
-    @override
-    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
-        self._tables.put_edges(edges, at=self._clock())
-
-    @override
     def list_edges(self) -> Iterator[LineageEdge]:
         self._unread.begin(EDGES.kind)
         position: EdgePosition | None = EdgePosition()
@@ -138,20 +161,6 @@ class EmbeddedHandler(CatalogHandler):
             yield from edges
 
     @override
-    def remove_edge(self, edge: LineageEdge) -> None:
-        self._tables.remove_edge(edge)
-
-    @override
-    def emit_entity(self, entity: Entity) -> None:
-        self._tables.put_entity(
-            kind_of(entity), name_of(entity), document=entity.to_json(), at=self._clock()
-        )
-
-    @override
-    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
-        self._tables.put_identity(Urn(urn), catalog, external_id=external_id)
-
-    @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         self._unread.begin(IDENTITIES.kind)
         return self._tables.identity_map(damaged=self._note_damage)
@@ -159,11 +168,6 @@ class EmbeddedHandler(CatalogHandler):
     @override
     def find_identities(self, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], Urn]:
         return self._tables.find_identities(names)
-
-    @override
-    def emit_extension(self, name: str, value: JsonValue) -> None:
-        document = {"name": name, "value": value}
-        self._tables.put_entity(_EXTENSION, name, document=document, at=self._clock())
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
@@ -197,17 +201,6 @@ class EmbeddedHandler(CatalogHandler):
             update={"excluded": tuple(map(_hit, below)), "excluded_total": excluded_total}
         )
 
-    @override
-    def delete(self, urn: str) -> None:
-        name = Urn(urn)
-        if not self._tables.delete_dataset(name):
-            raise DatasetNotFoundError(name, platform=self.name)
-
-    @override
-    def export_all(self, *, at: datetime) -> Snapshot:
-        with self.reading_at_once():
-            return super().export_all(at=at)
-
     @property
     @override
     def derives_versions(self) -> bool:
@@ -226,10 +219,11 @@ class EmbeddedHandler(CatalogHandler):
         self._database.close()
 
     @override
-    def _change(self, urn: Urn, change: Callable[[LumosDataset], LumosDataset]) -> None:
+    @contextmanager
+    def _holding(self, urn: Urn) -> Iterator[None]:
         with self._database.transaction():
             self._tables.hold_dataset(urn)
-            super()._change(urn, change)
+            yield
 
     @override
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:

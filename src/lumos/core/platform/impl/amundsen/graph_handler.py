@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
@@ -13,20 +13,20 @@ from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
 from lumos.core.platform.interface import DEFAULT_PAGE, Capability
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from pydantic import JsonValue
 
-    from lumos.core.models import LineageEdge, LumosDataset
+    from lumos.core.models import LumosDataset
+    from lumos.core.platform.batch import Batch, Seen
     from lumos.core.platform.impl.amundsen.graph_copy import GraphCopy
     from lumos.core.platform.impl.amundsen.neo4j_graph import Neo4jGraph
-    from lumos.core.platform.interface import Entity
 
 
 class AmundsenGraphHandler(AmundsenHandler):
     """The way out of an Amundsen whose metadata lies in Neo4j."""
 
-    capabilities = frozenset(Capability) - {Capability.OWNERSHIP, Capability.DELETE}
+    capabilities = AmundsenHandler.capabilities - {Capability.OWNERSHIP, Capability.DELETE}
 
     def __init__(self, copy: GraphCopy, graph: Neo4jGraph) -> None:
         super().__init__(copy)
@@ -50,38 +50,7 @@ class AmundsenGraphHandler(AmundsenHandler):
         return {**found, EXTENSION: self._copy.rest} if self._copy.rest else found
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
-        self._refuse()
-
-    @override
-    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
-        self._refuse()
-
-    @override
-    def emit_edge(self, edge: LineageEdge) -> None:
-        self._refuse()
-
-    @override
-    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
-        self._refuse()
-
-    @override
-    def remove_edge(self, edge: LineageEdge) -> None:
-        self._refuse()
-
-    @override
-    def emit_entity(self, entity: Entity) -> None:
-        self._refuse()
-
-    @override
-    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
-        self._refuse()
-
-    @override
-    def emit_extension(self, name: str, value: JsonValue) -> None:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
         raise CapabilityError(
             "an Amundsen on Neo4j is only read", hint="export from it, and import elsewhere"
         )

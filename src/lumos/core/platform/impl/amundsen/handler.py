@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from lumos.core.errors import DatasetNotFoundError
 from lumos.core.models import LineageEdge, LumosDataset, Urn, with_parts
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES
 from lumos.core.platform.impl.amundsen import tables
@@ -33,7 +34,7 @@ from lumos.core.platform.impl.amundsen.table_reader import (
     read_datasets,
 )
 from lumos.core.platform.impl.amundsen.table_writer import TableWriter
-from lumos.core.platform.interface import Capability, Entity, EntityKind
+from lumos.core.platform.interface import Entity, EntityKind, changed_since, without_lineage
 from lumos.core.platform.unreadable import UnreadableItems
 
 if TYPE_CHECKING:
@@ -52,7 +53,6 @@ class AmundsenHandler(CatalogHandler):
     """Amundsen on MySQL or MariaDB; its search service, another server, is never asked."""
 
     name = "amundsen"
-    capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
     BATCH = 50
     EDGE_BATCH = 100
@@ -79,15 +79,34 @@ class AmundsenHandler(CatalogHandler):
         return f"{self.name} ({self._database.kind})"
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        """Write a batch whole or not at all."""
         with self._database.transaction() as connection:
-            self._put(connection, dataset)
-
-    @override
-    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
-        with self._database.transaction() as connection:
-            for dataset in datasets:
+            entities = Entities(self._database, connection)
+            edges = Edges(self._database, connection)
+            for entity in batch.entities:
+                entities.put(entity)
+            for dataset in {each.urn: each for each in batch.models()}.values():
+                if seen and dataset.urn in seen:
+                    self._refuse_other(connection, dataset.urn, seen[dataset.urn])
                 self._put(connection, dataset)
+            for edge in batch.edges:
+                edges.put(edge)
+            for edge in batch.removed_edges:
+                edges.remove(edge)
+            for urn in batch.removed_datasets:
+                self._remove(connection, Urn(urn))
+            for each in batch.identities:
+                entities.put_identity(Urn(each.urn), each.catalog, external_id=each.external_id)
+            for name, value in batch.extensions.items():
+                entities.put_extension(name, value)
+
+    def _refuse_other(self, connection: Connection, urn: Urn, seen: Seen) -> None:
+        """Compare what was seen with what is there now, and let nobody change it from then on."""
+        place = located(connection, urn)
+        now = None if place is None else self._dataset(connection, urn, held=True)
+        if without_lineage(now) != without_lineage(seen.dataset):
+            raise changed_since(urn, place=self.name)
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -96,8 +115,8 @@ class AmundsenHandler(CatalogHandler):
             return self._dataset(connection, name)
 
     @override
-    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
-        found: dict[str, LumosDataset] = {}
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, Seen]:
+        found: dict[str, Seen] = {urn: Seen() for urn in urns}
         names = [*dict.fromkeys(map(Urn, urns))]
         for start in range(0, len(names), self.LOOK_UP):
             with self._database.transaction() as connection:
@@ -106,20 +125,8 @@ class AmundsenHandler(CatalogHandler):
                 read = read_datasets(connection, places, unread=unread)
                 for odd in unread:
                     raise odd.error
-                found |= {one.urn: one for one in read}
+                found |= {one.urn: Seen(one) for one in read}
         return found
-
-    @override
-    def emit_edge(self, edge: LineageEdge) -> None:
-        with self._database.transaction() as connection:
-            Edges(self._database, connection).put(edge)
-
-    @override
-    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
-        with self._database.transaction() as connection:
-            held = Edges(self._database, connection)
-            for edge in edges:
-                held.put(edge)
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
@@ -129,31 +136,10 @@ class AmundsenHandler(CatalogHandler):
         return iter(edges)
 
     @override
-    def remove_edge(self, edge: LineageEdge) -> None:
-        with self._database.transaction() as connection:
-            Edges(self._database, connection).remove(edge)
-
-    @override
-    def emit_entity(self, entity: Entity) -> None:
-        with self._database.transaction() as connection:
-            Entities(self._database, connection).put(entity)
-
-    @override
-    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
-        with self._database.transaction() as connection:
-            entities = Entities(self._database, connection)
-            entities.put_identity(Urn(urn), catalog, external_id=external_id)
-
-    @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         with self._database.transaction() as connection:
             self._unread.begin("identity")
             return Entities(self._database, connection).identities(self._unread)
-
-    @override
-    def emit_extension(self, name: str, value: JsonValue) -> None:
-        with self._database.transaction() as connection:
-            Entities(self._database, connection).put_extension(name, value)
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
@@ -161,22 +147,14 @@ class AmundsenHandler(CatalogHandler):
             self._unread.begin("extension")
             return Entities(self._database, connection).extensions(self._unread)
 
-    @override
-    def delete(self, urn: str) -> None:
-        name = Urn(urn)
-        with self._database.transaction() as connection:
-            place = self._place(connection, name)
-            Edges(self._database, connection).remove_all(name)
-            connection.execute(delete(tables.TABLE).where(tables.TABLE.c.rk == place.key))
+    def _remove(self, connection: Connection, urn: Urn) -> None:
+        place = self._place(connection, urn)
+        Edges(self._database, connection).remove_all(urn)
+        connection.execute(delete(tables.TABLE).where(tables.TABLE.c.rk == place.key))
 
     @override
     def close(self) -> None:
         self._database.close()
-
-    @override
-    def _change(self, urn: Urn, change: Callable[[LumosDataset], LumosDataset]) -> None:
-        with self._database.transaction() as connection:
-            self._put(connection, change(self._dataset(connection, urn, held=True)))
 
     @override
     def _entities(self, kind: EntityKind) -> Iterable[Entity]:

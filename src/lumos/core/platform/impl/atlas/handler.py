@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from typing_extensions import override
 
 from lumos.core.errors import (
     DatasetNotFoundError,
     InvalidUrnError,
-    PlatformConflictError,
     PlatformError,
 )
 from lumos.core.models import (
@@ -25,6 +24,7 @@ from lumos.core.models import (
     Urn,
     with_parts,
 )
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.impl.atlas.client import NAME, AtlasClient
 from lumos.core.platform.impl.atlas.datasets import dataset_entity, is_placeholder
@@ -48,8 +48,7 @@ from lumos.core.platform.impl.atlas.typedefs import DATASET, EDGE, EXTENSION, ID
 from lumos.core.platform.impl.atlas.vocabulary import Vocabulary
 from lumos.core.platform.impl.atlas.wire import Json, is_live, mapping, objects, text
 from lumos.core.platform.impl.atlas.writing import DatasetWriter
-from lumos.core.platform.interface import Capability, Entity, EntityKind, name_of
-from lumos.core.platform.last_seen import LastSeen
+from lumos.core.platform.interface import Entity, EntityKind, changed_since, name_of
 from lumos.core.platform.server_version import usable_version
 from lumos.core.platform.unreadable import UnreadableItems
 
@@ -61,7 +60,6 @@ if TYPE_CHECKING:
 
 _ASKED = {DATASET: ("placeholder",)}
 _LOCKS = 64
-_TRIES = 20
 _LEAST_VERSION = (2, 0)
 """The first one with relationships, glossaries and propagation that can be turned off."""
 
@@ -70,7 +68,6 @@ class AtlasHandler(CatalogHandler):
     """Apache Atlas, through its REST interface of version 2."""
 
     name = NAME
-    capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
     CONCURRENCY = 8
     BATCH = 20
@@ -93,7 +90,6 @@ class AtlasHandler(CatalogHandler):
         self._writer = DatasetWriter(self._client, self._vocabulary)
         self._types = OwnTypes(self._client, self._vocabulary)
         self._locks = tuple(Lock() for _ in range(_LOCKS))
-        self._last_seen: LastSeen[Urn, tuple[Json, Json]] = LastSeen(self._named)
         self._edge_writer = EdgeWriter(self._client, locked=self._locked)
 
     @classmethod
@@ -108,30 +104,35 @@ class AtlasHandler(CatalogHandler):
         return f"{self.name} {version}"
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
-        self.emit_datasets((dataset,))
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        for entity in batch.entities:
+            self._emit_entity(entity)
+        if batch.datasets:
+            self._emit_datasets(batch.models(), seen or {})
+        if batch.edges:
+            self._emit_edges(batch.edges)
+        for edge in batch.removed_edges:
+            self._remove(self._client.entity(EDGE, edge_key(edge)))
+        for urn in batch.removed_datasets:
+            self._remove_dataset(Urn(urn))
+        kept = [
+            identity_entity(Urn(each.urn), each.catalog, external_id=each.external_id)
+            for each in batch.identities
+        ]
+        kept += [extension_entity(name, value) for name, value in batch.extensions.items()]
+        if kept:
+            self._types.ensure()
+            numbered = enumerate(kept, start=1)
+            self._client.put([{**entity, "guid": f"-{number}"} for number, entity in numbered])
 
-    @override
-    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
+    def _emit_datasets(self, datasets: Sequence[LumosDataset], seen: Mapping[str, Seen]) -> None:
         self._types.ensure()
-        latest = {dataset.urn: dataset for dataset in datasets}
-        held = self._written(latest)
-        for dataset in datasets:
-            self._connect(dataset, held.get(dataset.urn))
-
-    @override
-    def update_datasets(self, datasets: Sequence[LumosDataset]) -> None:
-        self._types.ensure()
-        latest = {dataset.urn: dataset for dataset in datasets}
-        held = self._written(latest, seen=self._last_seen.of([*latest]))
+        held = self._written({dataset.urn: dataset for dataset in datasets}, seen)
         for dataset in datasets:
             self._connect(dataset, held.get(dataset.urn))
 
     def _written(
-        self,
-        datasets: Mapping[Urn, LumosDataset],
-        *,
-        seen: Mapping[Urn, tuple[Json, Json]] | None = None,
+        self, datasets: Mapping[Urn, LumosDataset], seen: Mapping[str, Seen]
     ) -> Mapping[str, tuple[Json, Json]]:
         """Write datasets without lineage, and return what was held of them before.
 
@@ -140,8 +141,9 @@ class AtlasHandler(CatalogHandler):
         """
         with self._locked(datasets):
             held = self._client.named(DATASET, datasets)
-            if seen is not None:
-                self._refuse_changed(datasets, seen, held)
+            for urn in datasets:
+                if urn in seen:
+                    self._refuse_other(urn, seen[urn].version, held.get(urn))
             changed = []
             for urn, dataset in datasets.items():
                 before, known = held.get(urn), None
@@ -153,19 +155,11 @@ class AtlasHandler(CatalogHandler):
             self._writer.write(changed)
         return held
 
-    def _refuse_changed(
-        self,
-        urns: Iterable[Urn],
-        seen: Mapping[Urn, tuple[Json, Json]],
-        held: Mapping[str, tuple[Json, Json]],
-    ) -> None:
+    def _refuse_other(self, urn: Urn, seen: object, now: tuple[Json, Json] | None) -> None:
         """Compare what was seen with what is there now, as Atlas itself does not."""
-        for urn in urns:
-            before, now = seen.get(urn), held.get(urn)
-            if not _is_same(before, now) and self._shown(before) != self._shown(now):
-                raise PlatformConflictError(
-                    f"{self._client.place}: somebody changed {urn} in between", hint="run again"
-                )
+        before = cast("tuple[Json, Json] | None", seen)
+        if not _is_same(before, now) and self._shown(before) != self._shown(now):
+            raise changed_since(urn, place=self._client.place)
 
     def _shown(self, held: tuple[Json, Json] | None) -> LumosDataset | None:
         if held is None or is_placeholder(held[0]):
@@ -181,7 +175,8 @@ class AtlasHandler(CatalogHandler):
         neighbours = {(edge.upstream_urn, edge.downstream_urn) for edge in edges}
         for upstream, downstream in listed:
             if (upstream, downstream) not in neighbours:
-                self.emit_edge(LineageEdge(upstream_urn=upstream, downstream_urn=downstream))
+                edge = LineageEdge(upstream_urn=upstream, downstream_urn=downstream)
+                self._emit_edges([edge])
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -192,23 +187,22 @@ class AtlasHandler(CatalogHandler):
         raise next(iter(unread)).error
 
     @override
-    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
-        held = self._last_seen.look([*map(Urn, urns)]) if urns else {}
-        own: dict[str, tuple[Json, Json]] = {
-            urn: each for urn, each in held.items() if not is_placeholder(each[0])
-        }
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, Seen]:
+        held = self._client.named(DATASET, [*map(Urn, urns)]) if urns else {}
+        own = {urn: each for urn, each in held.items() if not is_placeholder(each[0])}
         others = self._foreign_together([Urn(urn) for urn in urns if urn not in own])
-        return {urn: self._reader.dataset(*each) for urn, each in {**own, **others}.items()}
+        shown = {**others, **own}
+        return {
+            urn: Seen(self._reader.dataset(*shown[urn]) if urn in shown else None, held.get(urn))
+            for urn in urns
+        }
 
-    @override
-    def emit_edge(self, edge: LineageEdge) -> None:
+    def _emit_edges(self, edges: Sequence[LineageEdge]) -> None:
         self._types.ensure()
-        self._edge_writer.write(edge)
-
-    @override
-    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
-        self._types.ensure()
-        self._edge_writer.write_all(edges)
+        if len(edges) == 1:
+            self._edge_writer.write(edges[0])
+        else:
+            self._edge_writer.write_all(edges)
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
@@ -220,12 +214,7 @@ class AtlasHandler(CatalogHandler):
         edges = {edge.key: edge for edge in self._reader.edges_of(sorted(guids), self._unread)}
         return iter([edges[key] for key in sorted(edges)])
 
-    @override
-    def remove_edge(self, edge: LineageEdge) -> None:
-        self._remove(self._client.entity(EDGE, edge_key(edge)))
-
-    @override
-    def emit_entity(self, entity: Entity) -> None:
+    def _emit_entity(self, entity: Entity) -> None:
         if isinstance(entity, Tag):
             self._vocabulary.put_tag(entity)
         elif isinstance(entity, GlossaryTerm):
@@ -239,12 +228,6 @@ class AtlasHandler(CatalogHandler):
             self._client.put([{**written, "guid": "-1"}])
 
     @override
-    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
-        self._types.ensure()
-        entity = identity_entity(Urn(urn), catalog, external_id=external_id)
-        self._client.put([{**entity, "guid": "-1"}])
-
-    @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         found: dict[Urn, dict[str, str]] = {}
         self._unread.begin("identity")
@@ -252,11 +235,6 @@ class AtlasHandler(CatalogHandler):
         for urn, catalog, external_id in read:
             found.setdefault(urn, {})[catalog] = external_id
         return found
-
-    @override
-    def emit_extension(self, name: str, value: JsonValue) -> None:
-        self._types.ensure()
-        self._client.put([{**extension_entity(name, value), "guid": "-1"}])
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
@@ -267,11 +245,10 @@ class AtlasHandler(CatalogHandler):
         found = {**({NAME: others} if others else {}), **kept}
         return {name: found[name] for name in sorted(found)}
 
-    @override
-    def delete(self, urn: str) -> None:
-        held = self._held(Urn(urn))
+    def _remove_dataset(self, urn: Urn) -> None:
+        held = self._held(urn)
         if held is None:
-            self._foreign(Urn(urn))
+            self._foreign(urn)
             raise PlatformError(
                 f"{self.name}: {urn} was not written by Lumos, so it is not deleted",
                 hint="delete it where it comes from, or in Atlas",
@@ -281,25 +258,6 @@ class AtlasHandler(CatalogHandler):
     @override
     def close(self) -> None:
         self._client.close()
-
-    def _named(self, urns: Sequence[Urn]) -> dict[Urn, tuple[Json, Json]]:
-        held = self._client.named(DATASET, urns)
-        return {urn: held[urn] for urn in urns if urn in held}
-
-    @override
-    def _change(self, urn: Urn, change: Callable[[LumosDataset], LumosDataset]) -> None:
-        for left in reversed(range(_TRIES)):
-            seen = self._last_seen.look([urn])
-            dataset = change(self.get_dataset(urn))
-            try:
-                self._types.ensure()
-                held = self._written({urn: dataset}, seen=seen)
-            except PlatformConflictError:
-                if not left:
-                    raise
-            else:
-                self._connect(dataset, held.get(urn))
-                return
 
     def _held(self, urn: Urn) -> tuple[Json, Json] | None:
         held = self._client.entity(DATASET, urn)

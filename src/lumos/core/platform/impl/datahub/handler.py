@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from lumos.core.errors import DatasetNotFoundError, InvalidUrnError, PlatformConflictError
 from lumos.core.models import DatasetLineage, LumosDataset, NeighboursBuilder, Urn
+from lumos.core.platform.batch import Batch, Document, Seen
 from lumos.core.platform.batches import together
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
@@ -40,8 +41,7 @@ from lumos.core.platform.impl.datahub.observations import TIMESERIES
 from lumos.core.platform.impl.datahub.search import narrowed
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
 from lumos.core.platform.impl.datahub.urns import is_shortened
-from lumos.core.platform.interface import Capability, Entity, EntityKind, kind_of, name_of
-from lumos.core.platform.last_seen import LastSeen
+from lumos.core.platform.interface import Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.login import NOBODY, TOKEN
 from lumos.core.platform.refusals import Streak
 from lumos.core.platform.server_version import usable_version
@@ -69,8 +69,6 @@ class DataHubHandler(CatalogHandler):
     """A DataHub server, spoken to through its OpenAPI v3; every write waits for its answer."""
 
     name = "datahub"
-    capabilities = frozenset(Capability)
-
     FIDELITY = FIDELITY
     CONCURRENCY = 8
     BATCH = 30  # of some six aspects each; a request takes 200
@@ -97,7 +95,6 @@ class DataHubHandler(CatalogHandler):
             limits=settings.answer_limits,
         )
         self._client = DataHubClient(self._http, settings)
-        self._last_seen: LastSeen[str, Held] = LastSeen(self._found)
         self._conversion = DatasetConversion(settings.environment)
         self._edges = EdgeStore(self._client, settings.environment)
         self._carriers = Carriers(self._client)
@@ -117,29 +114,24 @@ class DataHubHandler(CatalogHandler):
         return cls(cls._checked(DataHubSettings, config))
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
-        self.emit_datasets((dataset,))
-
-    @override
-    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
-        for part in pages_of(datasets, _LARGEST_PAGE):
-            retried(partial(self._emit, [dataset.document for dataset in part]))
-            for dataset in part:
-                self._emit_neighbours(dataset.urn, dataset.lineage)
-
-    @override
-    def update_datasets(self, datasets: Sequence[LumosDataset]) -> None:
-        self.update_documents([dataset.document for dataset in datasets])
-
-    @override
-    def update_documents(self, documents: Sequence[Json]) -> None:
-        for part in pages_of(documents, _LARGEST_PAGE):
-            names = [self._conversion.datahub_urn(str(each["urn"])) for each in part]
-            self._emit(part, over=[*self._last_seen.of(names).values()])
-            for document in part:
-                if lineage := document.get("lineage"):
-                    name = Urn(str(document["urn"]))
-                    self._emit_neighbours(name, DatasetLineage.from_json(lineage))
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        for name, value in batch.definitions.items():
+            if name == FOREIGN and is_foreign(value):
+                retried(partial(self._foreign.define, value))
+        for entity in batch.entities:
+            self._emit_entity(entity)
+        for part in pages_of(batch.documents(), _LARGEST_PAGE):
+            self._emit_datasets(part, seen or {})
+        for edges in pages_of(batch.edges, self.EDGE_BATCH):
+            retried(partial(self._edges.put_all, edges))
+        for edge in batch.removed_edges:
+            retried(partial(self._edges.remove, edge))
+        for urn in batch.removed_datasets:
+            self._remove(Urn(urn))
+        for each in batch.identities:
+            self._carriers.put_identity(Urn(each.urn), each.catalog, external_id=each.external_id)
+        for name, value in batch.extensions.items():
+            self._emit_extension(name, value)
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -147,35 +139,22 @@ class DataHubHandler(CatalogHandler):
         return self._whole(self._held(name, self._conversion.datahub_urn(name)))
 
     @override
-    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, Seen]:
         names = {self._conversion.datahub_urn(Urn(urn)): urn for urn in urns}
-        return {
-            names[held.urn]: self._read(held, downstream=(), assertions=())
-            for part in pages_of([*names], _LARGEST_PAGE)
-            for held in self._last_seen.look(part).values()
-            if _is_dataset(held)
-        }
-
-    @override
-    def emit_edge(self, edge: LineageEdge) -> None:
-        retried(lambda: self._edges.put(edge))
-
-    @override
-    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
-        for part in pages_of(edges, self.EDGE_BATCH):
-            retried(partial(self._edges.put_all, part))
+        found: dict[str, Seen] = {urn: Seen() for urn in urns}
+        for part in pages_of([*names], _LARGEST_PAGE):
+            for held in self._client.get(_DATASET, part):
+                there = _is_dataset(held)
+                dataset = self._read(held, downstream=(), assertions=()) if there else None
+                found[names[held.urn]] = Seen(dataset, held)
+        return found
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
         self._unread.begin("lineage_edge")
         return iter(sorted(self._edges.all(self._unread), key=lambda edge: edge.key))
 
-    @override
-    def remove_edge(self, edge: LineageEdge) -> None:
-        retried(lambda: self._edges.remove(edge))
-
-    @override
-    def emit_entity(self, entity: Entity) -> None:
+    def _emit_entity(self, entity: Entity) -> None:
         document = entity.to_json()
         made = wire_entity(kind_of(entity), document, environment=self._settings.environment)
         self._companions.ensure(made.before)
@@ -184,20 +163,10 @@ class DataHubHandler(CatalogHandler):
             self._carriers.put_residue(made.kind, made.urn, made.beside)
 
     @override
-    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
-        self._carriers.put_identity(Urn(urn), catalog, external_id=external_id)
-
-    @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         return self._carriers.identities()
 
-    @override
-    def prepare_extension(self, name: str, value: JsonValue) -> None:
-        if name == FOREIGN and is_foreign(value):
-            retried(lambda: self._foreign.define(value))
-
-    @override
-    def emit_extension(self, name: str, value: JsonValue) -> None:
+    def _emit_extension(self, name: str, value: JsonValue) -> None:
         if name == FOREIGN and is_foreign(value):
             retried(lambda: self._foreign.write(value))
         else:
@@ -209,9 +178,7 @@ class DataHubHandler(CatalogHandler):
         foreign = self._foreign.read()
         return kept if foreign is None else dict(sorted({**kept, FOREIGN: foreign}.items()))
 
-    @override
-    def delete(self, urn: str) -> None:
-        name = Urn(urn)
+    def _remove(self, name: Urn) -> None:
         there = self._conversion.datahub_urn(name)
         self._held(name, there)
         retried(lambda: self._edges.remove_all_of(name))
@@ -255,28 +222,18 @@ class DataHubHandler(CatalogHandler):
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
         return narrowed(self._http, self._conversion, words=words, is_dataset=_is_dataset)
 
-    @override
-    def _change(self, urn: Urn, change: Callable[[LumosDataset], LumosDataset]) -> None:
-        there = self._conversion.datahub_urn(urn)
+    def _emit_datasets(self, documents: Sequence[Document], seen: Mapping[str, Seen]) -> None:
+        if known := [each for each in documents if each["urn"] in seen]:
+            versions = (seen[str(each["urn"])].version for each in known)
+            self._emit(known, over=[each for each in versions if isinstance(each, Held)])
+        if others := [each for each in documents if each["urn"] not in seen]:
+            retried(partial(self._emit, others))
+        for document in documents:
+            if lineage := document.get("lineage"):
+                name = Urn(str(document["urn"]))
+                self._emit_neighbours(name, DatasetLineage.from_json(lineage))
 
-        def changed() -> LumosDataset:
-            held = self._held(urn, there)
-            before = self._whole(held)
-            dataset = change(before)
-            same_checks = before.assertions == dataset.assertions
-            self._emit([dataset.document], over=(held,), with_assertions=not same_checks)
-            return dataset
-
-        dataset = retried(changed)
-        self._emit_neighbours(dataset.urn, dataset.lineage)
-
-    def _emit(
-        self,
-        datasets: Sequence[Json],
-        *,
-        over: Sequence[Held] | None = None,
-        with_assertions: bool = True,
-    ) -> None:
+    def _emit(self, datasets: Sequence[Document], *, over: Sequence[Held] | None = None) -> None:
         """Write datasets over what was read of them, or else over what is there now."""
         documents = {self._conversion.datahub_urn(str(each["urn"])): each for each in datasets}
         there_now = self._client.get(_DATASET, [*documents]) if over is None else over
@@ -315,16 +272,17 @@ class DataHubHandler(CatalogHandler):
         self._client.write(writes)
         for before, name in gone:
             self._client.delete_aspect(_DATASET, before, name)
-        if with_assertions:
-            self._put_assertions(documents, held)
+        self._put_assertions(documents, held, only_changed=over is not None)
 
     def _put_assertions(
-        self, documents: Mapping[str, Mapping[str, JsonValue]], held: Mapping[str, Held]
+        self, documents: Mapping[str, Document], held: Mapping[str, Held], *, only_changed: bool
     ) -> None:
         stated: list[Stated] = []
         for there, document in documents.items():
             known = held.get(there)
             earlier = self._conversion.document(there, known.aspects) if known else {}
+            if only_changed and _checked_alike(earlier, document):
+                continue
             before = cast("Sequence[JsonValue]", earlier.get("assertions") or ())
             if before or document.get("assertions"):
                 stated.append(Stated(there, document, before))
@@ -333,9 +291,6 @@ class DataHubHandler(CatalogHandler):
     def _emit_neighbours(self, urn: Urn, lineage: DatasetLineage) -> None:
         for upstream, downstream in lineage.ends(urn):
             retried(partial(self._edges.put_unless_known, upstream, downstream))
-
-    def _found(self, names: Sequence[str]) -> dict[str, Held]:
-        return {held.urn: held for held in self._client.get(_DATASET, names)}
 
     def _held(self, name: Urn, there: str) -> Held:
         found = self._client.get(_DATASET, [there])
@@ -468,6 +423,11 @@ def _is_dataset(held: Held) -> bool:
     if isinstance(status, dict) and status.get("removed"):
         return False
     return bool(held.aspects.keys() - _NOT_A_DATASET)
+
+
+def _checked_alike(one: Mapping[str, JsonValue], other: Mapping[str, JsonValue]) -> bool:
+    """Tell whether two states of a dataset have the same assertions and results of checks."""
+    return all(one.get(name) == other.get(name) for name in ("assertions", "quality"))
 
 
 def _is_from_here(document: Mapping[str, JsonValue]) -> bool:

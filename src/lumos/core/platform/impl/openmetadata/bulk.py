@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import PlatformConflictError, PlatformError, PlatformNotFoundError
 from lumos.core.platform.impl.openmetadata.datasets import FIRST_VERSION
+from lumos.core.platform.impl.openmetadata.entities import NAME
 from lumos.core.platform.impl.openmetadata.names import place_of
+from lumos.core.platform.impl.openmetadata.stashed import MENTIONED
+from lumos.core.platform.interface import changed_since
 from lumos.core.platform.refusals import ends_run
 from lumos.core.platform.threads import mapped
 
@@ -43,15 +46,20 @@ class BulkWires:
         self._workers = workers
         self._is_taken = True
 
-    def write(self, datasets: Mapping[Urn, LumosDataset]) -> list[LumosDataset]:
+    def write(
+        self, datasets: Mapping[Urn, LumosDataset], *, absent: Collection[Urn] = ()
+    ) -> list[LumosDataset]:
         """Write as many datasets as go together, and return the others, in their order.
 
         Raises:
+            PlatformConflictError: somebody made one of those that were absent.
             PlatformError: the server does not answer, or does not accept the token.
         """
         if not self._is_taken or len(datasets) < _FEWEST:
+            self._refuse_made(absent, self._look_up.nodes([*absent]))
             return [*datasets.values()]
         held = self._look_up.nodes([*datasets])
+        self._refuse_made(absent, held)
         new = {
             urn: dataset
             for urn, dataset in datasets.items()
@@ -59,6 +67,11 @@ class BulkWires:
         }
         done = {*self._created(new), *self._updated(datasets, held)}
         return [dataset for urn, dataset in datasets.items() if urn not in done]
+
+    def _refuse_made(self, absent: Iterable[Urn], held: Mapping[Urn, Node]) -> None:
+        for urn in absent:
+            if urn in held and not held[urn].stash.get(MENTIONED):
+                raise changed_since(urn, place=NAME)
 
     def _updated(
         self, datasets: Mapping[Urn, LumosDataset], held: Mapping[Urn, Node]

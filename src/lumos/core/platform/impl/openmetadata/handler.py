@@ -19,6 +19,7 @@ from lumos.core.errors import (
     PlatformNotFoundError,
 )
 from lumos.core.models import DatasetLineage, Job, LineageEdge, LumosDataset, Urn, with_parts
+from lumos.core.platform.batch import Batch, Identity, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
 from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
@@ -35,8 +36,7 @@ from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
 from lumos.core.platform.impl.openmetadata.stashed import MENTIONED
 from lumos.core.platform.impl.openmetadata.turns import Turns
 from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary, Word
-from lumos.core.platform.interface import Capability, Entity, EntityKind, kind_of
-from lumos.core.platform.last_seen import LastSeen
+from lumos.core.platform.interface import Entity, EntityKind, kind_of
 from lumos.core.platform.login import NOBODY, TOKEN
 from lumos.core.platform.refusals import Streak
 from lumos.core.platform.server_version import usable_version
@@ -64,7 +64,6 @@ class OpenMetadataHandler(CatalogHandler):
     """A catalog on an OpenMetadata server, 1.11 or later."""
 
     name = NAME
-    capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
     CONCURRENCY = 8
     EDGE_BATCH = 20
@@ -79,7 +78,6 @@ class OpenMetadataHandler(CatalogHandler):
         self._words = Vocabulary(api, self._ledger)
         self._datasets = DatasetWires(api, self._words, profile_days=profile_days)
         self._look_up = LookUp(api, self._datasets, workers=workers)
-        self._last_seen = LastSeen(self._look_up.nodes)
         self._bulk = BulkWires(api, self._datasets, look_up=self._look_up, workers=workers)
         self._lineage = LineageWires(api, self._datasets.urn_of_reference)
 
@@ -116,37 +114,45 @@ class OpenMetadataHandler(CatalogHandler):
         return f"{self.name} {version}"
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
-        alone = _without_lineage(dataset)
-        with self._alone_with(dataset.urn):
-            self._write(alone)
-        self._connect(dataset)
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        for entity in batch.entities:
+            self._emit_entity(entity)
+        if batch.datasets:
+            self._emit_datasets(batch.models(), seen or {})
+        if batch.edges:
+            self._emit_edges(batch.edges)
+        for edge in batch.removed_edges:
+            self._remove_edge(edge)
+        for urn in batch.removed_datasets:
+            self._remove(Urn(urn))
+        for identity in batch.identities:
+            self._emit_identity(identity)
+        for name, value in batch.extensions.items():
+            put = partial(self._ledger.put, _EXTENSION, name, value=value)
+            _unless_changed_meanwhile(put)
 
-    @override
-    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
+    def _emit_datasets(self, datasets: Sequence[LumosDataset], seen: Mapping[str, Seen]) -> None:
         latest = {dataset.urn: _without_lineage(dataset) for dataset in datasets}
-        with self._alone_with(*latest):
-            left = self._bulk.write(latest)
+        versions = {urn: seen[urn].version for urn in latest if urn in seen}
+        known = {
+            urn: node
+            for urn, node in versions.items()
+            if isinstance(node, Node) and lies_at(node, place_of(urn))
+        }
+        absent = {urn for urn, node in versions.items() if node is None}
+        self._refuse_changed([urn for urn in versions if urn not in known.keys() | absent], seen)
+
+        def update(urn: Urn) -> None:
+            self._datasets.write_at(place_of(urn), known[urn].entity, dataset=latest[urn])
+
+        with self._alone_with(*known):
+            deque(mapped(update, known, workers=min(self._workers, len(known) or 1)), maxlen=0)
+        others = {urn: dataset for urn, dataset in latest.items() if urn not in known}
+        with self._alone_with(*others):
+            left = self._bulk.write(others, absent=absent)
             deque(mapped(self._write, left, workers=min(self._workers, len(left) or 1)), maxlen=0)
         for dataset in datasets:
             self._connect(dataset)
-
-    @override
-    def update_datasets(self, datasets: Sequence[LumosDataset]) -> None:
-        latest = {dataset.urn: dataset for dataset in datasets}
-        seen = self._last_seen.of([*latest])
-        known = {urn: node for urn, node in seen.items() if lies_at(node, place_of(urn))}
-
-        def update(urn: Urn) -> None:
-            plain = _without_lineage(latest[urn])
-            self._datasets.write_at(place_of(urn), known[urn].entity, dataset=plain)
-
-        with self._alone_with(*known):
-            workers = min(self._workers, len(known) or 1)
-            deque(mapped(update, known, workers=workers), maxlen=0)
-        for urn in known:
-            self._connect(latest[urn])
-        self.emit_datasets([each for urn, each in latest.items() if urn not in known])
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -158,21 +164,18 @@ class OpenMetadataHandler(CatalogHandler):
         return self._lineage.around(node, dataset)
 
     @override
-    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
-        nodes = self._last_seen.look([*map(Urn, urns)])
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, Seen]:
+        nodes = self._look_up.nodes([*map(Urn, urns)])
         read = partial(self._datasets.read, with_profile=False)
         datasets = mapped(read, nodes.values(), workers=min(self._workers, len(nodes) or 1))
-        pairs = zip(nodes, datasets, strict=True)
-        return {urn: dataset for urn, dataset in pairs if dataset is not None}
+        found: dict[str, Seen] = {urn: Seen() for urn in urns}
+        for (urn, node), dataset in zip(nodes.items(), datasets, strict=True):
+            found[urn] = Seen(dataset, node)
+        return found
 
-    @override
-    def emit_edge(self, edge: LineageEdge) -> None:
-        self._lead_to(edge.downstream_urn, [edge], known={})
-
-    @override
-    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
+    def _emit_edges(self, edges: Sequence[LineageEdge]) -> None:
         ends = [urn for edge in edges for urn in (edge.upstream_urn, edge.downstream_urn)]
-        known = self._look_up.nodes(ends)
+        known = self._look_up.nodes(ends) if len(edges) > 1 else {}
         into: dict[Urn, list[LineageEdge]] = {}
         for edge in edges:
             into.setdefault(edge.downstream_urn, []).append(edge)
@@ -199,8 +202,7 @@ class OpenMetadataHandler(CatalogHandler):
             raise error
         self._unread.add(kind, name_in(node.entity), error=error)
 
-    @override
-    def remove_edge(self, edge: LineageEdge) -> None:
+    def _remove_edge(self, edge: LineageEdge) -> None:
         def remove() -> None:
             upstream = self._datasets.find(edge.upstream_urn)
             downstream = self._datasets.find(edge.downstream_urn)
@@ -214,8 +216,7 @@ class OpenMetadataHandler(CatalogHandler):
         with self._alone_with(edge.downstream_urn):
             _unless_changed_meanwhile(remove)
 
-    @override
-    def emit_entity(self, entity: Entity) -> None:
+    def _emit_entity(self, entity: Entity) -> None:
         if isinstance(entity, Job):
             job = entity
             _unless_changed_meanwhile(lambda: self._datasets.write_job(job))
@@ -223,14 +224,14 @@ class OpenMetadataHandler(CatalogHandler):
             word: Word = entity
             _unless_changed_meanwhile(lambda: self._words.emit(kind_of(word), word))
 
-    @override
-    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
-        name = Urn(urn)
+    def _emit_identity(self, identity: Identity) -> None:
+        name = Urn(identity.urn)
 
         def add() -> None:
             known = self._ledger.get(_IDENTITY, name)
             others = known if isinstance(known, dict) else {}
-            self._ledger.put(_IDENTITY, name, value={**others, catalog: external_id})
+            value: JsonValue = {**others, identity.catalog: identity.external_id}
+            self._ledger.put(_IDENTITY, name, value=value)
 
         _unless_changed_meanwhile(add)
 
@@ -244,18 +245,13 @@ class OpenMetadataHandler(CatalogHandler):
         }
 
     @override
-    def emit_extension(self, name: str, value: JsonValue) -> None:
-        _unless_changed_meanwhile(lambda: self._ledger.put(_EXTENSION, name, value=value))
-
-    @override
     def extensions(self) -> dict[str, JsonValue]:
         return dict(self._ledger.entries(_EXTENSION))
 
-    @override
-    def delete(self, urn: str) -> None:
-        node = self._datasets.find(Urn(urn))
+    def _remove(self, urn: Urn) -> None:
+        node = self._datasets.find(urn)
         if node is None or node.stash.get(MENTIONED):
-            raise DatasetNotFoundError(Urn(urn), platform=self.name)
+            raise DatasetNotFoundError(urn, platform=self.name)
         around = self._lineage.neighbours(node.type, node.entity)
         for identity in around.upstream:
             self._api.delete_edge(around.references[identity], node.reference)
@@ -328,7 +324,7 @@ class OpenMetadataHandler(CatalogHandler):
             if (upstream, downstream) not in held
         ]
         if new:
-            self.emit_edges(new)
+            self._emit_edges(new)
 
     def _lead_to(
         self, urn: Urn, edges: Sequence[LineageEdge], *, known: Mapping[Urn, Node]

@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from lumos.core.errors import DatasetNotFoundError, PlatformAnswerError, PlatformError
 from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
+from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.impl.snowflake.conversion import Conversion
 from lumos.core.platform.impl.snowflake.edges import Edges, lineages
@@ -27,7 +28,7 @@ from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
 from lumos.core.platform.impl.snowflake.shelf import Shelf, parts_of, unpacked
 from lumos.core.platform.impl.snowflake.sql import identifier
 from lumos.core.platform.impl.snowflake.writer import TableWriter
-from lumos.core.platform.interface import Capability, Entity, EntityKind
+from lumos.core.platform.interface import Entity, EntityKind, changed_since, without_lineage
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 from lumos.core.platform.stash import StashedDataset
 from lumos.core.platform.unreadable import UnreadableItems
@@ -44,7 +45,6 @@ class SnowflakeHandler(CatalogHandler):
     """Databases of one account of Snowflake."""
 
     name = "snowflake"
-    capabilities = frozenset(Capability)
     FIDELITY = FIDELITY
     BATCH = 100
     EDGE_BATCH = 100
@@ -81,14 +81,31 @@ class SnowflakeHandler(CatalogHandler):
         return f"{self.name} {version}"
 
     @override
-    def emit_dataset(self, dataset: LumosDataset) -> None:
-        self.emit_datasets([dataset])
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        for entity in batch.entities:
+            self._shelved.put(entity)
+        if batch.datasets:
+            self._put_datasets(batch.models(), seen or {})
+        if batch.edges:
+            self._edges.put(batch.edges)
+        for edge in batch.removed_edges:
+            self._edges.remove(edge)
+        for urn in batch.removed_datasets:
+            self._remove(Urn(urn))
+        for each in batch.identities:
+            self._shelved.put_identity(Urn(each.urn), each.catalog, external_id=each.external_id)
+        for name, value in batch.extensions.items():
+            self._shelved.put_extension(name, value)
 
-    @override
-    def emit_datasets(self, datasets: Sequence[LumosDataset]) -> None:
+    def _put_datasets(self, datasets: Sequence[LumosDataset], seen: Mapping[str, Seen]) -> None:
         last = {one.urn: one for one in datasets}
         tables = self._reader.read(last)
         held = self._shelf.texts(_SECTION, last)
+        for urn in last:
+            if urn in seen:
+                now = self._dataset(urn, tables.get(urn), text=held.get(urn))
+                if now != without_lineage(seen[urn].dataset):
+                    raise changed_since(urn, place=self.name)
         if any(one.tags or one.schema.fields for one in last.values()) and tables:
             self._shelf.make()  # the schema that tags of Lumos lie in
         documents: dict[str, JsonValue] = {
@@ -107,17 +124,11 @@ class SnowflakeHandler(CatalogHandler):
         return with_parts(found, lineage=lineage)
 
     @override
-    def find_datasets(self, urns: Sequence[str]) -> dict[str, LumosDataset]:
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, Seen]:
         names = [*map(Urn, urns)]
-        return {one.urn: one for one in self._read(names, self._reader.read(names))}
-
-    @override
-    def emit_edge(self, edge: LineageEdge) -> None:
-        self._edges.put([edge])
-
-    @override
-    def emit_edges(self, edges: Sequence[LineageEdge]) -> None:
-        self._edges.put(edges)
+        found: dict[str, Seen] = {urn: Seen() for urn in urns}
+        found |= {one.urn: Seen(one) for one in self._read(names, self._reader.read(names))}
+        return found
 
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
@@ -125,34 +136,16 @@ class SnowflakeHandler(CatalogHandler):
         return iter(self._edges.all(self._unread))
 
     @override
-    def remove_edge(self, edge: LineageEdge) -> None:
-        self._edges.remove(edge)
-
-    @override
-    def emit_entity(self, entity: Entity) -> None:
-        self._shelved.put(entity)
-
-    @override
-    def emit_identity(self, urn: str, catalog: str, *, external_id: str) -> None:
-        self._shelved.put_identity(Urn(urn), catalog, external_id=external_id)
-
-    @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         self._unread.begin("identity")
         return self._shelved.identities(self._unread)
-
-    @override
-    def emit_extension(self, name: str, value: JsonValue) -> None:
-        self._shelved.put_extension(name, value)
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
         self._unread.begin("extension")
         return self._shelved.extensions(self._unread)
 
-    @override
-    def delete(self, urn: str) -> None:
-        name = Urn(urn)
+    def _remove(self, name: Urn) -> None:
         if self._reader.read([name]):
             raise PlatformError(
                 f"{name} is a table of Snowflake, and Lumos does not drop tables",
