@@ -166,6 +166,9 @@ class Bucket:
     def put(self, key: str, body: bytes = b"", *, acl: str = "private") -> None:
         self._client.put_object(Bucket=self.name, Key=key, Body=body, ACL=acl)
 
+    def remove_object(self, key: str) -> None:
+        self._client.delete_object(Bucket=self.name, Key=key)
+
     def put_folder(self, folder: Path, *, acl: str = "private") -> None:
         """Store every file of a local folder under its relative path."""
         for path in sorted(folder.rglob("*")):

@@ -261,6 +261,21 @@ def test_a_renamed_source_removes_nothing(url: str) -> None:
     assert contributors(url, "orders", "schema.fields") == ["source:warehouse"]
 
 
+def test_a_database_with_a_new_instance_and_name_leaves_nothing_under_its_old_urns(
+    url: str,
+) -> None:
+    settings(url, "postgres")
+    before = ingested()
+    settings(url, f"{{type: postgres, name: db-eu, instance: eu, url: '{url}'}}")
+
+    result = ingested()
+
+    assert result.datasets.created == result.datasets.removed == before.datasets.created
+    with Application(environment=os.environ) as application:
+        eu = f"lumos://postgres/eu/{database_of(url)}/public/orders"
+        assert application.catalog.show(eu).schema.fields
+
+
 def test_another_settings_file_takes_nothing_out(url: str) -> None:
     settings(url, "postgres")
     ingested()

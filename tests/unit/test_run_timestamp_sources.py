@@ -17,6 +17,7 @@ def test_a_run_timestamp_describes_a_source_as_an_ingestion_does(tmp_path: Path)
         "type": "local",
         "name": "lake",
         "path": str(tmp_path),
+        "instance": "host-1",
         "value_ranges": True,
         "path_specs": ["{table}/day={yyyymmdd}/*"],
         "partitioning_format": "day=%Y%m%d",

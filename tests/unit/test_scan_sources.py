@@ -12,13 +12,16 @@ from lumos.core.controllers.record_scan import RecordScan
 from lumos.core.controllers.scan_sources import (
     ScanSource,
     _refuse_overlaps,
+    files_of,
     scan_sources,
-    storages_of,
 )
 from lumos.core.errors import ConfigurationError, MissingExtraError, SourceError
 from lumos.core.models import Urn
 from lumos.core.run_report import RunRecorder
 from lumos.core.settings import load_settings, settings_from_mapping
+from lumos.core.storage.azure import AzureSource
+from lumos.core.storage.gcs import GcsSource
+from lumos.core.storage.hdfs import HdfsSource
 from lumos.core.storage.local import LocalSource
 from lumos.core.storage.s3 import S3Source
 from lumos.feature.ingestion.handlers.base_ingestion_handler import RecordSourceSettings
@@ -58,6 +61,97 @@ def test_sources_that_would_find_the_same_files_are_refused(
 
 def test_different_prefixes_of_a_bucket_are_different_sources() -> None:
     _refuse_overlaps({"a": bucket("raw"), "b": bucket("raw-old", "curated")})
+
+
+def server(port: int, *prefixes: str, **more: str) -> ScanSource:
+    storage = S3Source(
+        name="any",
+        bucket=more.get("bucket", "lake"),
+        anonymous=True,
+        endpoint_url=f"http://minio:{port}",
+        prefixes=prefixes,
+    )
+    return ScanSource.of(storage, instance=more.get("instance"))
+
+
+def test_one_bucket_name_on_two_servers_needs_an_instance() -> None:
+    with pytest.raises(ConfigurationError, match="different servers") as caught:
+        _refuse_overlaps({"eu": server(1), "us": server(2, "raw")})
+
+    assert "minio:1 and minio:2" in caught.value.message
+    assert "lumos://s3/lake/raw" in caught.value.message
+    assert "instance: us" in (caught.value.hint or "")
+    _refuse_overlaps({"eu": server(1), "us": server(2, instance="us")})
+    _refuse_overlaps({"eu": server(1, instance="eu"), "us": server(2, instance="us")})
+    _refuse_overlaps({"eu": server(1, "raw"), "us": server(2, "curated")})
+
+
+def test_an_instance_does_not_let_two_sources_find_the_same_files() -> None:
+    with pytest.raises(ConfigurationError, match="overlap"):
+        _refuse_overlaps({"a": server(1, "raw"), "b": server(1, instance="b")})
+
+
+def test_an_instance_that_is_the_name_of_another_bucket_is_refused() -> None:
+    other = server(1, "lake", bucket="eu")
+
+    with pytest.raises(ConfigurationError, match="both have datasets below lumos://s3/eu/lake"):
+        _refuse_overlaps({"a": other, "b": server(1, instance="eu")})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("http://minio:9000", "HTTP://MINIO:9000/"),
+        ("https://minio", "https://minio:443"),
+        ("http://user:secret@minio", "http://minio:80"),
+        ("https://s3.eu-central-1.amazonaws.com", None),
+        ("https://s3.eu-central-1.amazonaws.com", "https://s3.amazonaws.com"),
+    ],
+)
+def test_addresses_of_one_server_are_told_to_be_one(one: str, other: str | None) -> None:
+    first, second = (S3Source(name="any", bucket="b", endpoint_url=url) for url in (one, other))
+
+    assert first.server == second.server
+    assert "secret" not in first.server
+
+
+def test_every_storage_of_a_server_says_which_one_it_is() -> None:
+    azure = AzureSource(name="any", account="a", container="c")
+    local = LocalSource(name="any", path="/lake")
+
+    assert HdfsSource(name="any", namenode="http://nn:9870").server == "nn:9870"
+    assert GcsSource(name="any", bucket="b").server == "Google Cloud"
+    assert azure.server == "Azure"
+    assert azure.model_copy(update={"endpoint_url": "http://127.0.0.1:10000/a"}).server == (
+        "127.0.0.1:10000/a"
+    )
+    assert local.server == ""
+
+
+def test_an_instance_is_the_first_part_of_every_urn_and_of_no_location(tmp_path: Path) -> None:
+    source: dict[str, JsonValue] = {"type": "local", "path": str(tmp_path), "instance": "host-1"}
+    (files,) = files_of(settings_from_mapping({"sources": [source]}, {}).sources[0], skip="")
+
+    assert files.root.parts == ("host-1", *tmp_path.parts[1:])
+    assert files.root.path == str(tmp_path)
+    assert files.holds(Urn.of("local", "host-1", *tmp_path.parts[1:], "orders"))
+    assert not files.holds(Urn.of("local", *tmp_path.parts[1:], "orders"))
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, "eu"), ("eu", None), ("eu", "us")])
+def test_a_source_knows_the_names_that_its_datasets_had_under_another_instance(
+    before: str | None, after: str | None
+) -> None:
+    def named(instance: str | None, *parts: str) -> Urn:
+        return Urn.of("s3", *([instance] if instance else []), "lake", *parts)
+
+    storage = S3Source(name="any", bucket="lake", anonymous=True, prefixes=("raw",))
+    source = ScanSource.of(storage, instance=after)
+
+    assert source.renames(named(before, "raw", "orders"), ("raw", "orders"))
+    assert not source.renames(named(after, "raw", "orders"), ("raw", "orders"))
+    assert not source.renames(named(before, "other"), ("other",)), "it is not looked at any more"
+    assert not source.renames(Urn.of("s3", "pond", "raw", "orders"), ("raw", "orders"))
 
 
 def test_a_source_holds_only_what_lies_below_its_prefixes() -> None:
@@ -140,8 +234,8 @@ def test_a_relative_path_begins_at_the_settings_file(
     (found,) = load_settings(None, {}).sources
 
     for entry in (given, found):
-        (storage,) = storages_of(entry, skip="")
-        assert storage.open().shown(b"") == str(project / "lake")
+        (files,) = files_of(entry, skip="")
+        assert files.shown == str(project / "lake")
 
 
 def test_a_path_of_the_home_folder_stays_there(
@@ -151,9 +245,9 @@ def test_a_path_of_the_home_folder_stays_there(
     settings = tmp_path / "lumos.yaml"
     settings.write_text("sources: [{type: local, name: lake, path: ~/lake}]")
 
-    (storage,) = storages_of(load_settings(settings, {}).sources[0], skip="")
+    (files,) = files_of(load_settings(settings, {}).sources[0], skip="")
 
-    assert storage.open().shown(b"") == str(tmp_path / "home" / "lake")
+    assert files.shown == str(tmp_path / "home" / "lake")
 
 
 def test_a_part_that_could_not_be_listed_lets_nothing_of_its_source_be_removed() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -149,14 +149,14 @@ class IngestionCommands(CatalogCommands):
         adapter = self._platform(EMBEDDED, writing=True, by=by)
         return ImportTarget(adapter, self._publisher(adapter), self._writer)
 
-    def entries_of(self, prefix: str) -> tuple[SourceEntry, ...]:
-        """Return the source that a bare path stands for."""
+    def entries_of(self, source: Mapping[str, JsonValue]) -> tuple[SourceEntry, ...]:
+        """Return the source that these settings stand for, as they are written."""
         from lumos.core.settings import settings_from_mapping
 
-        source = {key: _escaped(value) for key, value in self.source_of(prefix).items()}
-        return settings_from_mapping({"sources": [source]}, self._environment).sources
+        written = {key: _escaped(value) for key, value in source.items()}
+        return settings_from_mapping({"sources": [written]}, self._environment).sources
 
-    def source_of(self, prefix: str) -> dict[str, JsonValue]:
+    def source_of(self, prefix: str, *, instance: str | None = None) -> dict[str, JsonValue]:
         """Return the settings of the source that a bare path or address stands for."""
         from lumos.feature.ingestion.source_addresses import source_mapping_of
 
@@ -164,7 +164,8 @@ class IngestionCommands(CatalogCommands):
         if source["type"] == "local":
             source["path"] = str(Path(str(source["path"])).expanduser().absolute())
         name = prefix.rstrip("/").rpartition("/")[2] or prefix
-        return {"type": source.pop("type"), "name": name, **source}
+        named = {} if instance is None else {"instance": instance}
+        return {"type": source.pop("type"), "name": name, **named, **source}
 
     @cached_property
     def engine(self) -> EngineController:

@@ -75,9 +75,11 @@ class FileEvidence:
         if self.has_unreadable(origin) or self.is_unbuilt(origin):
             return False
         scanned = self.sources.get(source)
-        is_here = scanned is not None and scanned.is_whole_folder and scanned.holds(dataset.urn)
-        is_doubtful = source in self.doubted
-        return is_here and not is_doubtful and not self.hides_part_of(dataset, source)
+        if scanned is None or source in self.doubted:
+            return False
+        is_here = scanned.is_whole_folder and scanned.holds(dataset.urn)
+        is_renamed = scanned.renames(dataset.urn, orjson.loads(origin.dataset))
+        return (is_here or is_renamed) and not self.hides_part_of(dataset, source)
 
     def shown(self, source: str, path: bytes) -> str:
         """Return where a file lies, as reports show it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from lumos.core.controllers.following_sync import with_sync
 from lumos.core.controllers.results import ProfiledDataset, ProfileResult
-from lumos.core.controllers.scan_sources import ScanSource, storages_of
+from lumos.core.controllers.scan_sources import files_of
 from lumos.core.controllers.storage_functions import READERS
 from lumos.core.errors import DamagedDocumentError, LumosError, UnreadableItemError, UsageError
 from lumos.core.models import LumosDataset, Urn, with_parts
@@ -38,9 +38,11 @@ if TYPE_CHECKING:
     from lumos.core.controllers.import_target import ImportTarget
     from lumos.core.controllers.lazy_session import OpenSession
     from lumos.core.controllers.publishing import Clock
+    from lumos.core.controllers.scan_sources import ScanSource
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.settings import SourceEntry
     from lumos.core.storage.port import StorageSource
+    from lumos.core.storage.sealed import SealedSource
     from lumos.spark.file_index import IndexTables
 
 T = TypeVar("T")
@@ -52,7 +54,7 @@ class _Task(NamedTuple):
 
     dataset: LumosDataset
     origin: Origin
-    storage: StorageSource
+    storage: StorageSource | SealedSource
 
 
 class ProfileController:
@@ -132,7 +134,7 @@ class ProfileController:
             if name not in known:
                 raise UsageError(f"there is no source {name}", hint=f"known: {', '.join(known)}")
             catalog = self._catalog()
-            names = [storage.name for storage in self._storages(known[name])]
+            names = [files.storage.name for files in self._files(known[name])]
             if not names:
                 raise UsageError(
                     f"source '{name}' has no files to profile",
@@ -154,16 +156,16 @@ class ProfileController:
         for entry in self._entries():
             if not origin.source.startswith(entry.name):
                 continue
-            for storage in self._storages(entry):
-                if storage.name == origin.source and ScanSource.of(storage).holds(dataset.urn):
-                    return _Task(dataset, origin, storage)
+            for files in self._files(entry):
+                if files.storage.name == origin.source and files.holds(dataset.urn):
+                    return _Task(dataset, origin, files.storage)
         raise ProfileUnavailableError(
             f"{dataset.urn}: no source of the settings has its files; it came from {origin.source}",
             hint="put the source back into lumos.yaml",
         )
 
-    def _storages(self, entry: SourceEntry) -> Iterable[StorageSource]:
-        return storages_of(entry, skip=str(self._state_dir().absolute()))
+    def _files(self, entry: SourceEntry) -> Iterable[ScanSource]:
+        return files_of(entry, skip=str(self._state_dir().absolute()))
 
     def _profiled(
         self, tasks: Sequence[_Task], runs: _Runs, *, options: ProfileOptions, progress: Progress

@@ -11,7 +11,7 @@ import orjson
 
 from lumos.core.changes import diff_datasets
 from lumos.core.controllers.results import IngestedPartition, ReportedChange
-from lumos.core.controllers.scan_sources import ScanSource, ScanSources, storages_of
+from lumos.core.controllers.scan_sources import ScanSource, ScanSources, files_of
 from lumos.core.controllers.storage_functions import READERS
 from lumos.core.controllers.warm_session import WarmSession
 from lumos.core.errors import ConfigurationError, SourceError, UsageError
@@ -158,17 +158,10 @@ class RunTimestampController:
                 if are_named:
                     raise _no_format(f"source '{entry.name}' has no partitioning_format")
                 continue
-            settings = handler.settings
             path_pattern(naming.format)
             sources += [
-                _Source(
-                    entry.name,
-                    storage.name,
-                    ScanSource.of(storage, settings.path_specs, value_ranges=settings.value_ranges),
-                    naming.format,
-                    naming.delay,
-                )
-                for storage in storages_of(entry, skip=skip)
+                _Source(entry.name, files.storage.name, files, naming.format, naming.delay)
+                for files in files_of(entry, skip=skip)
             ]
         if not sources:
             raise _no_format("no source has a partitioning_format")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import TYPE_CHECKING
@@ -49,6 +49,10 @@ class ScanSource:
     """Whether everything below the root belongs to it; one file tells nothing of its folder."""
     prefixes: tuple[tuple[str, ...], ...] = ((),)
     """The folders below the root that it is narrowed to, as parts; all of it by default."""
+    instance: str | None = None
+    """The first part of the root, where the settings give one."""
+    server: str = ""
+    """The server of the storage; empty for this machine."""
 
     @classmethod
     def of(
@@ -57,6 +61,7 @@ class ScanSource:
         path_specs: Sequence[str] = (),
         *,
         value_ranges: bool = False,
+        instance: str | None = None,
     ) -> ScanSource:
         """Describe a source once, where the run is planned.
 
@@ -68,7 +73,7 @@ class ScanSource:
         folder = opened.local_folder
         root = SourceRoot(
             storage.platform,
-            parts=parts,
+            parts=parts if instance is None else (instance, *parts),
             bucket=opened.bucket,
             path=folder,
             prefix="" if folder else "".join(f"/{part}" for part in parts[1:]),
@@ -82,15 +87,27 @@ class ScanSource:
             value_ranges=value_ranges,
             is_whole_folder=not storage.is_one_file,
             prefixes=tuple(map(_parts, storage.chosen_folders())) or ((),),
+            instance=instance,
+            server=storage.server,
         )
 
     def sealed(self, folder: Path) -> ScanSource:
         """Return what travels to the executors: its credentials stay in a file in the folder."""
         return replace(self, storage=sealed(self.storage, folder))
 
+    @property
+    def own_parts(self) -> tuple[str, ...]:
+        """The parts of the root without the instance: the bucket, or the local folder."""
+        return self.root.parts if self.instance is None else self.root.parts[1:]
+
     def folders(self) -> list[tuple[str, ...]]:
-        """Return where it looks, as platform and parts."""
+        """Return how the URNs of its datasets begin, as platform and parts."""
         root = (self.root.platform, *self.root.parts)
+        return [(*root, *prefix) for prefix in self.prefixes]
+
+    def locations(self) -> list[tuple[str, ...]]:
+        """Return where it looks, as platform, server and parts."""
+        root = (self.root.platform, self.server, *self.own_parts)
         return [(*root, *prefix) for prefix in self.prefixes]
 
     def urn_of_file(self) -> Urn | None:
@@ -101,6 +118,18 @@ class ScanSource:
     def holds(self, urn: Urn) -> bool:
         """Tell whether a dataset of this URN would be found here."""
         return any(urn.is_within(*folder) for folder in self.folders())
+
+    def renames(self, urn: Urn, dataset: Sequence[str]) -> bool:
+        """Tell whether a dataset that had this URN under another instance has a new one now.
+
+        Args:
+            urn: the URN that it had.
+            dataset: its own parts, below the root.
+        """
+        platform, parts = self.root.platform, (*self.own_parts, *dataset)
+        now = Urn.of_path(platform, *self.root.parts, *dataset)
+        before = (Urn.of_path(platform, *parts), Urn.of_path(platform, urn.parts[0], *parts))
+        return urn != now and urn in before and self.holds(now)
 
 
 @dataclass
@@ -125,6 +154,7 @@ class ScanSources:
                     source.shown,
                     source.specs_text,
                     str(source.value_ranges),
+                    *(() if source.instance is None else (f"instance {source.instance}",)),
                     *map("/".join, source.prefixes),
                 )
             )
@@ -170,10 +200,7 @@ def scan_sources(
                 continue  # another bucket of the same source
             try:
                 units = _units(storage, parallel=parallel, under=under)
-                settings = handler.settings
-                source = ScanSource.of(
-                    storage, settings.path_specs, value_ranges=settings.value_ranges
-                )
+                source = _source(storage, handler)
             except SourceError as error:
                 failures.append(error)
                 recorder.failed(storage.name, error)
@@ -204,9 +231,21 @@ def all_of(failures: Sequence[LumosError]) -> LumosError:
     )
 
 
-def storages_of(entry: SourceEntry, *, skip: str) -> Iterator[StorageSource]:
+def files_of(entry: SourceEntry, *, skip: str) -> Iterator[ScanSource]:
     """Yield where the files of a source lie; nothing where it has none."""
-    yield from _storages(HandlerFactory.get_handler(entry), skip=skip)
+    handler = HandlerFactory.get_handler(entry)
+    for storage in _storages(handler, skip=skip):
+        yield _source(storage, handler)
+
+
+def _source(storage: StorageSource, handler: AnyHandler) -> ScanSource:
+    settings = handler.settings
+    return ScanSource.of(
+        storage,
+        settings.path_specs,
+        value_ranges=settings.value_ranges,
+        instance=settings.instance,
+    )
 
 
 def _units(storage: StorageSource, *, parallel: int, under: Folders | None) -> Sequence[str]:
@@ -227,18 +266,45 @@ def _parts(prefix: str) -> tuple[str, ...]:
 
 
 def _refuse_overlaps(sources: Mapping[str, ScanSource]) -> None:
-    """Refuse sources that would find the same files: a dataset belongs to one source."""
+    """Refuse sources that would find the same files, or two files under the same name."""
     for (one, first), (two, second) in combinations(sources.items(), 2):
         if not (first.is_whole_folder or second.is_whole_folder):
             _refuse_one_dataset(one, two, sources=sources)
-            continue
-        pairs = product(first.folders(), second.folders())
-        if any(_is_within(left, right) or _is_within(right, left) for left, right in pairs):
+        elif _shared(first.locations(), second.locations()) is not None:
             raise ConfigurationError(
                 f"the sources {one} and {two} overlap: both look into "
                 f"{max(first.shown, second.shown, key=len)}",
                 hint=f"leave {two} out, or exclude its folder from {one}",
             )
+        elif folder := _shared(first.folders(), second.folders()):
+            servers = (first.server, second.server)
+            raise _one_name(one, two, servers=servers, below=Urn.of_path(*folder))
+
+
+def _shared(
+    first: Iterable[tuple[str, ...]], second: Iterable[tuple[str, ...]]
+) -> tuple[str, ...] | None:
+    """Return the first folder that lies in one of the others, or has one of them in it."""
+    for left, right in product(first, second):
+        inner, outer = sorted((left, right), key=len, reverse=True)
+        if inner[: len(outer)] == outer:
+            return inner
+    return None
+
+
+def _one_name(one: str, two: str, *, servers: tuple[str, str], below: str) -> ConfigurationError:
+    if servers[0] == servers[1]:
+        what = f"the sources {one} and {two} would both have datasets below {below}"
+    else:
+        what = (
+            f"the sources {one} and {two} are different servers, {' and '.join(servers)}, "
+            f"and both would have datasets below {below}"
+        )
+    return ConfigurationError(
+        what,
+        hint=f"give one of them a name of its own: instance: {two}; "
+        f"if both are one server, leave {two} out",
+    )
 
 
 def _refuse_one_dataset(one: str, two: str, *, sources: Mapping[str, ScanSource]) -> None:
@@ -259,17 +325,10 @@ def _refuse_shared_names(handlers: Sequence[RecordHandler]) -> None:
     for (one, first), (two, second) in combinations(claims, 2):
         is_shared = _claims(first.urn_prefix, second.urn_prefix)
         if is_shared and first.server != second.server:
-            raise ConfigurationError(
-                f"the sources {one} and {two} are different servers, {first.server} and "
-                f"{second.server}, and both would have datasets below {second.urn_prefix}",
-                hint=f"give one of them a name of its own: instance: {two}",
-            )
+            longer = max(first.urn_prefix, second.urn_prefix, key=len)
+            raise _one_name(one, two, servers=(first.server, second.server), below=longer)
 
 
 def _claims(one: str, other: str) -> bool:
     first, second = one.rstrip("/") + "/", other.rstrip("/") + "/"
     return first.startswith(second) or second.startswith(first)
-
-
-def _is_within(inner: tuple[str, ...], outer: tuple[str, ...]) -> bool:
-    return inner[: len(outer)] == outer

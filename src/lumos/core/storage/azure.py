@@ -48,6 +48,7 @@ class AzureAccess(ObjectAccess):
 class AzureSource(ObjectSource, AzureAccess):
     """A container of an Azure storage account."""
 
+    provider = "Azure"
     container: str = Field(min_length=1)
 
     @property

@@ -43,6 +43,7 @@ class GcsAccess(ObjectAccess):
 class GcsSource(ObjectSource, GcsAccess):
     """A bucket of Google Cloud Storage."""
 
+    provider = "Google Cloud"
     bucket: str = Field(min_length=1)
 
     @property

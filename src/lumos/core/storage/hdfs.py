@@ -26,6 +26,7 @@ from lumos.core.storage.port import (
     Storage,
     StorageSource,
     UnlistedPrefix,
+    server_at,
 )
 from lumos.core.storage.selection import Folder, Selection
 
@@ -107,6 +108,11 @@ class HdfsSource(StorageSource, HdfsAccess):
     @override
     def platform(self) -> str:
         return PLATFORM
+
+    @property
+    @override
+    def server(self) -> str:
+        return server_at(self.namenode)
 
     @override
     def chosen_folders(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, Protocol
 
 from pydantic import Field
 from typing_extensions import override
@@ -34,6 +34,7 @@ from lumos.core.storage.port import (
     Storage,
     StorageSource,
     UnlistedPrefix,
+    server_at,
 )
 from lumos.core.storage.selection import Folder, Selection
 
@@ -92,6 +93,15 @@ class ObjectAccess(SettingsModel):
 
 class ObjectSource(StorageSource, ObjectAccess):
     """A bucket or container, and which part of it is wanted."""
+
+    provider: ClassVar[str]
+    """Who runs the storage where the settings give no endpoint."""
+
+    @property
+    @override
+    def server(self) -> str:
+        endpoint = self.own_endpoint()
+        return self.provider if endpoint is None else server_at(endpoint)
 
     @override
     def chosen_folders(self) -> tuple[str, ...]:

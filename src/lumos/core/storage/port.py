@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from pydantic import Field
 
@@ -17,6 +17,8 @@ from lumos.core.settings.confidential import ConfidentialSettings
 
 if TYPE_CHECKING:
     from lumos.core.errors import UnreadableItemError
+
+_USUAL_PORTS: Final = {"http": ":80", "https": ":443"}
 
 
 class ListedObject(NamedTuple):
@@ -126,6 +128,11 @@ class StorageSource(ConfidentialSettings, ABC):
         """The first part of every URN of this source."""
 
     @property
+    def server(self) -> str:
+        """Where the files lie, without credentials: `minio:9000`; empty for this machine."""
+        return ""
+
+    @property
     def is_one_file(self) -> bool:
         """Whether it is a single file, which says nothing of its folder."""
         return False
@@ -150,6 +157,15 @@ class StorageSource(ConfidentialSettings, ABC):
             SourceError: the settings cannot be used on this machine.
             MissingExtraError: the packages that this storage needs are not installed.
         """
+
+
+def server_at(url: str) -> str:
+    """Return the server of an HTTP address: host, port unless it is the usual one, and path."""
+    scheme, found, rest = url.partition("://")
+    place = (rest if found else url).rpartition("@")[2]  # no credentials
+    host, slash, path = place.partition("/")
+    usual = _USUAL_PORTS.get(scheme.lower(), "")
+    return f"{host.lower().removesuffix(usual)}{slash}{path}".rstrip("/")
 
 
 def printable(name: str) -> str:

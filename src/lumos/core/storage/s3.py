@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PLATFORM: Final = "s3"
 _DEFAULT_REGION: Final = "us-east-1"
 _LARGEST_BUNDLE: Final = 16 * 1024 * 1024
+_OF_AWS: Final = ".amazonaws.com"
 _SESSION_NAME: Final = "lumos"
 _TRUST: Final = timedelta(minutes=15)
 """How long credentials are used before they are asked for again; asking costs nothing."""
@@ -83,6 +84,7 @@ class S3Access(ObjectAccess):
 class S3Source(ObjectSource, S3Access):
     """A bucket of S3, or of a storage that speaks its protocol."""
 
+    provider = "AWS"
     bucket: str = Field(min_length=1)
 
     @property
@@ -127,6 +129,12 @@ class S3Source(ObjectSource, S3Access):
     @override
     def own_endpoint(self) -> str | None:
         return self._endpoint()
+
+    @property
+    @override
+    def server(self) -> str:
+        found = super().server
+        return self.provider if found.endswith(_OF_AWS) else found  # buckets are one namespace
 
     @override
     def authority_setting(self) -> str:

@@ -84,6 +84,10 @@ def discover(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The file for --write-config.")
     ] = Path("sources.yaml"),
+    instance: Annotated[
+        str | None,
+        typer.Option("--instance", help="The first part of the URNs, as the setting instance."),
+    ] = None,
     strict: Strict = False,
     as_json: AsJson = False,
 ) -> None:
@@ -94,12 +98,11 @@ def discover(
     application: Application = context.obj
     if write_config and output.exists():
         raise UsageError(f"{output} exists already", hint="name another file with --output")
+    source = application.source_of(prefix, instance=instance)
     with progress("discover") as shown:
-        result = application.ingestion.discover(application.entries_of(prefix), progress=shown)
+        result = application.ingestion.discover(application.entries_of(source), progress=shown)
     if write_config:
-        application.ingestion.write_config(
-            output, prefix, source=application.source_of(prefix), result=result
-        )
+        application.ingestion.write_config(output, prefix, source=source, result=result)
     _print(result, strict=strict, as_json=as_json)
     if write_config and not as_json:
         print_line()

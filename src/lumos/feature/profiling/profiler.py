@@ -102,7 +102,7 @@ class Profiler:
         self._clock = clock
 
     def profile(
-        self, dataset: LumosDataset, files: DatasetFiles, *, storage: StorageSource
+        self, dataset: LumosDataset, files: DatasetFiles, *, storage: StorageSource | SealedSource
     ) -> Profiled:
         """Return the figures of all columns of a dataset.
 
@@ -164,7 +164,7 @@ class _Reading:
         *,
         files: DatasetFiles,
         columns: tuple[ProfiledColumn, ...],
-        storage: StorageSource,
+        storage: StorageSource | SealedSource,
         handed_over: StorageSource | SealedSource,
     ) -> None:
         self._handed_over = handed_over

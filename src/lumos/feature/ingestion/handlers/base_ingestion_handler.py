@@ -30,6 +30,11 @@ class SourceSettings(ConfidentialSettings):
 
     type: str = Field(min_length=1, description="The kind of source, such as local or s3.")
     name: str = Field(min_length=1, description="How runs and reports call this source.")
+    instance: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The first part of the path of its URNs, where two servers have equal names.",
+    )
 
 
 class RecordSourceSettings(SourceSettings):
@@ -46,11 +51,6 @@ class RecordSourceSettings(SourceSettings):
         ge=0,
         le=10,
         description="How often a unit is scanned again that failed in a way that may pass.",
-    )
-    instance: str | None = Field(
-        default=None,
-        min_length=1,
-        description="The first part of the path of its URNs, where two servers have equal names.",
     )
 
 
