@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from urllib.parse import urlsplit, urlunsplit
 
 _CONTROL = ("BEGIN", "SAVEPOINT", "ROLLBACK", "COMMIT")
@@ -26,8 +27,11 @@ class Wire:
 
 
 @contextmanager
-def wire_to(url: str) -> Iterator[Wire]:
-    """Yield the address of a proxy to a server, which lives as long as the block."""
+def wire_to(url: str, *, connections: int | None = None) -> Iterator[Wire]:
+    """Yield the address of a proxy to a server, which lives as long as the block.
+
+    After so many connections nobody listens there any more.
+    """
     parts = urlsplit(url)
     assert parts.hostname is not None
     assert parts.port is not None
@@ -38,14 +42,19 @@ def wire_to(url: str) -> Iterator[Wire]:
         wire = Wire(
             urlunsplit(parts._replace(netloc=netloc, query="sslmode=disable&gssencmode=disable"))
         )
-        threading.Thread(target=_accept, args=(listener, target, wire), daemon=True).start()
+        threading.Thread(
+            target=_accept, args=(listener, target, wire, connections), daemon=True
+        ).start()
         yield wire
-        listener.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):  # it may be closed
+            listener.shutdown(socket.SHUT_RDWR)
 
 
-def _accept(listener: socket.socket, target: tuple[str, int], wire: Wire) -> None:
-    with suppress(OSError):
-        while True:
+def _accept(
+    listener: socket.socket, target: tuple[str, int], wire: Wire, connections: int | None
+) -> None:
+    with suppress(OSError), listener:
+        for _ in count() if connections is None else range(connections):
             client, _ = listener.accept()
             server = socket.create_connection(target)
             threading.Thread(target=_requests, args=(client, server, wire), daemon=True).start()

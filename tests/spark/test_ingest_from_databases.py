@@ -12,9 +12,10 @@ import pytest
 from command_line import ROOT
 from doubles.datahub_server import datahub_double
 from lumos.bootstrap import Application
-from lumos.core.errors import ConfigurationError
+from lumos.core.errors import ConfigurationError, SourceError
 from lumos.core.models import Documentation, with_parts
 from postgres_source import database_of, run_sql
+from postgres_wire import wire_to
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -206,6 +207,22 @@ def test_a_database_out_of_reach_removes_nothing_and_fails_no_other(url: str) ->
     assert result.datasets.removed == 0
     assert shown(url, "of_nobody").schema.fields
     assert shown(url, "orders").assertions == (), "dbt was read all the same"
+
+
+def test_a_server_that_goes_down_after_the_plan_is_reported_with_its_own_code(url: str) -> None:
+    project(url)
+    with wire_to(url, connections=1) as wire:
+        settings(url, f"{{type: postgres, name: db, retries: 0, url: '{wire.url}'}}", "dbt")
+        result = ingested()
+
+    (failed,) = result.failed
+    assert failed.item == f"db: {database_of(url)}"
+    assert failed.reason is not None
+    assert failed.reason.endswith("no server listens there")
+    assert (failed.code, failed.retryable) == (SourceError.code, True)
+    assert failed.hint == "check host and port of the source and that the server runs"
+    assert not result.complete
+    assert result.datasets.created, "dbt was read all the same"
 
 
 def test_a_dry_run_writes_nothing(url: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 
 import pytest
 from pydantic import ValidationError
@@ -30,6 +31,25 @@ def test_done_items_are_counted_and_kept_only_when_asked_for() -> None:
         report = recorder.finish(at=END)
         assert report.counts.done == report.counts.total == 3
         assert len(report.items) == (3 if keep_done else 0)
+
+
+def test_what_failed_elsewhere_keeps_the_parts_of_its_error() -> None:
+    recorder = _recorder()
+    failed = partial(
+        recorder.failed_elsewhere,
+        "db",
+        reason="no hunter2-long",
+        code="LUM-220",
+        hint="ask hunter2-long",
+        retryable=True,
+    )
+    failed(scope_seen=True)
+    assert recorder.finish(at=END).complete
+    failed()
+    report = recorder.finish(at=END)
+    assert not report.complete
+    assert (report.failed[0].code, report.failed[0].retryable) == ("LUM-220", True)
+    assert "hunter2" not in json.dumps(report.as_json())
 
 
 def test_items_handled_elsewhere_are_counted() -> None:

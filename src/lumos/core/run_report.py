@@ -187,6 +187,23 @@ class RunRecorder:
             )
         return self._add(item, "failed", reason=f"{type(error).__name__}: {error}")
 
+    def failed_elsewhere(
+        self,
+        item: str,
+        *,
+        reason: str,
+        code: str | None,
+        hint: str | None,
+        retryable: bool,
+        scope_seen: bool = False,
+    ) -> ItemOutcome:
+        """Record that an item failed where only the parts of its error came back from.
+
+        Such as a task of Spark; `failed` takes an error of this process.
+        """
+        self._complete = self._complete and scope_seen
+        return self._add(item, "failed", reason=reason, code=code, hint=hint, retryable=retryable)
+
     def incomplete(self, *, reason: str) -> None:
         """Record that part of the scope was not seen."""
         self._complete = False

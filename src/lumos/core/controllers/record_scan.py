@@ -13,7 +13,6 @@ import orjson
 from lumos.core.controllers.found_datasets import Find
 from lumos.core.controllers.record_evidence import RecordEvidence
 from lumos.core.controllers.scan_sources import all_of
-from lumos.core.errors import UnreadableItemError
 from lumos.core.models import LineageEdge, Observation, Urn
 from lumos.core.platform.entities import ENTITY_KINDS, ENTITY_MODELS, EntityKind
 from lumos.feature.ingestion.record_scan import PlannedSource, RecordFunctions, plan_sources
@@ -169,6 +168,11 @@ def _report(problem: FoundProblem, recorder: RunRecorder) -> None:
     elif problem.kind == WARNING:
         recorder.warning(f"{item}: {problem.reason}")
     else:
-        is_seen = problem.kind not in (UNIT_FAILED, UNLISTED_PART)
-        error = UnreadableItemError(problem.reason, hint=problem.hint)
-        recorder.failed(item, error, scope_seen=is_seen)
+        recorder.failed_elsewhere(
+            item,
+            reason=problem.reason,
+            code=problem.code,
+            hint=problem.hint,
+            retryable=problem.retryable,
+            scope_seen=problem.kind not in (UNIT_FAILED, UNLISTED_PART),
+        )
