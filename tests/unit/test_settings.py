@@ -503,3 +503,32 @@ def test_a_folder_that_cannot_be_looked_into_is_unreadable(tmp_path: Path) -> No
     too_long = tmp_path / ("x" * 300)
     with pytest.raises(InputUnreadableError, match="cannot"):
         load_settings(None, {}, working_directory=too_long)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "wrong"),
+    [
+        ("61 * * * *", "bad minute"),
+        ("0 24 * * *", "bad hour"),
+        ("0 0 31 2 *", "bad day-of-month"),
+        ("*/0 * * * *", "bad minute"),
+        ("0 0 * 13 *", "bad month"),
+        ("0 0 * * 8", "bad day-of-week"),
+    ],
+)
+def test_a_schedule_that_never_comes_is_refused(
+    project: Project, schedule: str, wrong: str
+) -> None:
+    text = f"schedules: {{nightly: {{schedule: '{schedule}', run: [ingest]}}}}"
+    assert project.problems(text) == [
+        "lumos.yaml:1: schedules.nightly.schedule must be a cron schedule of five fields, "
+        f"such as '0 9 * * 1': {wrong}"
+    ]
+
+
+@pytest.mark.parametrize(
+    "schedule", ["@daily", "0 9 * * MON-FRI", "*/15 0-6 1,15 * *", "0 0 L * *"]
+)
+def test_a_schedule_that_comes_is_taken(project: Project, schedule: str) -> None:
+    text = f"schedules: {{nightly: {{schedule: '{schedule}', run: [ingest]}}}}"
+    assert project.load(text).schedules["nightly"].schedule == schedule

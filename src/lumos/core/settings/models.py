@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
@@ -59,7 +59,6 @@ SECTIONS_WITHOUT_EFFECT = (
 )
 """What may be set already, although nothing reads it yet."""
 
-_CRON_FIELD = re.compile(r"[0-9A-Za-z*/,\-?#]+")
 _CRON_FIELDS = 5
 _CRON_WORDS = frozenset(
     {"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"}
@@ -67,10 +66,18 @@ _CRON_WORDS = frozenset(
 
 
 def _checked_schedule(text: str) -> str:
-    fields = text.split()
-    five = len(fields) == _CRON_FIELDS and all(_CRON_FIELD.fullmatch(field) for field in fields)
-    if not five and text not in _CRON_WORDS:
-        raise ValueError("must be a cron schedule of five fields, such as '0 9 * * 1'")
+    if text in _CRON_WORDS:
+        return text
+    # Late: few projects have a schedule.
+    from cronsim import CronSim, CronSimError
+
+    wanted = "must be a cron schedule of five fields, such as '0 9 * * 1'"
+    if len(text.split()) != _CRON_FIELDS:
+        raise ValueError(wanted)
+    try:
+        CronSim(text, datetime(2000, 1, 1))
+    except CronSimError as error:
+        raise ValueError(f"{wanted}: {str(error).lower()}") from None
     return text
 
 
