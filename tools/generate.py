@@ -363,7 +363,7 @@ def settings_page() -> str:
         "`${NAME}` and `${NAME:-default}` are filled from the environment or from a `.env` file",
         "beside the settings file; the environment wins. `$${` is a plain `${`.",
         "A variable of a source or of a catalog is needed only by commands that use it, and so are",
-        f"those of {_listed(sorted(SECTIONS_READ_WHEN_USED))};",
+        f"those of {_listed(tuple(sorted(SECTIONS_READ_WHEN_USED)))};",
         "`lumos doctor` names all that are not set.",
         "",
         "Some keys can be set by a variable alone, which wins over the file:",
