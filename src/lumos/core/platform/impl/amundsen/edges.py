@@ -1,10 +1,10 @@
-"""Lineage: bare pairs in Amundsen's own tables, and on the shelf all that is known of an edge."""
+"""Lineage: bare pairs in Amundsen's own tables, and all else of an edge in the side store."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from sqlalchemy import delete, or_, select
 
@@ -12,7 +12,7 @@ from lumos.core.models import DatasetLineage, LineageEdge, NeighboursBuilder, Ur
 from lumos.core.platform.impl.amundsen import tables
 from lumos.core.platform.impl.amundsen.database import rows_of
 from lumos.core.platform.impl.amundsen.keys import column_key, digest
-from lumos.core.platform.impl.amundsen.shelf import Shelf
+from lumos.core.platform.impl.amundsen.side_store import side_store
 from lumos.core.platform.impl.amundsen.table_reader import listed, located
 from lumos.core.platform.unreadable import UnreadableItems
 
@@ -28,7 +28,7 @@ _COLUMN_PAIRS = tables.COLUMN_LINEAGE
 
 
 class _Kept(NamedTuple):
-    """An edge on the shelf, and whether Amundsen showed it when it was written."""
+    """An edge in the side store, and whether Amundsen showed it when it was written."""
 
     edge: LineageEdge
     shown: bool
@@ -40,7 +40,7 @@ class Edges:
     def __init__(self, database: AmundsenDatabase, connection: Connection) -> None:
         self._database = database
         self._connection = connection
-        self._shelf = Shelf(database, connection)
+        self._store = side_store(database, connection)
 
     def put(self, edge: LineageEdge) -> None:
         """Keep an edge, in place of the one with the same ends and job."""
@@ -48,7 +48,7 @@ class Edges:
         if ends:
             self._show(edge, *ends)
         document: dict[str, JsonValue] = {"edge": edge.to_json(), "shown": ends is not None}
-        self._shelf.put(_SECTION, _name(edge), document)
+        self._store.put(_SECTION, {_name(edge): document})
 
     def put_missing(self, ends: Iterable[tuple[Urn, Urn]], *, of: Urn) -> None:
         """Keep a plain edge for each pair of ends between which there is none."""
@@ -60,7 +60,7 @@ class Edges:
 
     def remove(self, edge: LineageEdge) -> None:
         """Take away the edge with the same ends and job, if it is there."""
-        self._shelf.remove(_SECTION, _name(edge))
+        self._store.remove(_SECTION, _name(edge))
         pattern = f"{digest(edge.upstream_urn)}-{digest(edge.downstream_urn)}-%"
         if any(kept.shown for _, kept in self._kept(pattern)):
             return
@@ -68,9 +68,8 @@ class Edges:
             self._hide(*ends)
 
     def remove_all(self, urn: Urn) -> None:
-        """Take all edges of a dataset off the shelf; Amundsen drops its own with the table."""
-        for name, _ in [*self._kept(*_patterns(urn))]:
-            self._shelf.remove(_SECTION, name)
+        """Remove all edges of a dataset; Amundsen drops its own with the table."""
+        self._store.remove(_SECTION, *(name for name, _ in self._kept(*_patterns(urn))))
 
     def show_waiting(self, urn: Urn) -> None:
         """Let Amundsen show the edges of a dataset that waited for one of their ends."""
@@ -192,12 +191,14 @@ class Edges:
 
     def _kept(
         self, *patterns: str, unread: UnreadableItems | None = None
-    ) -> Iterator[tuple[str, _Kept]]:
-        def edge(parts: dict[str, JsonValue]) -> _Kept:
+    ) -> Iterable[tuple[str, _Kept]]:
+        def edge(document: JsonValue) -> _Kept:
+            parts = cast("dict[str, JsonValue]", document)
             return _Kept(LineageEdge.from_json(parts["edge"]), shown=bool(parts["shown"]))
 
         noted = UnreadableItems() if unread is None else unread
-        return self._shelf.read(_SECTION, edge, *patterns, unread=noted, kind="lineage_edge")
+        found = self._store.read(_SECTION, edge, unread=noted, kind="lineage_edge", like=patterns)
+        return found.items()
 
 
 def lineage_of(urn: Urn, edges: Iterable[LineageEdge]) -> DatasetLineage:

@@ -16,7 +16,7 @@ from lumos.core.platform.impl.amundsen import tables
 from lumos.core.platform.impl.amundsen.conversion import EXTENSION, native_text
 from lumos.core.platform.impl.amundsen.database import Row, Value, rows_of
 from lumos.core.platform.impl.amundsen.keys import digest, fits_key
-from lumos.core.platform.impl.amundsen.shelf import Shelf
+from lumos.core.platform.impl.amundsen.side_store import side_store
 from lumos.core.platform.impl.amundsen.table_reader import listed
 from lumos.core.platform.impl.amundsen.table_writer import TableWriter
 
@@ -47,7 +47,7 @@ class Entities:
     def __init__(self, database: AmundsenDatabase, connection: Connection) -> None:
         self._database = database
         self._connection = connection
-        self._shelf = Shelf(database, connection)
+        self._store = side_store(database, connection)
 
     def put(self, entity: Entity) -> None:
         """Keep an entity; users and tags are shown by Amundsen, too."""
@@ -59,7 +59,7 @@ class Entities:
             self._database.bring(self._connection, table, rows=rows, scope=scope)
         elif isinstance(entity, Tag) and fits_key(name, longest=tables.LONGEST_TAG):
             writer.add_tags([name])
-        self._shelf.put(_section(kind_of(entity)), digest(name), entity.to_json())
+        self._store.put(_section(kind_of(entity)), {digest(name): entity.to_json()})
 
     def all(self, kind: EntityKind, unread: UnreadableItems) -> list[Entity]:
         """Return the entities of a kind in the order of their names (jobs: URN).
@@ -73,17 +73,17 @@ class Entities:
             shown = unread.each(kind, rows, read, name=lambda row: str(row["rk"]))
             found = {name_of(entity): entity for entity in shown}
 
-        def entity(document: dict[str, JsonValue]) -> Entity:
+        def entity(document: JsonValue) -> Entity:
             return ENTITY_MODELS[kind].from_json(document)
 
-        kept = self._shelf.read(_section(kind), entity, unread=unread, kind=kind)
-        found |= {name_of(entity): entity for _, entity in kept}
+        kept = self._store.read(_section(kind), entity, unread=unread, kind=kind)
+        found |= {name_of(entity): entity for entity in kept.values()}
         return [found[name] for name in sorted(found)]
 
     def put_identity(self, urn: Urn, catalog: str, *, external_id: str) -> None:
         """Keep what another catalog calls a dataset."""
         document: JsonValue = {"urn": urn, "catalog": catalog, "id": external_id}
-        self._shelf.put(_IDENTITY, f"{digest(urn)}-{digest(catalog)}", document)
+        self._store.put(_IDENTITY, {f"{digest(urn)}-{digest(catalog)}": document})
 
     def identities(self, unread: UnreadableItems) -> dict[Urn, dict[str, str]]:
         """Return what other catalogs call each dataset, and Amundsen those that it had itself."""
@@ -91,22 +91,22 @@ class Entities:
         for place in listed(self._connection):
             if not place.is_own:
                 found[place.urn][EXTENSION] = place.key
-        kept = self._shelf.read(_IDENTITY, _identity, unread=unread, kind=_IDENTITY)
-        for _, (urn, catalog, external_id) in kept:
+        kept = self._store.read(_IDENTITY, _identity, unread=unread, kind=_IDENTITY)
+        for urn, catalog, external_id in kept.values():
             found[urn][catalog] = external_id
         return {urn: found[urn] for urn in sorted(found)}
 
     def put_extension(self, name: str, value: JsonValue) -> None:
         """Keep something that Lumos does not model."""
-        self._shelf.put(_EXTENSION, digest(name), {"name": name, "value": value})
+        self._store.put(_EXTENSION, {digest(name): {"name": name, "value": value}})
 
     def extensions(self, unread: UnreadableItems) -> dict[str, JsonValue]:
         """Return what is kept so, and the rows of Amundsen's tables that Lumos does not model."""
         found: dict[str, JsonValue] = {}
         if others := self._other_rows():
             found[EXTENSION] = others
-        kept = self._shelf.read(_EXTENSION, _named_value, unread=unread, kind=_EXTENSION)
-        found |= dict(pair for _, pair in kept)
+        kept = self._store.read(_EXTENSION, _named_value, unread=unread, kind=_EXTENSION)
+        found |= dict(kept.values())
         return {name: found[name] for name in sorted(found)}
 
     def _of_others(self, table: Table) -> list[dict[str, Value]]:
@@ -161,11 +161,13 @@ def _tag(row: Row) -> Tag:
     return Tag(name=str(row["rk"]))
 
 
-def _identity(parts: dict[str, JsonValue]) -> tuple[Urn, str, str]:
+def _identity(document: JsonValue) -> tuple[Urn, str, str]:
+    parts = cast("dict[str, JsonValue]", document)
     return Urn(str(parts["urn"])), str(parts["catalog"]), str(parts["id"])
 
 
-def _named_value(parts: dict[str, JsonValue]) -> tuple[str, JsonValue]:
+def _named_value(document: JsonValue) -> tuple[str, JsonValue]:
+    parts = cast("dict[str, JsonValue]", document)
     return str(parts["name"]), parts["value"]
 
 

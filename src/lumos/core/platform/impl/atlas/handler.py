@@ -35,21 +35,20 @@ from lumos.core.platform.impl.atlas.own_types import OwnTypes
 from lumos.core.platform.impl.atlas.reading import DatasetReader, live_columns, name_in
 from lumos.core.platform.impl.atlas.search import AtlasSearch
 from lumos.core.platform.impl.atlas.settings import AtlasSettings
+from lumos.core.platform.impl.atlas.side_store import OwnEntities, under_name
 from lumos.core.platform.impl.atlas.things import (
     THINGS,
     edge_key,
-    extension_entity,
-    extension_of,
-    identity_entity,
     thing_entity,
     thing_of,
 )
-from lumos.core.platform.impl.atlas.typedefs import DATASET, EDGE, EXTENSION, IDENTITY, TYPE_NAMES
+from lumos.core.platform.impl.atlas.typedefs import DATASET, EDGE, TYPE_NAMES
 from lumos.core.platform.impl.atlas.vocabulary import Vocabulary
 from lumos.core.platform.impl.atlas.wire import Json, is_live, mapping, objects, text
 from lumos.core.platform.impl.atlas.writing import DatasetWriter
 from lumos.core.platform.interface import Entity, EntityKind, changed_since, name_of
 from lumos.core.platform.server_version import usable_version
+from lumos.core.platform.side_store import SideStore
 from lumos.core.platform.unreadable import UnreadableItems
 
 if TYPE_CHECKING:
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
 
 _ASKED = {DATASET: ("placeholder",)}
 _LOCKS = 64
+_IDENTITY, _EXTENSION = "identity", "extension"
 _LEAST_VERSION = (2, 0)
 """The first one with relationships, glossaries and propagation that can be turned off."""
 
@@ -89,6 +89,7 @@ class AtlasHandler(CatalogHandler):
         )
         self._writer = DatasetWriter(self._client, self._vocabulary)
         self._types = OwnTypes(self._client, self._vocabulary)
+        self._store = SideStore(OwnEntities(self._client, self._types, listed=self._all))
         self._locks = tuple(Lock() for _ in range(_LOCKS))
         self._edge_writer = EdgeWriter(self._client, locked=self._locked)
 
@@ -115,15 +116,11 @@ class AtlasHandler(CatalogHandler):
             self._remove(self._client.entity(EDGE, edge_key(edge)))
         for urn in batch.removed_datasets:
             self._remove_dataset(Urn(urn))
-        kept = [
-            identity_entity(Urn(each.urn), each.catalog, external_id=each.external_id)
-            for each in batch.identities
-        ]
-        kept += [extension_entity(name, value) for name, value in batch.extensions.items()]
-        if kept:
-            self._types.ensure()
-            numbered = enumerate(kept, start=1)
-            self._client.put([{**entity, "guid": f"-{number}"} for number, entity in numbered])
+        for urn, catalog, external_id in batch.identities:
+            identity: Json = {"urn": Urn(urn), "catalog": catalog, "id": external_id}
+            self._store.put(_IDENTITY, under_name(_IDENTITY, identity))
+        for name, value in batch.extensions.items():
+            self._store.put(_EXTENSION, under_name(_EXTENSION, {"name": name, "value": value}))
 
     def _emit_datasets(self, datasets: Sequence[LumosDataset], seen: Mapping[str, Seen]) -> None:
         self._types.ensure()
@@ -230,18 +227,18 @@ class AtlasHandler(CatalogHandler):
     @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         found: dict[Urn, dict[str, str]] = {}
-        self._unread.begin("identity")
-        read = self._unread.each("identity", self._all(IDENTITY), _identity, name=name_in)
-        for urn, catalog, external_id in read:
+        self._unread.begin(_IDENTITY)
+        read = self._store.read(_IDENTITY, _identity, unread=self._unread, kind=_IDENTITY)
+        for urn, catalog, external_id in read.values():
             found.setdefault(urn, {})[catalog] = external_id
         return found
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
         others = self._vocabulary.others()
-        self._unread.begin("extension")
-        read = self._unread.each("extension", self._all(EXTENSION), extension_of, name=name_in)
-        kept = dict(read)
+        self._unread.begin(_EXTENSION)
+        read = self._store.read(_EXTENSION, _extension, unread=self._unread, kind=_EXTENSION)
+        kept = dict(read.values())
         found = {**({NAME: others} if others else {}), **kept}
         return {name: found[name] for name in sorted(found)}
 
@@ -372,9 +369,14 @@ class AtlasHandler(CatalogHandler):
             yield
 
 
-def _identity(entity: Json) -> tuple[Urn, str, str]:
-    values = mapping(entity.get("attributes"))
-    return Urn(str(values.get("urn"))), str(values.get("catalog")), str(values.get("externalId"))
+def _identity(document: JsonValue) -> tuple[Urn, str, str]:
+    parts = mapping(document)
+    return Urn(str(parts["urn"])), str(parts["catalog"]), str(parts["id"])
+
+
+def _extension(document: JsonValue) -> tuple[str, JsonValue]:
+    whole = mapping(document)
+    return str(whole.get("name")), whole.get("value")
 
 
 def _is_same(one: tuple[Json, Json] | None, other: tuple[Json, Json] | None) -> bool:

@@ -14,9 +14,7 @@ from lumos.core.platform.impl.atlas.typedefs import (
     COLUMN_EDGE,
     DOMAIN,
     EDGE,
-    EXTENSION,
     GROUP,
-    IDENTITY,
     JOB,
     STASH,
     USER,
@@ -128,33 +126,6 @@ def column_edge_entity(
 def edge_of(entity: Json) -> LineageEdge:
     """Return the edge of a process."""
     return thing_of(entity, LineageEdge)
-
-
-def identity_entity(urn: str, catalog: str, *, external_id: str) -> Json:
-    """Return the entity that says what another catalog calls a dataset."""
-    attributes: Json = {
-        "qualifiedName": entity_key("identity", urn, catalog),
-        "urn": urn,
-        "catalog": catalog,
-        "externalId": external_id,
-    }
-    return {"typeName": IDENTITY, "attributes": attributes}
-
-
-def extension_entity(name: str, value: JsonValue) -> Json:
-    """Return the entity that keeps what Lumos does not model."""
-    attributes: Json = {
-        "qualifiedName": entity_key("extension", name),
-        "label": shown_text(name),
-        STASH: packed({"name": name, "value": value}),
-    }
-    return {"typeName": EXTENSION, "attributes": attributes}
-
-
-def extension_of(entity: Json) -> tuple[str, JsonValue]:
-    """Return the name and the value of what Lumos does not model."""
-    whole = mapping(unpacked(text(mapping(entity.get("attributes")).get(STASH)) or ""))
-    return str(whole.get("name")), whole.get("value")
 
 
 def _stash_of(thing: CanonicalModel) -> str:

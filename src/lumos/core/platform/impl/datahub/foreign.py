@@ -18,6 +18,7 @@ from lumos.core.platform.impl.datahub.companions import entity_of
 from lumos.core.platform.impl.datahub.entities import FORMS, read_entity, wire_entity
 from lumos.core.platform.impl.datahub.lineage import ASPECT, read_edges, with_edges
 from lumos.core.platform.impl.datahub.residue import residue, restored
+from lumos.core.platform.impl.datahub.side_store import put_residue, residues
 from lumos.core.platform.impl.datahub.stash import KEY, without_stash
 from lumos.core.platform.impl.datahub.structured import (
     DEFINITION,
@@ -30,10 +31,10 @@ from lumos.core.platform.unreadable import UNFIT
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.platform.impl.datahub.carriers import Carriers
     from lumos.core.platform.impl.datahub.client import DataHubClient
     from lumos.core.platform.impl.datahub.definitions import Definitions
     from lumos.core.platform.interface import EntityKind
+    from lumos.core.platform.side_store import SideStore
 
 Json = dict[str, "JsonValue"]
 NAME: Final = "datahub"
@@ -76,12 +77,12 @@ class ForeignEntities:
         environment: str,
         *,
         definitions: Definitions,
-        carriers: Carriers,
+        store: SideStore,
     ) -> None:
         self._client = client
         self._environment = environment
         self._definitions = definitions
-        self._carriers = carriers
+        self._store = store
 
     def read(self) -> JsonValue:
         """Return everything that Lumos would not write by itself; None where that is nothing."""
@@ -97,7 +98,7 @@ class ForeignEntities:
                 elif kind == STRUCTURED and _is_own(kind, held):
                     waiting.add(held.urn)
         if waiting:
-            kept = self._carriers.residues(STRUCTURED)
+            kept = residues(self._store, STRUCTURED)
             found.update({urn: kept[urn] for urn in waiting & kept.keys()})
         for held in self._client.scroll("dataset", aspects=(ASPECT,)):
             left = self._left_of_lineage(held)
@@ -155,7 +156,7 @@ class ForeignEntities:
         """Keep a definition beside the guess that cannot become it, until somebody deletes that."""
         waits = _is_own(STRUCTURED, held) and self._definitions.refuses(held, whole.get(DEFINITION))
         if waits:
-            self._carriers.put_residue(STRUCTURED, held.urn, left)
+            put_residue(self._store, STRUCTURED, held.urn, left=left)
         return waits
 
     def _left_of(self, kind: str, held: Held) -> JsonValue:

@@ -18,7 +18,6 @@ from lumos.core.platform.batches import together
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
 from lumos.core.platform.impl.datahub.aspects import DERIVED, EXTENSION, DatasetConversion
-from lumos.core.platform.impl.datahub.carriers import Carriers
 from lumos.core.platform.impl.datahub.client import DataHubClient, Held, Write, pages_of
 from lumos.core.platform.impl.datahub.companions import Companions, Stated
 from lumos.core.platform.impl.datahub.containers import ASPECT as CONTAINER
@@ -40,11 +39,19 @@ from lumos.core.platform.impl.datahub.merging import merged
 from lumos.core.platform.impl.datahub.observations import TIMESERIES
 from lumos.core.platform.impl.datahub.search import narrowed
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
+from lumos.core.platform.impl.datahub.side_store import (
+    HiddenContainers,
+    named,
+    pair_of,
+    put_residue,
+    residues,
+)
 from lumos.core.platform.impl.datahub.urns import is_shortened
 from lumos.core.platform.interface import Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.login import NOBODY, TOKEN
 from lumos.core.platform.refusals import Streak
 from lumos.core.platform.server_version import usable_version
+from lumos.core.platform.side_store import SideStore
 from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
@@ -57,6 +64,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Json = dict[str, "JsonValue"]
 _DATASET = "dataset"
+_IDENTITY, _EXTENSION = "identity", "extension"
 _NOT_A_DATASET = DERIVED | TIMESERIES | {ASPECT, "status"}
 _CONFLICTS = 20
 _LARGEST_PAGE = 200
@@ -97,13 +105,13 @@ class DataHubHandler(CatalogHandler):
         self._client = DataHubClient(self._http, settings)
         self._conversion = DatasetConversion(settings.environment)
         self._edges = EdgeStore(self._client, settings.environment)
-        self._carriers = Carriers(self._client)
+        self._store = SideStore(HiddenContainers(self._client))
         self._definitions = Definitions(self._client)
         self._foreign = ForeignEntities(
             self._client,
             settings.environment,
             definitions=self._definitions,
-            carriers=self._carriers,
+            store=self._store,
         )
         self._companions = Companions(self._client)
         self._beside = Lock()  # what a dataset needs is there before it, whichever thread sends it
@@ -115,8 +123,8 @@ class DataHubHandler(CatalogHandler):
 
     @override
     def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
-        for name, value in batch.definitions.items():
-            if name == FOREIGN and is_foreign(value):
+        for extension, value in batch.definitions.items():
+            if extension == FOREIGN and is_foreign(value):
                 retried(partial(self._foreign.define, value))
         for entity in batch.entities:
             self._emit_entity(entity)
@@ -129,9 +137,10 @@ class DataHubHandler(CatalogHandler):
         for urn in batch.removed_datasets:
             self._remove(Urn(urn))
         for each in batch.identities:
-            self._carriers.put_identity(Urn(each.urn), each.catalog, external_id=each.external_id)
-        for name, value in batch.extensions.items():
-            self._emit_extension(name, value)
+            name: JsonValue = [Urn(each.urn), each.catalog]
+            self._store.put(_IDENTITY, named(name, each.external_id))
+        for extension, value in batch.extensions.items():
+            self._emit_extension(extension, value)
 
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
@@ -160,21 +169,29 @@ class DataHubHandler(CatalogHandler):
         self._companions.ensure(made.before)
         retried(partial(self._put_entity, kind_of(entity), document, made=made))
         if made.kind in WITHOUT_PROPERTIES:
-            self._carriers.put_residue(made.kind, made.urn, made.beside)
+            put_residue(self._store, made.kind, made.urn, left=made.beside)
 
     @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
-        return self._carriers.identities()
+        self._unread.begin(_IDENTITY)
+        read = self._store.read(_IDENTITY, pair_of, unread=self._unread, kind=_IDENTITY)
+        found: dict[Urn, dict[str, str]] = {}
+        for name, value in read.values():
+            urn, catalog = cast("list[str]", name)
+            found.setdefault(Urn(urn), {})[catalog] = str(value)
+        return {urn: dict(sorted(found[urn].items())) for urn in sorted(found)}
 
     def _emit_extension(self, name: str, value: JsonValue) -> None:
         if name == FOREIGN and is_foreign(value):
             retried(lambda: self._foreign.write(value))
         else:
-            self._carriers.put_extension(name, value)
+            self._store.put(_EXTENSION, named(name, value))
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
-        kept = self._carriers.extensions()
+        self._unread.begin(_EXTENSION)
+        read = self._store.read(_EXTENSION, pair_of, unread=self._unread, kind=_EXTENSION)
+        kept = {str(name): value for name, value in sorted(read.values(), key=_name)}
         foreign = self._foreign.read()
         return kept if foreign is None else dict(sorted({**kept, FOREIGN: foreign}.items()))
 
@@ -209,7 +226,7 @@ class DataHubHandler(CatalogHandler):
     def _entities(self, kind: EntityKind) -> Iterable[Entity]:
         environment = self._settings.environment
         there = FORMS[kind].kind
-        beside = self._carriers.residues(there) if there in WITHOUT_PROPERTIES else {}
+        beside = residues(self._store, there) if there in WITHOUT_PROPERTIES else {}
 
         def entity(held: Held) -> Entity | None:
             aspects = held.aspects
@@ -423,6 +440,10 @@ def _is_dataset(held: Held) -> bool:
     if isinstance(status, dict) and status.get("removed"):
         return False
     return bool(held.aspects.keys() - _NOT_A_DATASET)
+
+
+def _name(pair: tuple[JsonValue, JsonValue]) -> str:
+    return str(pair[0])
 
 
 def _checked_alike(one: Mapping[str, JsonValue], other: Mapping[str, JsonValue]) -> bool:

@@ -24,7 +24,6 @@ from lumos.core.platform.impl.openmetadata.entities import (
     wire_dataset,
     wire_job,
 )
-from lumos.core.platform.impl.openmetadata.ledger import stash_text
 from lumos.core.platform.impl.openmetadata.lineage import EDGES, Node
 from lumos.core.platform.impl.openmetadata.names import (
     OWN,
@@ -47,6 +46,7 @@ from lumos.core.platform.impl.openmetadata.quality import (
     planned_tests,
 )
 from lumos.core.platform.impl.openmetadata.services import service_type
+from lumos.core.platform.impl.openmetadata.side_store import stash_text
 from lumos.core.platform.impl.openmetadata.stashed import (
     MENTIONED,
     REMOVABLE,

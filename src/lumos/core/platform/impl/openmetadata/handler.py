@@ -27,12 +27,17 @@ from lumos.core.platform.impl.openmetadata.bulk import BulkWires, lies_at
 from lumos.core.platform.impl.openmetadata.datasets import DatasetWires, name_in
 from lumos.core.platform.impl.openmetadata.entities import NAME, kept_of
 from lumos.core.platform.impl.openmetadata.fidelity import FIDELITY
-from lumos.core.platform.impl.openmetadata.ledger import Ledger
 from lumos.core.platform.impl.openmetadata.lineage import ITSELF, Between, LineageWires, Node
 from lumos.core.platform.impl.openmetadata.look_up import LookUp
 from lumos.core.platform.impl.openmetadata.names import place_of
 from lumos.core.platform.impl.openmetadata.search import narrowed
 from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
+from lumos.core.platform.impl.openmetadata.side_store import (
+    OwnContainers,
+    get_value,
+    put_value,
+    values,
+)
 from lumos.core.platform.impl.openmetadata.stashed import MENTIONED
 from lumos.core.platform.impl.openmetadata.turns import Turns
 from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary, Word
@@ -40,6 +45,7 @@ from lumos.core.platform.interface import Entity, EntityKind, kind_of
 from lumos.core.platform.login import NOBODY, TOKEN
 from lumos.core.platform.refusals import Streak
 from lumos.core.platform.server_version import usable_version
+from lumos.core.platform.side_store import SideStore
 from lumos.core.platform.threads import mapped
 from lumos.core.platform.unreadable import UNFIT
 
@@ -74,8 +80,8 @@ class OpenMetadataHandler(CatalogHandler):
         self._api = api
         self._workers = workers
         self._turns = Turns()
-        self._ledger = Ledger(api)
-        self._words = Vocabulary(api, self._ledger)
+        self._store = SideStore(OwnContainers(api))
+        self._words = Vocabulary(api, self._store)
         self._datasets = DatasetWires(api, self._words, profile_days=profile_days)
         self._look_up = LookUp(api, self._datasets, workers=workers)
         self._bulk = BulkWires(api, self._datasets, look_up=self._look_up, workers=workers)
@@ -128,7 +134,7 @@ class OpenMetadataHandler(CatalogHandler):
         for identity in batch.identities:
             self._emit_identity(identity)
         for name, value in batch.extensions.items():
-            put = partial(self._ledger.put, _EXTENSION, name, value=value)
+            put = partial(put_value, self._store, _EXTENSION, name, value=value)
             _unless_changed_meanwhile(put)
 
     def _emit_datasets(self, datasets: Sequence[LumosDataset], seen: Mapping[str, Seen]) -> None:
@@ -228,25 +234,27 @@ class OpenMetadataHandler(CatalogHandler):
         name = Urn(identity.urn)
 
         def add() -> None:
-            known = self._ledger.get(_IDENTITY, name)
+            known = get_value(self._store, _IDENTITY, name)
             others = known if isinstance(known, dict) else {}
             value: JsonValue = {**others, identity.catalog: identity.external_id}
-            self._ledger.put(_IDENTITY, name, value=value)
+            put_value(self._store, _IDENTITY, name, value=value)
 
         _unless_changed_meanwhile(add)
 
     @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
+        self._unread.begin(_IDENTITY)
         return {
             Urn(urn): {
                 name: str(value) for name, value in cast("dict[str, JsonValue]", ids).items()
             }
-            for urn, ids in self._ledger.entries(_IDENTITY)
+            for urn, ids in values(self._store, _IDENTITY, self._unread).items()
         }
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
-        return dict(self._ledger.entries(_EXTENSION))
+        self._unread.begin(_EXTENSION)
+        return values(self._store, _EXTENSION, self._unread)
 
     def _remove(self, urn: Urn) -> None:
         node = self._datasets.find(urn)

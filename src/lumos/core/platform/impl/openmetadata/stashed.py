@@ -19,10 +19,10 @@ from lumos.core.platform.impl.openmetadata.entities import (
     told_dataset,
     told_job,
 )
-from lumos.core.platform.impl.openmetadata.ledger import stash_of, stash_text
 from lumos.core.platform.impl.openmetadata.lineage import Node
 from lumos.core.platform.impl.openmetadata.names import VERBATIM, Place, path_of, urn_of
 from lumos.core.platform.impl.openmetadata.quality import TESTS
+from lumos.core.platform.impl.openmetadata.side_store import stash_of, stash_text
 from lumos.core.platform.stash import STASH_KEY, Json, StashedDataset, residue, restored, unpacked
 
 if TYPE_CHECKING:

@@ -24,13 +24,14 @@ from lumos.core.platform.impl.openmetadata.names import (
     path_of,
     user_name,
 )
+from lumos.core.platform.impl.openmetadata.side_store import get_value, put_value, values
 from lumos.core.platform.stash import Json, residue, restored
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
-    from lumos.core.platform.impl.openmetadata.ledger import Ledger
+    from lumos.core.platform.side_store import SideStore
     from lumos.core.platform.unreadable import UnreadableItems
 
 Word = User | Group | Tag | GlossaryTerm | Domain
@@ -166,9 +167,9 @@ _FIXED: Final = ("email", "teamType", "domainType")
 class Vocabulary:
     """Writes and reads the words of one server."""
 
-    def __init__(self, api: OpenMetadataApi, ledger: Ledger) -> None:
+    def __init__(self, api: OpenMetadataApi, store: SideStore) -> None:
         self._api = api
-        self._ledger = ledger
+        self._store = store
         self._known: dict[tuple[str, str], Json] = {}
         self._making = RLock()
 
@@ -179,17 +180,17 @@ class Vocabulary:
         name = fqn(sort.path(str(meant[sort.key])))
         entity = self._api.find(sort.entity, name)
         if entity is not None:
-            stash = self._ledger.get(sort.entity, name)
+            stash = get_value(self._store, sort.entity, name)
             if stash != MENTIONED and self._word(sort, entity, stash) == word:
                 return
         entity = self._written(sort, meant, entity=entity)
         left = residue(self._told(sort, entity), meant)
-        self._ledger.put(sort.entity, name, value={} if left is None else left)
+        put_value(self._store, sort.entity, name, value={} if left is None else left)
 
     def all(self, kind: str, unread: UnreadableItems) -> Iterator[Word]:
         """Yield the words of a kind that somebody emitted, or that people made in the catalog."""
         sort = _SORTS[kind]
-        kept = dict(self._ledger.entries(sort.entity))
+        kept = values(self._store, sort.entity, unread, kind=kind)
 
         def word(entity: Json) -> Word | None:
             stash = kept.get(str(entity.get("fullyQualifiedName")))
@@ -218,7 +219,7 @@ class Vocabulary:
         entity = self._api.find(sort.entity, name)
         if entity is None:
             entity = self._created(sort, path, wire=sort.wire({sort.key: path[-1]}))
-            self._ledger.put(sort.entity, name, value=MENTIONED)
+            put_value(self._store, sort.entity, name, value=MENTIONED)
         known = {part: entity[part] for part in ("id", "name", "fullyQualifiedName")}
         return {**known, "type": sort.entity}
 

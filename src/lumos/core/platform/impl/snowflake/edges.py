@@ -1,4 +1,4 @@
-"""Lineage, which is kept on the shelf as a whole: tables of Snowflake have no place for it."""
+"""Lineage, which is kept in the side store as a whole: tables of Snowflake have no place for it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lumos.core.models import DatasetLineage, LineageEdge, NeighboursBuilder, Urn
-from lumos.core.platform.impl.snowflake.shelf import digest
+from lumos.core.platform.impl.snowflake.side_store import digest
 from lumos.core.platform.unreadable import UnreadableItems
 
 if TYPE_CHECKING:
     from lumos.core.models import LumosDataset
-    from lumos.core.platform.impl.snowflake.shelf import Shelf
+    from lumos.core.platform.side_store import SideStore
 
 _SECTION = "edge"
 _MOST_AT_ONCE = 200
@@ -20,12 +20,12 @@ _MOST_AT_ONCE = 200
 class Edges:
     """The edges of the catalog."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, store: SideStore) -> None:
+        self._store = store
 
     def put(self, edges: Iterable[LineageEdge]) -> None:
         """Keep edges, each in place of the one with the same ends and job."""
-        self._shelf.put(_SECTION, {_name(edge): edge.to_json() for edge in edges})
+        self._store.put(_SECTION, {_name(edge): edge.to_json() for edge in edges})
 
     def put_listed(self, datasets: Iterable[LumosDataset]) -> None:
         """Keep a plain edge to each neighbour that datasets list, where there is none yet."""
@@ -41,11 +41,11 @@ class Edges:
 
     def remove(self, edge: LineageEdge) -> None:
         """Take away the edge with the same ends and job, if it is there."""
-        self._shelf.remove(_SECTION, [_name(edge)])
+        self._store.remove(_SECTION, _name(edge))
 
     def remove_all(self, urn: Urn) -> None:
         """Take away all edges of a dataset."""
-        self._shelf.remove(_SECTION, patterns=_patterns(urn))
+        self._store.remove(_SECTION, like=_patterns(urn))
 
     def of(self, urns: Sequence[Urn]) -> list[LineageEdge]:
         """Return the edges that begin or end at some datasets."""
@@ -62,10 +62,10 @@ class Edges:
         return _ordered(self._read(unread).values())
 
     def _read(
-        self, unread: UnreadableItems, patterns: Iterable[str] = ()
+        self, unread: UnreadableItems, patterns: Sequence[str] = ()
     ) -> dict[str, LineageEdge]:
-        return self._shelf.read(
-            _SECTION, LineageEdge.from_json, unread=unread, kind="lineage_edge", patterns=patterns
+        return self._store.read(
+            _SECTION, LineageEdge.from_json, unread=unread, kind="lineage_edge", like=patterns
         )
 
 

@@ -25,11 +25,12 @@ from lumos.core.platform.impl.snowflake.replaced import note_of, with_lost
 from lumos.core.platform.impl.snowflake.search import holding
 from lumos.core.platform.impl.snowflake.session import SnowflakeSession, connector, place_of
 from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
-from lumos.core.platform.impl.snowflake.shelf import Shelf, parts_of, unpacked
+from lumos.core.platform.impl.snowflake.side_store import StashTable, parts_of, unpacked
 from lumos.core.platform.impl.snowflake.sql import identifier
 from lumos.core.platform.impl.snowflake.writer import TableWriter
 from lumos.core.platform.interface import Entity, EntityKind, changed_since, without_lineage
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
+from lumos.core.platform.side_store import SideStore
 from lumos.core.platform.stash import StashedDataset
 from lumos.core.platform.unreadable import UnreadableItems
 
@@ -56,12 +57,12 @@ class SnowflakeHandler(CatalogHandler):
         self._conversion = Conversion(settings)
         self._reader = TableReader(session, settings)
         self._writer = TableWriter(session)
-        self._shelf = Shelf(session, settings.stash_place)
-        self._edges = Edges(self._shelf)
-        self._shelved = Entities(
+        self._table = StashTable(session, settings.stash_place)
+        self._edges = Edges(SideStore(self._table))
+        self._others = Entities(
             session,
             settings,
-            shelf=self._shelf,
+            table=self._table,
             writer=self._writer,
             conversion=self._conversion,
         )
@@ -83,7 +84,7 @@ class SnowflakeHandler(CatalogHandler):
     @override
     def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
         for entity in batch.entities:
-            self._shelved.put(entity)
+            self._others.put(entity)
         if batch.datasets:
             self._put_datasets(batch.models(), seen or {})
         if batch.edges:
@@ -93,25 +94,25 @@ class SnowflakeHandler(CatalogHandler):
         for urn in batch.removed_datasets:
             self._remove(Urn(urn))
         for each in batch.identities:
-            self._shelved.put_identity(Urn(each.urn), each.catalog, external_id=each.external_id)
+            self._others.put_identity(Urn(each.urn), each.catalog, external_id=each.external_id)
         for name, value in batch.extensions.items():
-            self._shelved.put_extension(name, value)
+            self._others.put_extension(name, value)
 
     def _put_datasets(self, datasets: Sequence[LumosDataset], seen: Mapping[str, Seen]) -> None:
         last = {one.urn: one for one in datasets}
         tables = self._reader.read(last)
-        held = self._shelf.texts(_SECTION, last)
+        held = self._table.texts(_SECTION, last)
         for urn in last:
             if urn in seen:
                 now = self._dataset(urn, tables.get(urn), text=held.get(urn))
                 if now != without_lineage(seen[urn].dataset):
                     raise changed_since(urn, place=self.name)
         if any(one.tags or one.schema.fields for one in last.values()) and tables:
-            self._shelf.make()  # the schema that tags of Lumos lie in
+            self._table.make()  # the schema that tags of Lumos lie in
         documents: dict[str, JsonValue] = {
             urn: self._written(one, tables.get(urn)) for urn, one in last.items()
         }
-        self._shelf.put(_SECTION, documents, held=held)
+        self._table.write(_SECTION, documents, held=held)
         self._edges.put_listed(datasets)
 
     @override
@@ -138,12 +139,12 @@ class SnowflakeHandler(CatalogHandler):
     @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         self._unread.begin("identity")
-        return self._shelved.identities(self._unread)
+        return self._others.identities(self._unread)
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
         self._unread.begin("extension")
-        return self._shelved.extensions(self._unread)
+        return self._others.extensions(self._unread)
 
     def _remove(self, name: Urn) -> None:
         if self._reader.read([name]):
@@ -154,7 +155,7 @@ class SnowflakeHandler(CatalogHandler):
         if next(self._read([name], {}), None) is None:
             raise DatasetNotFoundError(name, platform=self.name)
         self._edges.remove_all(name)
-        self._shelf.remove(_SECTION, [name])
+        self._table.delete(_SECTION, [name])
 
     @override
     def close(self) -> None:
@@ -162,12 +163,12 @@ class SnowflakeHandler(CatalogHandler):
 
     @override
     def _entities(self, kind: EntityKind) -> Iterable[Entity]:
-        return self._shelved.all(kind, self._unread)
+        return self._others.all(kind, self._unread)
 
     @override
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
         heads = self._reader.heads()
-        found = holding(words, heads, reader=self._reader, shelf=self._shelf, section=_SECTION)
+        found = holding(words, heads, reader=self._reader, table=self._table, section=_SECTION)
         page = found[:WINDOW]
         tables = self._reader.filled([heads[urn] for urn in page if urn in heads])
         candidates = [
@@ -201,7 +202,7 @@ class SnowflakeHandler(CatalogHandler):
         One that cannot be read is noted, if there is where to.
         """
         names = (*urns,)
-        texts = self._shelf.texts(_SECTION, names)
+        texts = self._table.texts(_SECTION, names)
 
         def read(urn: Urn) -> LumosDataset | None:
             return self._dataset(urn, tables.get(urn), text=texts.get(urn))
@@ -227,7 +228,7 @@ class SnowflakeHandler(CatalogHandler):
     @override
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
         heads = self._reader.heads()
-        kept = self._unread.each(_SECTION, self._shelf.names(_SECTION), Urn, name=str)
+        kept = self._unread.each(_SECTION, self._table.names(_SECTION), Urn, name=str)
         names = sorted({*heads, *kept})
         neighbours = lineages(self._edges.all(UnreadableItems())) if names else {}
         for start in range(0, len(names), page_size):

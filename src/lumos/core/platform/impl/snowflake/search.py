@@ -15,12 +15,12 @@ from lumos.core.errors import InvalidUrnError, PlatformAnswerError
 from lumos.core.models import Urn
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.snowflake.records import PLATFORM, TableRecord
-from lumos.core.platform.impl.snowflake.shelf import unpacked
+from lumos.core.platform.impl.snowflake.side_store import unpacked
 from lumos.core.store.search_words import distinct_words
 
 if TYPE_CHECKING:
     from lumos.core.platform.impl.snowflake.reader import TableReader
-    from lumos.core.platform.impl.snowflake.shelf import Shelf
+    from lumos.core.platform.impl.snowflake.side_store import StashTable
 
 
 def holding(
@@ -28,18 +28,18 @@ def holding(
     heads: Mapping[Urn, TableRecord],
     *,
     reader: TableReader,
-    shelf: Shelf,
+    table: StashTable,
     section: str,
 ) -> list[Urn]:
     """Return the datasets that hold all of the words, in ascending order; all, for no word."""
     if not words:
-        return sorted({*heads, *_urns(shelf.names(section))})
+        return sorted({*heads, *_urns(table.names(section))})
     texts: dict[Urn, list[str | None]] = defaultdict(list)
     for urn, head in heads.items():
         texts[urn] += [PLATFORM, *head.key, head.comment, head.owner]
     for key, *column in reader.columns_with(words):
         texts[key.urn] += column
-    for name, text in shelf.texts_with(section, words).items():
+    for name, text in table.texts_with(section, words).items():
         with suppress(InvalidUrnError, PlatformAnswerError):  # a listing names it
             texts[Urn(name)] += [name, canonical_json(unpacked(text)).decode()]
     return sorted(urn for urn, said in texts.items() if _hold(said, words))

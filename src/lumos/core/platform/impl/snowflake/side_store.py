@@ -1,11 +1,12 @@
-"""The stash: one table of Lumos, in a schema of its own, with a document in each row."""
+"""The backend of the side store: one table of Lumos, in a schema of its own."""
 # ruff: noqa: S608 - names and text go into statements through `sql` alone
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.errors import InvalidModelError, PlatformAnswerError, PlatformError
 from lumos.core.platform import stash
@@ -16,14 +17,13 @@ from lumos.core.platform.impl.snowflake.sql import (
     literals,
     qualified,
 )
+from lumos.core.platform.side_store import StoredDocument
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.platform.impl.snowflake.session import SnowflakeSession
-    from lumos.core.platform.unreadable import UnreadableItems
 
-R = TypeVar("R")
 TABLE: Final = "STASH"
 _COMMENT: Final = "What Lumos knows and Snowflake has no place for. Written by Lumos; do not edit."
 _LARGEST_STATEMENT: Final = 900_000
@@ -37,8 +37,8 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
 
 
-class Shelf:
-    """Sections of documents, each under a name."""
+class StashTable:
+    """Documents as the rows of a table."""
 
     def __init__(self, session: SnowflakeSession, place: tuple[str, str]) -> None:
         self._session = session
@@ -89,33 +89,14 @@ class Shelf:
         )
         return {str(name): str(text) for name, text in self._session.rows(statement)}
 
-    def read(
-        self,
-        section: str,
-        act: Callable[[dict[str, JsonValue]], R],
-        *,
-        unread: UnreadableItems,
-        kind: str,
-        patterns: Iterable[str] = (),
-    ) -> dict[str, R]:
-        """Return what is read of documents by their names: of all, or of those of patterns.
+    def stored(
+        self, section: str, names: Collection[str] | None = None, *, like: Collection[str] = ()
+    ) -> Iterator[StoredDocument]:
+        """Yield the documents of a section, or those of names or patterns."""
+        for name, text in self.texts(section, names, patterns=like).items():
+            yield StoredDocument(name, partial(unpacked, text))
 
-        One that was changed by others is noted under a kind.
-        """
-
-        def one(item: tuple[str, str]) -> tuple[str, R]:
-            return item[0], act(parts_of(unpacked(item[1])))
-
-        found = unread.each(
-            kind,
-            self.texts(section, patterns=patterns).items(),
-            one,
-            name=lambda item: f"{section}/{item[0]}",
-            also=(PlatformAnswerError,),
-        )
-        return dict(found)
-
-    def put(
+    def write(
         self,
         section: str,
         documents: Mapping[str, JsonValue],
@@ -142,12 +123,12 @@ class Shelf:
                 f"VALUES ({literal(section)}, given.NAME, given.DOCUMENT)"
             )
 
-    def remove(
-        self, section: str, names: Iterable[str] | None = None, *, patterns: Iterable[str] = ()
+    def delete(
+        self, section: str, names: Collection[str] = (), *, like: Collection[str] = ()
     ) -> None:
-        """Take documents away, if they are there."""
+        """Remove documents, if they are there."""
         if self._found():
-            for condition in _conditions(names, [*patterns]):
+            for condition in _conditions(names, [*like]):
                 self._session.run(
                     f"DELETE FROM {self._table} WHERE SECTION = {literal(section)}{condition}"
                 )
