@@ -171,7 +171,8 @@ def test_a_removed_dataset_is_told(database: StateDatabase) -> None:
     raw = dataset(RAW, "id")
     project.publish(raw, dataset(CLEAN, "id", owner={"group": "bi"}))
     project.link(RAW, CLEAN)
-    project.publisher.retire(raw)
+    project.versions.retire(raw, at=project.clock(), author="ann")
+    project.platform.delete(raw.urn)
     (alert,) = project.outbox.list()[1]
     assert alert.finding.rule == "dataset.removed"
     assert [each.urn for each in alert.finding.affected] == [CLEAN]

@@ -18,11 +18,10 @@ from doubles.openmetadata_server import TOKEN, openmetadata_server
 from lumos.bootstrap import Application
 from lumos.core.controllers.results import ImportResult
 from lumos.core.models import Snapshot, load_snapshot, with_parts
+from lumos.core.platform.abilities import LineageAbility
 from lumos.core.platform.batch import Batch
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.interface import MetadataPlatformInterface
-from lumos.core.store.database import StateDatabase
-from lumos.core.store.history import HistoryRepository
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.import_plan import ImportMode
 from lumos.feature.snapshot.source import LoadedSource
@@ -105,19 +104,13 @@ class World:
         source = LoadedSource(snapshot(note=note, version=version), "memory")
         export_document(source, self.folder / "in.json")
 
-    def run(self, *, history: bool = True, **options: Any) -> ImportResult:
+    def run(self, **options: Any) -> ImportResult:
         """Import as a new process does."""
         self.asked.clear()
         with Application(
             state_dir=self.folder / "state", environment={}, clock=self._clock
         ) as lumos:
-            importer = lumos.importer(self.name, history=history)
-            return importer.run(str(self.folder / "in.json"), **options)
-
-    @contextmanager
-    def history(self) -> Iterator[HistoryRepository]:
-        with StateDatabase.open(self.folder / "state" / "lumos.db", read_only=True) as database:
-            yield HistoryRepository(database)
+            return lumos.importer(self.name).run(str(self.folder / "in.json"), **options)
 
     def catalog(self) -> MetadataPlatformInterface:
         return PlatformFactory.handler(self.name).from_config(self._config)
@@ -166,27 +159,13 @@ def test_an_import_that_is_repeated_asks_little_and_writes_nothing(
     assert len(asked) <= BESIDES_LISTS[world.name]
 
 
-def test_what_is_written_is_not_read_back_one_by_one(world: World) -> None:
-    world.run(history=False)
-    plain = len(world.asked)
-    world.fill(note="of the order")
-    world.run(history=False)
-    changed = len(world.asked)
-    world.fill(note="of another order")
-    world.run()
-    assert plain > SIZE  # identities at least
-    # Numbers of versions are told in batches; OpenMetadata takes datasets one by one.
-    one_by_one = {"openmetadata": 8 * SIZE}.get(world.name, 0)
-    assert len(world.asked) <= changed + SIZE // 2 + one_by_one
-
-
-def test_without_a_history_versions_are_those_of_the_snapshot(world: World) -> None:
+def test_versions_are_those_of_the_snapshot(world: World) -> None:
     for version in ("1.0.0", "1.1.0"):
         world.fill(version=version)
-        world.run(history=False)
+        world.run()
         with world.catalog() as catalog:
             assert {dataset.version for dataset in catalog.list()} == {version}
-    assert world.run(history=False).unchanged == SIZE
+    assert world.run().unchanged == SIZE
 
 
 def test_what_somebody_changed_or_deleted_in_the_catalog_is_noticed(world: World) -> None:
@@ -204,19 +183,14 @@ def test_what_somebody_changed_or_deleted_in_the_catalog_is_noticed(world: World
         assert [*catalog.list()] == found
 
 
-@pytest.mark.parametrize("mode", [ImportMode.UPDATE, ImportMode.OVERWRITE])
-def test_the_history_is_that_of_what_the_catalog_holds(world: World, mode: ImportMode) -> None:
-    world.run(mode=mode)
+def test_lineage_that_a_complete_snapshot_lacks_goes_when_overwriting(world: World) -> None:
+    world.run()
     with world.catalog() as catalog:
-        first, second, *_, last = catalog.list()
+        first, *_, last = catalog.list()
         catalog.apply(Batch(edges=[edge(last, first)]))
-        catalog.emit_dataset(with_parts(second, tags=("mine", "raw")))
-    world.fill(note="of the order")
-    world.run(mode=mode)
-    with world.catalog() as catalog, world.history() as history:
-        for dataset in catalog.list():
-            newest = history.current(dataset.urn)
-            assert newest is not None
-            assert newest.version == dataset.version
-            kept = history.dataset_at(dataset.urn, newest.version)
-            assert kept.contract_hash == dataset.contract_hash
+        before = len([*LineageAbility.of(catalog).list_edges()])
+    assert world.run().lineage_edges_removed == 0
+    result = world.run(mode=ImportMode.OVERWRITE)
+    assert (result.lineage_edges_removed, result.report.failed) == (1, ())
+    with world.catalog() as catalog:
+        assert len([*LineageAbility.of(catalog).list_edges()]) == before - 1 == SIZE - 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -18,13 +19,13 @@ import pytest
 
 from doubles.datahub_server import DataHubDouble, datahub_double
 from lumos.bootstrap import Application
-from lumos.core.controllers.publishing import Publisher
 from lumos.core.controllers.results import ImportResult
 from lumos.core.errors import LumosError, PlatformAuthError, PlatformError
-from lumos.core.models import LumosDataset
 from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.batches import looked_up, together
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
+from lumos.core.store.database import StateDatabase
+from lumos.core.store.runs import RunRepository
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.import_plan import ImportMode
 from lumos.feature.snapshot.source import LoadedSource
@@ -32,7 +33,6 @@ from lumos.testing.platform_samples import AT
 from snapshot_samples import sample_dataset, sample_snapshot
 
 SIZE = 60
-KILLED_IN = 3
 
 
 class World:
@@ -51,12 +51,12 @@ class World:
         """Write the snapshot, in another state with another note."""
         export_document(LoadedSource(sample_snapshot(SIZE, note=note), "memory"), self.document)
 
-    def run(self, *, history: bool = True, **options: Any) -> ImportResult:
+    def run(self, **options: Any) -> ImportResult:
         """Import as a new process does."""
         self.double.requests.clear()
         environment = {"DATAHUB_GMS_URL": self.url}
         with Application(state_dir=self.state, environment=environment, clock=self._clock) as lumos:
-            return lumos.importer("datahub", history=history).run(str(self.document), **options)
+            return lumos.importer("datahub").run(str(self.document), **options)
 
     def written(self) -> Counter[str]:
         """Count what the server was told of datasets since the last run began."""
@@ -68,15 +68,6 @@ class World:
         with DataHubHandler.from_config({"gms_server": self.url}) as catalog:
             document = catalog.export_all(at=AT).to_json()
         return {name: document[name] for name in ("datasets", "lineage_edges")}
-
-    def versions(self) -> Counter[tuple[str, ...]]:
-        """Count the histories of datasets by the versions in them."""
-        with Application(state_dir=self.state, environment={}) as lumos:
-            found = [
-                lumos.catalog.history(sample_dataset(number).urn).schema_history
-                for number in range(SIZE)
-            ]
-        return Counter(tuple(entry.version for entry in history) for history in found)
 
     def _clock(self) -> datetime:
         return AT + timedelta(seconds=next(self._seconds))
@@ -109,9 +100,8 @@ def refuse(patch: pytest.MonkeyPatch, name: str, error: LumosError) -> list[int]
     return sizes
 
 
-@pytest.mark.parametrize("history", [True, False])
-def test_datasets_and_edges_are_written_together(world: World, history: bool) -> None:
-    result = world.run(history=history)
+def test_datasets_and_edges_are_written_together(world: World) -> None:
+    result = world.run()
     assert len(result.created) == SIZE
     assert result.lineage_edges == SIZE - 1
     told = world.written()
@@ -123,7 +113,7 @@ def test_what_arrives_is_what_one_by_one_brings(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.run()
-    together_there, together_known = world.exported(), world.versions()
+    together_there = world.exported()
     world.double.clear()
     world.state = world.folder / "other"
     for name in ("BATCH", "CONCURRENCY"):
@@ -131,7 +121,6 @@ def test_what_arrives_is_what_one_by_one_brings(
     result = world.run()
     assert len(result.created) == SIZE
     assert world.exported() == together_there
-    assert world.versions() == together_known == {("1.0.0",): SIZE}
 
 
 def test_an_import_that_is_repeated_writes_nothing(world: World) -> None:
@@ -152,15 +141,24 @@ def test_what_is_there_is_left_alone_and_asked_for_in_bulk_only(
     assert world.written()["batchGet"] < SIZE // 2
 
 
-def test_a_changed_snapshot_gives_each_dataset_its_next_version(world: World) -> None:
+def test_a_changed_snapshot_updates_each_dataset(world: World) -> None:
     world.run()
     world.fill(note="of the order")
     result = world.run(batch_size=25)
     assert len(result.updated) == SIZE
-    (known,) = world.versions()
-    assert len(known) == 2
-    held = {each["version"] for each in world.exported()["datasets"]}
-    assert held == {known[-1]}
+    fields = [each["schema"]["fields"][2] for each in world.exported()["datasets"]]
+    assert {field["description"] for field in fields} == {"of the order"}
+
+
+def test_the_state_of_the_project_knows_nothing_of_what_another_catalog_got(world: World) -> None:
+    result = world.run()
+    assert len(result.created) == SIZE
+    with StateDatabase.open(world.state / "lumos.db", read_only=True) as database:
+        for table in ("datasets", "versions", "lineage_edges", "entities", "identity_map"):
+            assert database.query(f"SELECT * FROM {table}") == []  # noqa: S608
+    with Application(state_dir=world.state, environment={"DATAHUB_GMS_URL": world.url}) as lumos:
+        assert lumos.sync.sync("datahub").writes == 0
+    assert len(world.exported()["datasets"]) == SIZE
 
 
 def test_one_dataset_that_is_refused_is_sent_alone_and_named(
@@ -170,8 +168,8 @@ def test_one_dataset_that_is_refused_is_sent_alone_and_named(
     with monkeypatch.context() as patch:
         sizes = refuse(patch, unwanted.name, PlatformError("not this one"))
         result = world.run(batch_size=20)
-    assert max(sizes) == 20
-    assert sizes.count(1) == 20  # each of the batch that was refused
+    assert max(sizes) == DataHubHandler.BATCH
+    assert sizes.count(1) == DataHubHandler.BATCH  # each of the batch that was refused
     assert len(result.created) == SIZE - 1
     assert [(item.item, item.reason) for item in result.report.failed] == [
         (unwanted.urn, "not this one")
@@ -202,15 +200,17 @@ def test_an_edge_that_is_refused_costs_no_other(
         patch.setattr(DataHubHandler, "apply", refusing)
         result = world.run(batch_size=20)
     assert max(sizes) > 10
-    assert [(item.item, item.reason) for item in result.report.failed] == [
-        (unwanted.urn, "not this one")
-    ]
+    (failed,) = result.report.failed
+    assert (failed.item, failed.reason) == (
+        f"lineage from {sample_dataset(6).urn} to {unwanted.urn}",
+        "not this one",
+    )
+    assert len(result.created) == SIZE
     assert result.lineage_edges == SIZE - 2
     assert len(world.exported()["lineage_edges"]) == SIZE - 2
     again = world.run()
     assert (again.lineage_edges, again.report.failed) == (1, ())
     assert len(world.exported()["lineage_edges"]) == SIZE - 1
-    assert world.versions().keys() == {("1.0.0",)}
 
 
 def test_a_catalog_that_is_lost_ends_the_run_and_the_next_one_goes_on(
@@ -222,7 +222,7 @@ def test_a_catalog_that_is_lost_ends_the_run_and_the_next_one_goes_on(
         def expiring(
             self: DataHubHandler, batch: Batch, seen: Mapping[str, Seen] | None = None
         ) -> None:
-            if batch.datasets and next(numbers) > 4:  # a batch, and its versions, twice
+            if batch.datasets and next(numbers) > 1:
                 raise PlatformAuthError("the token has expired")
             apply(self, batch, seen)
 
@@ -230,9 +230,31 @@ def test_a_catalog_that_is_lost_ends_the_run_and_the_next_one_goes_on(
         with pytest.raises(PlatformAuthError):
             world.run(batch_size=10)
     result = world.run(batch_size=10)
-    assert result.resumed == 20
-    assert len(result.created) == SIZE - 20
-    assert world.versions() == {("1.0.0",): SIZE}
+    # What it had taken is as wanted.
+    assert result.unchanged == DataHubHandler.BATCH
+    assert len(result.created) == SIZE - DataHubHandler.BATCH
+    assert len(world.exported()["lineage_edges"]) == SIZE - 1
+
+
+def test_the_report_of_a_run_that_was_cut_short_counts_what_arrived(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply = DataHubHandler.apply
+
+    def expiring(
+        self: DataHubHandler, batch: Batch, seen: Mapping[str, Seen] | None = None
+    ) -> None:
+        if batch.edges:
+            raise PlatformAuthError("the token has expired")
+        apply(self, batch, seen)
+
+    monkeypatch.setattr(DataHubHandler, "apply", expiring)
+    with pytest.raises(PlatformAuthError):
+        world.run()
+    with StateDatabase.open(world.state / "lumos.db", read_only=True) as database:
+        (kept,) = RunRepository(database).recent()
+    assert kept.report["counts"] == {"done": SIZE, "skipped": 0, "failed": 1}
+    assert kept.report["warnings"] == ["it ended early: the token has expired"]
 
 
 class Shown:
@@ -254,17 +276,22 @@ class Shown:
 def test_progress_is_told_of_each_dataset_once(world: World) -> None:
     shown = Shown()
     world.run(progress=shown)
-    assert shown.told == [*range(10, SIZE + 1, 10)]
+    compared, *sent = shown.told
+    assert compared == SIZE
+    assert sent[: SIZE // 10] == [*range(10, SIZE + 1, 10)]
 
 
 def test_an_import_that_is_killed_loses_nothing_and_doubles_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    place = world.folder / "temporary"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
     reached, released = held_up(world.double, monkeypatch)
     command = [sys.executable, "-m", "lumos", "--state-dir", "state", "import", "in.json"]
     child = subprocess.Popen(
         [*command, "--platform", "datahub", "--batch-size", "10"],
-        env={**os.environ, "DATAHUB_GMS_URL": world.url},
+        env={**os.environ, "DATAHUB_GMS_URL": world.url, "TMPDIR": str(place)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -276,51 +303,23 @@ def test_an_import_that_is_killed_loses_nothing_and_doubles_nothing(
             os.kill(child.pid, signal.SIGKILL)
         child.wait()
         released.set()
+    left = [file for file in place.rglob("*") if file.name == "lumos.db"]
+    assert [stat.S_IMODE(file.stat().st_mode) for file in left] == [0o600]
     result = world.run(batch_size=10)
-    assert result.resumed == 10 * (KILLED_IN - 1)
-    # What was sent and not remembered is found there.
-    assert len(result.updated) + result.unchanged == 10
-    assert len(result.created) == SIZE - 10 * KILLED_IN
+    # What was sent is found there.
+    assert len(result.updated) + result.unchanged > 10
+    assert len(result.created) + len(result.updated) + result.unchanged == SIZE
     there = world.exported()
     assert len(there["datasets"]) == SIZE
     assert len(there["lineage_edges"]) == SIZE - 1
-    assert world.versions() == {("1.0.0",): SIZE}
-    assert {each["version"] for each in there["datasets"]} == {"1.0.0"}
     assert world.run().unchanged == SIZE
-
-
-@pytest.mark.parametrize("restart", [True, False])
-def test_a_version_is_not_lost_whatever_is_imported_after_a_kill(
-    world: World, monkeypatch: pytest.MonkeyPatch, restart: bool
-) -> None:
-    world.run(batch_size=10)
-    world.fill(note="of the order")
-    with monkeypatch.context() as patch:
-        numbers = count(1)
-        recorded = Publisher.recorded
-
-        def ended(self: Publisher, dataset: LumosDataset) -> LumosDataset | None:
-            if next(numbers) > 15:
-                raise KeyboardInterrupt  # the catalog has answered, and nothing is kept here
-            return recorded(self, dataset)
-
-        patch.setattr(Publisher, "recorded", ended)
-        with pytest.raises(KeyboardInterrupt):
-            world.run(batch_size=10)
-    if restart:
-        result = world.run(batch_size=10, restart=True)
-    else:
-        world.fill(note="of another order")
-        result = world.run(batch_size=10, mode=ImportMode.SKIP_EXISTING)
-    assert result.report.failed == ()
-    missing = 0 if restart else SIZE - 20
-    assert sorted(map(len, world.versions().elements())) == [1] * missing + [2] * (SIZE - missing)
+    assert [*place.iterdir()] == []
 
 
 def held_up(
     double: DataHubDouble, patch: pytest.MonkeyPatch
 ) -> tuple[threading.Event, threading.Event]:
-    """Let the server do what the third batch asks for, and keep the answer back."""
+    """Let the server take some datasets, and keep the answer back."""
     reached, released = threading.Event(), threading.Event()
     answer: Callable[[str, str, Any], tuple[int, Any]] = double.answer
     seen: set[str] = set()
@@ -329,7 +328,7 @@ def held_up(
         done = answer(method, target, body)
         asked = body if isinstance(body, list) else []
         seen.update(each["urn"] for each in asked if "schemaMetadata" in each)
-        if len(seen) > 10 * (KILLED_IN - 1):
+        if len(seen) > 10:
             reached.set()
             released.wait()
         return done

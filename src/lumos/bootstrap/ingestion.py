@@ -14,15 +14,13 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.controllers.engine_controller import EngineController
-    from lumos.core.controllers.import_target import ImportTarget
     from lumos.core.controllers.ingestion_controller import IngestionController
     from lumos.core.controllers.lazy_session import OpenSession
     from lumos.core.controllers.profile_controller import ProfileController
+    from lumos.core.controllers.publishing import StateTarget
     from lumos.core.controllers.run_timestamp import RunTimestampController
-    from lumos.core.controllers.sync_results import SyncResult
     from lumos.core.controllers.watch_controller import WatchController
     from lumos.core.models import Change, LumosDataset
-    from lumos.core.progress import Progress
     from lumos.core.settings import SourceEntry
 
 
@@ -83,7 +81,7 @@ class IngestionCommands(CatalogCommands):
             state_dir=lambda: self.state_dir,
             write_lock=self._write_lock,
             keep_report=self._keep_report,
-            sync=None if self._is_own(self.settings.platform) else self._sync_catalog,
+            sync=self._following_sync,
             version_of=lambda urn: HistoryRepository(self._reader).current(urn),
             judge=judge,
             clock=self._clock,
@@ -95,10 +93,6 @@ class IngestionCommands(CatalogCommands):
         if file is None:
             return None
         return os.path.relpath(file.absolute(), self.state_dir.absolute())
-
-    def _sync_catalog(self, progress: Progress) -> SyncResult:
-        """Bring the catalog of the settings up to date with the state."""
-        return self.sync.sync(self.settings.platform, progress=progress)
 
     @cached_property
     def profiling(self) -> ProfileController:
@@ -140,14 +134,14 @@ class IngestionCommands(CatalogCommands):
         contributors = (Contributor(ContributorKind.SOURCE, name) for name in sources)
         return sorted(urn for each in contributors for urn, _ in table.found_states(each))
 
-    def _profile_target(self) -> ImportTarget:
-        from lumos.core.controllers.import_target import ImportTarget
+    def _profile_target(self) -> StateTarget:
+        from lumos.core.controllers.publishing import StateTarget
         from lumos.core.models import Contributor, ContributorKind
         from lumos.core.platform.factory import EMBEDDED
 
         by = Contributor(ContributorKind.INFERRED, "profile")
         adapter = self._platform(EMBEDDED, writing=True, by=by)
-        return ImportTarget(adapter, self._publisher(adapter), self._writer)
+        return StateTarget(adapter, self._publisher(adapter), self._writer)
 
     def entries_of(self, source: Mapping[str, JsonValue]) -> tuple[SourceEntry, ...]:
         """Return the source that these settings stand for, as they are written."""

@@ -368,10 +368,10 @@ class Parts:
             author=self.author,
         )
 
-    def _publisher(self, platform: MetadataPlatformInterface, *, history: bool = True) -> Publisher:
+    def _publisher(self, platform: MetadataPlatformInterface) -> Publisher:
         from lumos.core.controllers.publishing import Publisher
 
-        tracked = history and self.settings.features.schema_tracking
+        tracked = self.settings.features.schema_tracking
         return Publisher(
             platform,
             self._versions(self._writer) if tracked else None,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from lumos.bootstrap.parts import Parts, is_database
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from lumos.core.controllers.diff_controller import DiffController
     from lumos.core.controllers.following_sync import FollowingSync
     from lumos.core.controllers.import_controller import ImportController
-    from lumos.core.controllers.import_memory import ImportMemory
-    from lumos.core.controllers.import_target import ImportTarget
+    from lumos.core.controllers.import_destination import Destination
     from lumos.core.controllers.migration_controller import MigrationController
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.controllers.snapshot_opening import SnapshotOpener
@@ -74,67 +74,86 @@ class SnapshotCommands(Parts):
             clock=self._clock,
         )
 
-    def importer(
-        self,
-        platform: str | None = None,
-        *,
-        history: bool = True,
-        key: Path | None = None,
-        is_own: bool = False,
-    ) -> ImportController:
+    def importer(self, platform: str | None = None, *, key: Path | None = None) -> ImportController:
         """Return what imports snapshots into a platform, by default that of the settings.
 
-        Without `history` no versions are recorded: those of the snapshot are kept as they are.
-        Snapshots have to be signed with the public `key` or, without one, as the settings say;
-        those that Lumos just made itself (`is_own`) need no signature.
+        Snapshots have to be signed with the public `key` or, without one, as the settings say.
         """
-        from lumos.core.controllers.import_controller import ImportController
-        from lumos.core.controllers.import_target import ImportTarget
-        from lumos.core.errors import NoCatalogError
-        from lumos.core.models.dataset_contributions import IMPORT
-        from lumos.core.store.checkpoints import CheckpointRepository
 
         def opened(reference: str) -> SnapshotSource:
             return self.snapshots.opened_for_writing(reference, key)
 
-        def look() -> MetadataPlatformInterface | None:
-            try:
-                return self._platform(platform)
-            except NoCatalogError:
-                return None
+        configured = self.settings.platform
+        name = configured if platform is None else platform
+        if self._is_own(name) or self._is_same(name, configured):
+            return self._importer(opened, self._state_destination(name))
+        return self._importer(opened, self._catalog_destination(name))
 
-        def target() -> ImportTarget:
-            adapter = self._platform(platform, writing=True, by=IMPORT)
-            publisher = self._publisher(adapter, history=history)
-            workers = self.settings.sync.workers
-            return ImportTarget(
-                adapter,
-                publisher,
-                self._writer,
-                self._place(platform),
-                workers=workers,
-                memory=self._import_memory(platform or self.settings.platform),
-            )
+    def _migration_importer(self, name: str) -> ImportController:
+        """Return what brings into a catalog what Lumos just exported, which needs no signature."""
+        is_own = self._is_own(name)
+        destination = self._state_destination(name) if is_own else self._catalog_destination(name)
+        return self._importer(self.snapshots.opened, destination)
+
+    def _importer(
+        self, open_snapshot: Callable[[str], SnapshotSource], destination: Destination
+    ) -> ImportController:
+        from lumos.core.controllers.import_controller import ImportController
 
         return ImportController(
-            open_snapshot=self.snapshots.opened if is_own else opened,
-            look=look,
-            target=target,
+            open_snapshot=open_snapshot,
+            destination=destination,
             write_lock=self._write_lock,
             keep_report=self._keep_report,
             engines=self._engines,
             clock=self._clock,
-            checkpoints=lambda: CheckpointRepository(self._writer),
-            own_versions=lambda: history and self.settings.features.schema_tracking,
         )
 
-    def _import_memory(self, name: str) -> ImportMemory | None:
-        """Return what is remembered of a catalog, unless it lies where its versions do."""
-        from lumos.core.controllers.import_memory import ImportMemory
+    def _state_destination(self, name: str) -> Destination:
+        """Return the state, followed by the catalog of the settings where `name` is that."""
+        from lumos.core.controllers.import_destination import StateDestination
+        from lumos.core.controllers.publishing import StateTarget
+        from lumos.core.models.dataset_contributions import IMPORT
+        from lumos.core.platform.factory import EMBEDDED
+        from lumos.core.store.checkpoints import CheckpointRepository
 
-        if self._is_own(name):
-            return None
-        return ImportMemory(self._writer, self._place(name), clock=self._clock)
+        def target() -> StateTarget:
+            adapter = self._platform(EMBEDDED, writing=True, by=IMPORT)
+            return StateTarget(adapter, self._publisher(adapter), self._writer)
+
+        return StateDestination(
+            look=lambda: self._catalog_if_any(EMBEDDED),
+            target=target,
+            checkpoints=lambda: CheckpointRepository(self._writer),
+            keeps_history=lambda: self.settings.features.schema_tracking,
+            keeper=lambda: self._lossy_keeper(name),
+            sync=None if self._is_own(name) else self._following_sync,
+            clock=self._clock,
+        )
+
+    def _catalog_destination(self, name: str) -> Destination:
+        from lumos.core.controllers.import_destination import CatalogDestination
+        from lumos.core.controllers.import_marks import ImportMarks
+        from lumos.core.controllers.import_to_catalog import CatalogTarget
+        from lumos.core.models.dataset_contributions import IMPORT
+
+        def target() -> CatalogTarget:
+            return CatalogTarget(
+                self._platform(name, writing=True, by=IMPORT),
+                ImportMarks(self._writer, self._place(name), clock=self._clock),
+                self.settings.sync.workers,
+            )
+
+        return CatalogDestination(
+            look=lambda: self._catalog_if_any(name),
+            target=target,
+            keeper=lambda: self._lossy_keeper(name),
+            clock=self._clock,
+        )
+
+    def _lossy_keeper(self, name: str) -> Keeper | None:
+        """Return what tells how a catalog keeps things; None where it is one of Lumos."""
+        return None if self._is_own(name) or is_database(name) else self._platform(name)
 
     @cached_property
     def migrations(self) -> MigrationController:
@@ -144,13 +163,11 @@ class SnapshotCommands(Parts):
         return MigrationController(
             snapshots=lambda: self.snapshots,
             diffs=lambda: self.diffs,
-            importer=lambda name: self.importer(
-                name, history=self._counts_versions(name), is_own=True
-            ),
+            importer=self._migration_importer,
             keeper=self._keeper,
             place_of=self._place,
             is_same=self._is_same,
-            counts_versions=self._counts_versions,
+            counts_versions=self._is_own,
             folder=lambda: self.state_dir / MIGRATIONS,
         )
 
@@ -160,10 +177,6 @@ class SnapshotCommands(Parts):
 
         name = name or self.settings.platform
         return place_of(name, self.settings.platform_settings(name))
-
-    def _counts_versions(self, name: str) -> bool:
-        """Tell whether versions of a catalog that is migrated to are counted here."""
-        return name == self.settings.platform
 
     def _keeper(self, name: str) -> Keeper:
         """Return what tells how a catalog keeps things; no database is made for it."""
@@ -200,7 +213,9 @@ class SnapshotCommands(Parts):
     def _following_sync(self) -> FollowingSync | None:
         """What brings the catalog of the settings up to date; None where the state is it."""
         name = self.settings.platform
-        return None if self._is_own(name) else lambda: self.sync.sync(name)
+        if self._is_own(name):
+            return None
+        return lambda progress: self.sync.sync(name, progress=progress)
 
     def _sync_target(self, name: str, writing: bool) -> SyncTarget:
         from lumos.core.controllers.sync_controller import SyncTarget

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lumos.core.errors import LumosError
+from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import ItemOutcome, RunReport
 
 if TYPE_CHECKING:
@@ -13,20 +14,23 @@ if TYPE_CHECKING:
 
 CATALOG_IS_BEHIND = "the catalog is not up to date"
 """The item of a report that says so."""
-FollowingSync = Callable[[], "SyncResult"]
+FollowingSync = Callable[[Progress], "SyncResult"]
 
 
-def with_sync(report: RunReport, sync: FollowingSync | None) -> RunReport:
+def with_sync(
+    report: RunReport, sync: FollowingSync | None, *, progress: Progress = SILENT
+) -> RunReport:
     """Bring the catalog up to date, and return the report with what went wrong there.
 
     Args:
         report: of what was written to the state; that is kept, also when the sync fails.
         sync: brings the catalog up to date; None where the state is the catalog.
+        progress: is told how much was sent.
     """
     if sync is None:
         return report
     try:
-        sent = sync().report
+        sent = sync(progress).report
     except LumosError as error:
         failed: tuple[ItemOutcome, ...] = (
             ItemOutcome(

@@ -48,7 +48,7 @@ class Done(NamedTuple):
 
 
 class ImportCheckpoint:
-    """The checkpoint of one snapshot on its way into one catalog in one mode."""
+    """The checkpoint of one snapshot on its way into the state in one mode."""
 
     def __init__(self, checkpoints: Checkpoints, name: str, *, clock: Clock) -> None:
         self._checkpoints = checkpoints
@@ -62,13 +62,12 @@ class ImportCheckpoint:
         source: SnapshotSource,
         *,
         mode: ImportMode,
-        platform: str,
         clock: Clock,
     ) -> ImportCheckpoint | None:
         """Return the checkpoint of an import; a snapshot that has no content id has none."""
         if not isinstance(source, StoredSource):
             return None
-        name = sha256_of([source.content_hash, source.bucket_count(), mode.value, platform])
+        name = sha256_of([source.content_hash, source.bucket_count(), mode.value])
         return cls(checkpoints, name, clock=clock)
 
     def load(self) -> Done:

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lumos.core.controllers.import_batches import takes_batches
 from lumos.core.controllers.import_look_ups import LookUps
 from lumos.core.errors import DamagedDocumentError
 from lumos.core.platform.abilities import LineageAbility
@@ -24,7 +23,7 @@ from lumos.feature.snapshot.import_buckets import (
 from lumos.feature.snapshot.import_plan import ImportMode
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.import_memory import ImportMemory
+    from lumos.core.controllers.import_marks import ImportMarks
     from lumos.core.models import LineageEdge, LumosDataset
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.feature.snapshot.bucket_work import BucketEngine
@@ -32,26 +31,20 @@ if TYPE_CHECKING:
 
 
 def bulk_look_ups(
-    catalog: MetadataPlatformInterface | None,
+    catalog: MetadataPlatformInterface,
     mode: ImportMode,
     *,
     source: SnapshotSource,
     engine: BucketEngine,
-    own_versions: bool,
     workers: int | None = None,
-    memory: ImportMemory | None = None,
+    marks: ImportMarks | None = None,
 ) -> LookUps | None:
-    """Return what asks a catalog in bulk, where that pays and nobody compares with all of it."""
-    if catalog is None or engine.reads_parts_only or not takes_batches(catalog):
+    """Return what asks another catalog in bulk, unless an engine compares with all of it."""
+    if engine.reads_parts_only:
         return None
-    return LookUps(
-        catalog,
-        mode,
-        exact=_is_exact(source, mode),
-        own_versions=own_versions,
-        workers=workers or catalog.CONCURRENCY,
-        memory=memory,
-    )
+    exact = _is_exact(source, mode)
+    workers = min(workers or catalog.CONCURRENCY, catalog.CONCURRENCY)
+    return LookUps(catalog, mode, exact=exact, workers=workers, marks=marks)
 
 
 def compared_buckets(
@@ -61,7 +54,7 @@ def compared_buckets(
     mode: ImportMode,
     engine: BucketEngine,
     own_versions: bool,
-    look_ups: LookUps | None,
+    look_ups: LookUps | None = None,
 ) -> Generator[ImportBucket]:
     """Yield a snapshot by buckets, compared with what a catalog has."""
     exact = _is_exact(source, mode)

@@ -21,7 +21,7 @@ from lumos.feature.snapshot.import_buckets import Plan, Plans
 from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction, plan_dataset
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.import_memory import ImportMemory
+    from lumos.core.controllers.import_marks import ImportMarks
     from lumos.core.platform.interface import MetadataPlatformInterface
 
 
@@ -39,9 +39,8 @@ class LookUps(Plans):
         mode: ImportMode,
         *,
         exact: bool,
-        own_versions: bool,
         workers: int,
-        memory: ImportMemory | None = None,
+        marks: ImportMarks | None = None,
     ) -> None:
         """Get ready.
 
@@ -49,16 +48,14 @@ class LookUps(Plans):
             platform: the catalog to ask.
             mode: what happens to what it has.
             exact: whether datasets lose the lineage that the snapshot does not have.
-            own_versions: whether versions are counted here, and not taken from the snapshot.
             workers: how many requests may be under way at once.
-            memory: keeps what datasets looked like that were as wanted.
+            marks: of what datasets looked like that were as wanted.
         """
         self._platform = platform
         self._mode = mode
         self._exact = exact
-        self._own_versions = own_versions
         self._workers = workers
-        self._memory = memory
+        self._marks = marks
         self._edges_apart = Capability.LINEAGE in platform.capabilities
         self._plans: dict[str, Plan | LumosError] = {}
 
@@ -70,7 +67,7 @@ class LookUps(Plans):
         """Find out what becomes of datasets before that is asked for."""
         wanted = {urn_of(line).decode(): line for line in lines}
         found = self._looked_up(wanted)
-        marks = self._memory.marks([*wanted]) if self._memory else {}
+        marks = self._marks.of([*wanted]) if self._marks else {}
         self._plans = {}
         unsure: dict[str, LumosDataset] = {}
         for urn, line in wanted.items():
@@ -84,9 +81,9 @@ class LookUps(Plans):
 
     def remember(self, written: Mapping[str, bytes]) -> None:
         """Keep what datasets look like that were made to be as wanted just now."""
-        if self._memory and written:
+        if self._marks and written:
             found = self._looked_up(written)
-            self._memory.keep_marks(
+            self._marks.keep(
                 {
                     urn: self._mark(written[urn], seen)
                     for urn, seen in found.items()
@@ -135,8 +132,8 @@ class LookUps(Plans):
                 self._plans[urn] = plan
                 if isinstance(plan, Plan) and plan.action is PlannedAction.KEEP:
                     as_wanted[urn] = self._mark(wanted[urn], unsure[urn])
-        if self._memory and as_wanted:
-            self._memory.keep_marks(as_wanted)
+        if self._marks and as_wanted:
+            self._marks.keep(as_wanted)
 
     def _whole(self, urn: str) -> LumosDataset | LumosError | None:
         try:
@@ -152,7 +149,7 @@ class LookUps(Plans):
                 incoming,
                 mode=self._mode,
                 exact=self._exact,
-                own_versions=self._own_versions,
+                own_versions=False,
             )
         except REFUSALS as error:
             return error
@@ -166,6 +163,6 @@ class LookUps(Plans):
 
     def _mark(self, line: bytes, seen: LumosDataset) -> str:
         """Return what is the same as long as the snapshot, the catalog and the mode are."""
-        how = f"{self._mode} {self._exact} {self._own_versions}".encode()
+        how = f"{self._mode} {self._exact}".encode()
         document = canonical_json(self._bare(seen).to_json())
         return hashlib.sha256(b"\n".join((how, line, document))).hexdigest()

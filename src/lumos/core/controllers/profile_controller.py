@@ -35,9 +35,8 @@ from lumos.spark.stages.profiling import DatasetFiles
 
 if TYPE_CHECKING:
     from lumos.core.controllers.following_sync import FollowingSync
-    from lumos.core.controllers.import_target import ImportTarget
     from lumos.core.controllers.lazy_session import OpenSession
-    from lumos.core.controllers.publishing import Clock
+    from lumos.core.controllers.publishing import Clock, StateTarget
     from lumos.core.controllers.scan_sources import ScanSource
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.settings import SourceEntry
@@ -68,7 +67,7 @@ class ProfileController:
         catalog: Callable[[], MetadataPlatformInterface],
         find: Callable[[str], LumosDataset],
         found_by: Callable[[Sequence[str]], Sequence[str]],
-        target: Callable[[], ImportTarget],
+        target: Callable[[], StateTarget],
         state_dir: Callable[[], Path],
         write_lock: Callable[[str], AbstractContextManager[None]],
         keep_report: Callable[[RunReport], None],
@@ -122,7 +121,7 @@ class ProfileController:
         with self._write_lock("profile"):
             self._keep(profiles)
             self._keep_report(report)
-        report = with_sync(report, self._sync)
+        report = with_sync(report, self._sync, progress=progress)
         return ProfileResult.of(report, profiles=tuple(profiles))
 
     def _chosen(

@@ -1,4 +1,4 @@
-"""Brings new states of datasets into the catalog together with their versions."""
+"""Brings new states of datasets into the state together with their versions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lumos.core.errors import DamagedDocumentError
 from lumos.core.models import DatasetVersion, LumosDataset, Urn, with_parts
-from lumos.core.platform.abilities import derives_versions
 from lumos.core.platform.batches import dataset_or_none
 
 if TYPE_CHECKING:
@@ -35,10 +34,10 @@ class Outcome(StrEnum):
 
 
 class Publisher:
-    """Writes a dataset and its version in one transaction.
+    """Writes a dataset and its version to the state in one transaction.
 
-    The version is computed from what the catalog holds afterwards, compared with the last version
-    in the history: history and catalog cannot drift apart, and repeating a run adds nothing.
+    The version is computed from what the state holds afterwards, compared with the last version
+    in the history: history and state cannot drift apart, and repeating a run adds nothing.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class Publisher:
         clock: Clock,
         author: str,
     ) -> None:
-        """Publish to a platform; without `versions`, no history is kept."""
+        """Publish to the state, given as a catalog; without `versions`, no history is kept."""
         self._platform = platform
         self._versions = versions
         self._database = database
@@ -91,43 +90,20 @@ class Publisher:
             dataset = dataset_or_none(self._platform, urn)
             return self._record(dataset) if dataset else None
 
-    def recorded(self, dataset: LumosDataset) -> LumosDataset | None:
-        """Version what a catalog holds; return what it is still to be told, where that differs."""
-        with self._database.transaction():
-            version = self._version(dataset)
-        if version is None and dataset.version is None and self._versions is not None:
-            version = self._versions.get_current_version(dataset.urn)  # it came back as it was
-        if (
-            version is None
-            or version.version == dataset.version
-            or derives_versions(self._platform)
-        ):
-            return None
-        return with_parts(dataset, version=version.version)
-
-    def retire(self, dataset: LumosDataset) -> None:
-        """Remove a dataset that its source no longer has; its history stays, with the removal."""
-        with self._database.transaction():
-            if self._versions is not None:
-                self._versions.retire(dataset, at=self._clock(), author=self._author)
-            self._platform.delete(dataset.urn)
-
     def _record(
-        self, dataset: LumosDataset, *, before: LumosDataset | None = None
-    ) -> DatasetVersion | None:
-        """Add a version, and let a catalog that keeps the number of it know."""
-        version = self._version(dataset, before=before)
-        if version is not None and not derives_versions(self._platform):
-            self._platform.emit_dataset(with_parts(dataset, version=version.version))
-        return version
-
-    def _version(
         self, dataset: LumosDataset, *, before: LumosDataset | None = None
     ) -> DatasetVersion | None:
         """Add a version, also where no history was kept so far of a state that Lumos holds."""
         if self._versions is None:
             return None
-        held = before if derives_versions(self._platform) else None
         return self._versions.record(
-            held, dataset, at=self._clock(), author=self._author, first=dataset.version
+            before, dataset, at=self._clock(), author=self._author, first=dataset.version
         )
+
+
+class StateTarget(NamedTuple):
+    """The state for writing: as a catalog, with its versions, and its database."""
+
+    platform: MetadataPlatformInterface
+    publisher: Publisher
+    database: Transactional

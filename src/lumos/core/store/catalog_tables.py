@@ -205,6 +205,15 @@ class CatalogTables:
             self._put(whole, row, said=said, stored=stored, at=at)
         return not _is_same(stored, row)
 
+    def put_bare(self, datasets: Iterable[LumosDataset], *, at: datetime) -> None:
+        """Store datasets that are not there yet, all or none, as nothing but their documents.
+
+        For a state that is read once and removed: the datasets are not found by a search, nobody
+        is said to speak of them, their figures are no series, and they keep the neighbours that
+        they list.
+        """
+        self._database.execute_many(_PUT_DATASET, (_bare_row(each, at=at) for each in datasets))
+
     def observe(
         self, urn: Urn, by: Contributor, observations: Iterable[Observation], *, at: datetime
     ) -> bool:
@@ -387,8 +396,11 @@ class CatalogTables:
         """Store an edge and tell whether anything changed."""
         return self.put_edges((edge,), at=at)
 
-    def put_edges(self, edges: Iterable[LineageEdge], *, at: datetime) -> bool:
-        """Store edges, all or none, and tell whether anything changed."""
+    def put_edges(self, edges: Iterable[LineageEdge], *, at: datetime, renew: bool = True) -> bool:
+        """Store edges, all or none, and tell whether anything changed.
+
+        Without `renew` the hashes of the datasets that they lead to stay as they are.
+        """
         led_to: dict[str, None] = {}
         with self._database.transaction():
             for edge in edges:
@@ -404,7 +416,7 @@ class CatalogTables:
                 row["checksum"] = EDGES.checksum(row)
                 if self._database.execute(_PUT_EDGE, row):
                     led_to[edge.downstream_urn] = None
-            for urn in led_to:
+            for urn in led_to if renew else ():
                 self._renew_hash(urn)
         return bool(led_to)
 
@@ -720,6 +732,27 @@ def _dataset_row(dataset: LumosDataset) -> _DatasetRow:
     }
     row["checksum"] = DATASETS.checksum(row)
     return _DatasetRow(row, document, observed, texts)
+
+
+def _bare_row(dataset: LumosDataset, *, at: datetime) -> dict[str, SqlValue]:
+    row: dict[str, SqlValue] = {
+        "urn": checked_key(dataset.urn),
+        "name": "",
+        "name_key": "",
+        "platform": "",
+        "format": None,
+        "contract_hash": "",
+        "version": None,
+        "quality_score": None,
+        "document": as_text(dataset.document),
+        "observed": None,
+        "origin": None,
+        "contributor": str(EDITOR),
+        "found_hash": None,
+        "updated_at": as_moment(at),
+    }
+    row["checksum"] = DATASETS.checksum(row)
+    return row
 
 
 def _is_same(stored: Row | None, row: _DatasetRow) -> bool:

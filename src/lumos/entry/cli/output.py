@@ -155,8 +155,11 @@ def _echo(text: str) -> None:
 
 
 def refuse_if_behind(report: RunReport) -> None:
-    """End with 3 where the catalog of the settings could not be brought up to date."""
+    """Say why the catalog of the settings could not be brought up to date, and end with 3."""
     from lumos.core.controllers.following_sync import CATALOG_IS_BEHIND
 
-    if any(item.item == CATALOG_IS_BEHIND for item in report.failed):
-        raise typer.Exit(EXIT_UNREADABLE)
+    for item in report.failed:
+        if item.item == CATALOG_IS_BEHIND:
+            hint = f" ({item.hint})" if item.hint else ""
+            print_notice(f"{item.code} the state is written, and {item.item}: {item.reason}{hint}")
+            raise typer.Exit(EXIT_UNREADABLE)

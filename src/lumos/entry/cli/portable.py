@@ -23,6 +23,7 @@ from lumos.entry.cli.output import (
     print_notice,
     print_report,
     print_warnings,
+    refuse_if_behind,
     writing_output,
 )
 from lumos.entry.cli.snapshot_options import EngineOption, shown_late, told
@@ -229,6 +230,7 @@ def import_(
 ) -> None:
     """Read a snapshot into a catalog. Datasets that the snapshot lacks stay.
 
+    Where the settings name another catalog, it is written to the state and then synced.
     Existing datasets get the snapshot's technical state; owners, tags, documentation and
     properties that people added stay, unless --overwrite. Lineage into a dataset is removed only
     with --overwrite, and only where a complete snapshot has the dataset without it. Ends with 3
@@ -270,6 +272,7 @@ def import_(
             print_report(result.report)
         else:
             print_warnings(result.report)
+    refuse_if_behind(result.report)
     if strict and result.report.failed:
         raise typer.Exit(EXIT_GATE_FAILED)
 

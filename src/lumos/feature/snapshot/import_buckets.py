@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
@@ -65,8 +65,6 @@ class ImportBucket(NamedTuple):
     lines: list[bytes]
     plan: Callable[[bytes], Plan]
     changes: dict[str, list[EdgeChange]]
-    upstream: Mapping[str, Sequence[str]]
-    """Where the edges that lead to each dataset come from, once all changes are made."""
 
 
 def import_buckets(
@@ -75,7 +73,7 @@ def import_buckets(
     """Yield the buckets of a snapshot with all that concerns their datasets."""
     for place, bucket in enumerate(buckets_by_rank(source.bucket_count())):
         lines, plan = source.bucket_lines(bucket), plans.of_bucket(place)
-        yield ImportBucket(lines, plan, *edges.of_bucket(place))
+        yield ImportBucket(lines, plan, edges.of_bucket(place))
 
 
 class CatalogPlans(Plans):
@@ -180,13 +178,6 @@ def plan_pair(
                 yield mark + dataset_line(planned.dataset)
 
 
-class BucketEdges(NamedTuple):
-    """What an import does to the edges that lead to datasets of one bucket."""
-
-    changes: dict[str, list[EdgeChange]]
-    upstream: Mapping[str, Sequence[str]]
-
-
 class EdgeChanges:
     """The edges of a snapshot that a catalog lacks or has otherwise, and those it has too many."""
 
@@ -197,18 +188,13 @@ class EdgeChanges:
         self._keeps_known = mode is ImportMode.SKIP_EXISTING
         self._exact = exact
 
-    def of_bucket(self, place: int) -> BucketEdges:
+    def of_bucket(self, place: int) -> dict[str, list[EdgeChange]]:
         """Return the changes by the dataset that the edges lead to; places are asked in order."""
         changes: dict[str, list[EdgeChange]] = {}
-        upstream: dict[str, list[str]] = {}
         for key, items in groupby(self._cursor.take(place), key=lambda item: item.key[:-1]):
-            downstream, origin = (end.decode() for end in key.split(b"\n")[:2])
-            found = [*self._changes([*items])]
-            if found:
-                changes.setdefault(downstream, []).extend(found)
-            if not any(change.removed for change in found):
-                upstream.setdefault(downstream, []).append(origin)
-        return BucketEdges(changes, upstream)
+            if found := [*self._changes([*items])]:
+                changes.setdefault(key.partition(b"\n")[0].decode(), []).extend(found)
+        return changes
 
     def _changes(self, items: list[SortedLine]) -> Iterator[EdgeChange]:
         known = [item.line for item in items if item.key.endswith(_IN_CATALOG)]

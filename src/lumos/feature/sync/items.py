@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+import orjson
+
 from lumos.core.models import DatasetLineage, Domain, GlossaryTerm, LineageEdge, with_parts
 from lumos.core.models.base import canonical_json, sha256_of
 from lumos.core.platform.abilities import (
@@ -108,6 +110,12 @@ def _extensions(
 def edge_name(edge: LineageEdge) -> str:
     """Return what a step of lineage is remembered by."""
     return canonical_json(list(edge.key)).decode()
+
+
+def edge_key(name: str) -> tuple[str, str, str]:
+    """Return the ends and the job of a step of lineage, given what it is remembered by."""
+    upstream, downstream, job = cast("list[str]", orjson.loads(name))
+    return upstream, downstream, job
 
 
 def as_sent(dataset: LumosDataset, target: MetadataPlatformInterface) -> LumosDataset:

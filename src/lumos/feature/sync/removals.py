@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
-import orjson
+from typing import TYPE_CHECKING
 
 from lumos.core.errors import DatasetNotFoundError
 from lumos.core.models import LineageEdge
@@ -12,11 +10,11 @@ from lumos.core.platform.abilities import Capability
 from lumos.core.platform.batch import Batch
 from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.refusals import REFUSALS, ends_run
-from lumos.feature.sync.items import DATASET, EDGE
+from lumos.feature.sync.items import DATASET, EDGE, edge_key
 from lumos.feature.sync.truth import was_edited
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from lumos.core.settings.sync import SyncSettings
     from lumos.feature.sync.tally import Ends, SyncTally
@@ -70,15 +68,18 @@ class Removals:
         lost = [name for name in self._ends.states.names(EDGE) if name not in edges]
         own = [name for name in lost if gone_urns.isdisjoint(_ends_of(name))]
         if self._within_limit(len(own), "steps of lineage"):
-            for name in lost:
-                self._attempt(EDGE, name, remove=self._remove_edge)
+            self.remove_edges(lost)
+
+    def remove_edges(self, names: Iterable[str]) -> None:
+        """Remove steps of lineage, given as `edge_name` calls them."""
+        for name in names:
+            self._attempt(EDGE, name, remove=self._remove_edge)
 
     def _attempt(self, kind: str, name: str, *, remove: Callable[[str], None]) -> None:
         try:
             remove(name)
         except REFUSALS as error:
-            self._tally.of(kind).failed += 1
-            self._tally.recorder.failed(f"{kind} {name}", error)
+            self._tally.refused(kind, name, error)
             if ends_run(error):
                 raise
 
@@ -140,7 +141,7 @@ class Removals:
 
     def _remove_edge(self, name: str) -> None:
         if not self._dry_run:
-            upstream, downstream, job = _key_of(name)
+            upstream, downstream, job = edge_key(name)
             edge = LineageEdge.from_json(
                 {"upstream_urn": upstream, "downstream_urn": downstream, "job_urn": job or None}
             )
@@ -150,10 +151,5 @@ class Removals:
         self._tally.of(EDGE).removed += 1
 
 
-def _key_of(name: str) -> tuple[str, str, str]:
-    upstream, downstream, job = cast("list[str]", orjson.loads(name))
-    return upstream, downstream, job
-
-
 def _ends_of(name: str) -> tuple[str, str]:
-    return _key_of(name)[:2]
+    return edge_key(name)[:2]

@@ -125,6 +125,8 @@ class SyncRun:
         self._clock = clock
         self._progress = progress
         self._shown: Counter[str] = Counter()
+        self.refused_datasets: set[str] = set()
+        """The URNs of those that the catalog did not take."""
         self._workers = min(settings.workers, self._target.CONCURRENCY)
 
     def send(self) -> None:
@@ -149,7 +151,8 @@ class SyncRun:
             prepare = partial(self._target.apply, Batch(definitions={item.name: value}))
             error = _attempted(item._replace(send=prepare)).error
             if error is not None:
-                self._tally.recorder.failed(f"definitions of {EXTENSION} {item.name}", error)
+                item_name = self._tally.item(EXTENSION, item.name)
+                self._tally.recorder.failed(f"definitions of {item_name}", error)
                 if ends_run(error):
                     raise error
 
@@ -214,12 +217,17 @@ class SyncRun:
         return _attempted(item)
 
     def _send_edges(self) -> None:
-        """Send steps of lineage together, those that lead to the same dataset by one thread."""
+        """Send steps of lineage together, those that lead to the same dataset by one thread.
+
+        Those that lead to a dataset that was refused wait, like it, for the next sync: some
+        catalogs would make a dataset of them that is nothing but lineage.
+        """
         send = partial(self._send_edge_chunk, there=self._known_there(EDGE))
         items = (
             item
             for some in batches(self._plan.items(EDGE), _EDGES_IN_ORDER)
             for item in sorted(some, key=_leads_to)
+            if _leads_to(item) not in self.refused_datasets
         )
         chunks = batches(items, self._target.EDGE_BATCH)
         with closing(mapped(send, chunks, workers=self._workers)) as sent:
@@ -330,8 +338,9 @@ class SyncRun:
                 if outcome.state is not None:
                     acknowledged.append(outcome.state)
                 elif outcome.error is not None:
-                    tally.of(kind).failed += 1
-                    tally.recorder.failed(f"{kind} {outcome.name}", outcome.error)
+                    tally.refused(kind, outcome.name, outcome.error)
+                    if kind == DATASET:
+                        self.refused_datasets.add(outcome.name)
                 if streak.ends_run(outcome.error) and outcome.error is not None:
                     raise outcome.error
                 if len(acknowledged) >= self._settings.batch_size:
@@ -345,7 +354,7 @@ class SyncRun:
         tally = self._tally
         tally.writes += outcome.written
         tally.conflicts.extend(f"{outcome.name} {name}" for name in outcome.conflicts)
-        tally.recorder.done_many(outcome.state is not None)
+        tally.done(outcome.state is not None)
         differs = self._plan.differs(kind, outcome.name)
         tally.same_there += differs and outcome.state is not None and not outcome.written
         if outcome.written and not differs:  # it was the catalog that had lost or changed it

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lumos.core.platform.fidelity import FidelityCount
 
 if TYPE_CHECKING:
+    from lumos.core.errors import LumosError
     from lumos.core.platform.interface import Capability, MetadataPlatformInterface
     from lumos.core.run_report import RunRecorder
     from lumos.core.store.sync_states import SyncStates
@@ -38,6 +39,19 @@ class SyncTally:
 
     def of(self, kind: str) -> KindTally:
         return self.kinds.setdefault(kind, KindTally())
+
+    def done(self, count: int) -> None:
+        """Record that things were handled."""
+        self.recorder.done_many(count)
+
+    def refused(self, kind: str, name: str, error: LumosError) -> None:
+        """Count and record what the catalog refused."""
+        self.of(kind).failed += 1
+        self.recorder.failed(self.item(kind, name), error)
+
+    def item(self, kind: str, name: str) -> str:
+        """Return what a report calls a thing."""
+        return f"{kind} {name}"
 
     @property
     def failed(self) -> int:
