@@ -195,7 +195,7 @@ def _update_types(
 @route("GET", "v2/entity/uniqueAttribute/type/{}")
 def _by_name(server: AtlasServer, path: tuple[str, ...], params: Params, body: JsonValue) -> Answer:
     if path[0] not in server.store.types:
-        raise AtlasRefusalError(404, "ATLAS-404-00-001")
+        raise AtlasRefusalError(400, "ATLAS-400-00-014")
     found = server.store.find(path[0], params["attr:qualifiedName"][0])
     if found is None:
         raise AtlasRefusalError(404, "ATLAS-404-00-009")
@@ -212,6 +212,8 @@ def _by_names(
 ) -> Answer:
     if server.older:
         return 404, None
+    if path[0] not in server.store.types:
+        raise AtlasRefusalError(400, "ATLAS-400-00-014")
     names = [values[0] for key, values in params.items() if key.startswith("attr_")]
     found = [held for name in names if (held := server.store.find(path[0], name)) is not None]
     if server.strict and len(found) < len(names):

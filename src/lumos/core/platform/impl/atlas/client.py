@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from lumos.core.errors import PlatformAnswerError, PlatformNotFoundError
+from lumos.core.errors import PlatformAnswerError, PlatformError, PlatformNotFoundError
 from lumos.core.platform.http import CatalogHttp, RetryPolicy
 from lumos.core.platform.impl.atlas.wire import Json, mapping, objects, text
 from lumos.core.platform.login import NOBODY, PASSWORD, TOKEN, Login
@@ -123,6 +123,10 @@ class AtlasClient:
             )
         except PlatformNotFoundError:
             return None
+        except PlatformError as error:
+            if self._lacks_type(type_name, error):
+                return None
+            raise
         entity = mapping(found.get("entity"))
         if entity.get("status") == "DELETED":
             return None
@@ -179,12 +183,26 @@ class AtlasClient:
             if len(found) == len(names):
                 self._finds_several = False
             return found
+        except PlatformError as error:
+            if self._lacks_type(type_name, error):
+                return {}
+            raise
         referred = mapping(page.get("referredEntities"))
         return {
             str(mapping(entity.get("attributes")).get("qualifiedName")): (entity, referred)
             for entity in objects(page.get("entities"))
             if entity.get("status") != "DELETED"
         }
+
+    def _lacks_type(self, type_name: str, error: PlatformError) -> bool:
+        """Tell whether a request was refused for a type that nobody has defined yet."""
+        if type(error) is not PlatformError:  # lost, or not allowed
+            return False
+        try:
+            self.entity_type(type_name)
+        except PlatformNotFoundError:
+            return True
+        return False
 
     def _one_by_one(self, type_name: str, names: Sequence[str]) -> dict[str, tuple[Json, Json]]:
         each = partial(self.entity, type_name)
