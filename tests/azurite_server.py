@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fetching import fetched
+from fetching import fetched, kept_folder
 from ports import free_port
 from s3_server import wait_for
 
 ACCOUNT = "devstoreaccount1"
 # The key that Azurite documents for everybody.
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-_PACKAGE = "azurite@3"
+_PACKAGE = "azurite@3.37.0"
 _VERSION = "2021-08-06"
 
 
@@ -75,16 +75,16 @@ class AzuriteServer(NamedTuple):
 
 @contextmanager
 def running_azurite() -> Iterator[AzuriteServer]:
-    """Run Azurite from npm, which is fetched once for each run."""
+    """Run Azurite from npm, which is fetched once for each machine."""
     npm = shutil.which("npm")
     if npm is None:
         pytest.fail("npm is not installed; run: make services")
+    install = [npm, "install", "--silent", "--no-audit", "--no-fund", _PACKAGE]
+    program = kept_folder(_PACKAGE, lambda place: fetched(install, cwd=place, timeout=600))
     with tempfile.TemporaryDirectory() as folder:
-        install = [npm, "install", "--silent", "--no-audit", "--no-fund", _PACKAGE]
-        fetched(install, cwd=folder, timeout=600)
         port = free_port()
         command = [
-            str(Path(folder, "node_modules", ".bin", "azurite-blob")), "--disableTelemetry",
+            str(program / "node_modules" / ".bin" / "azurite-blob"), "--disableTelemetry",
             "--inMemoryPersistence", "--silent", "--blobHost", "127.0.0.1", "--blobPort", str(port),
         ]  # fmt: skip
         process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)

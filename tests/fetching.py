@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
+CACHE = Path.home() / ".cache" / "lumos-tests"
+"""What is fetched once for each machine; removing it costs the next run a few minutes."""
 _PAUSES = (5, 15, 45, None)
+
+
+def kept_folder(name: str, fill: Callable[[Path], None]) -> Path:
+    """Return a folder of the cache, filled by the first who asks for it.
+
+    It is filled under another name, so that whoever sees it sees all of it.
+    """
+    folder = CACHE / name
+    if not folder.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE, prefix=f".{name}-") as unfinished:
+            filled = Path(unfinished) / name
+            filled.mkdir()
+            fill(filled)
+            with suppress(OSError):  # somebody else was faster
+                filled.rename(folder)
+    return folder
 
 
 def fetched(

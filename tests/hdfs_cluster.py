@@ -20,12 +20,16 @@ from urllib.parse import quote
 
 import pytest
 
-from fetching import fetched
+from fetching import CACHE, fetched, kept_folder
 from ports import free_port
 
 _MAIN = "org.apache.hadoop.test.MiniDFSClusterManager"
 _JUNIT = "org.junit.jupiter:junit-jupiter-api:5.11.4"
 _MOCKITO = "org.mockito:mockito-core:4.11.0"
+_WANTED_JARS = (
+    "hadoop-client-minicluster", "junit", "opentest4j", "apiguardian", "mockito", "byte-buddy",
+    "objenesis",
+)  # fmt: skip
 _START_SECONDS = 400
 USER = "lumos"
 
@@ -90,19 +94,24 @@ def _class_path(maven: str) -> str:
     jars = Path(pyspark.__file__).parent / "jars"
     (client,) = jars.glob("hadoop-client-api-*.jar")
     version = re.sub(r"hadoop-client-api-|\.jar", "", client.name)
-    ours = Path.home() / ".cache" / "lumos-tests" / "maven"
+    folder = kept_folder(f"hdfs-{version}", lambda place: _fetch_jars(maven, version, place))
+    return ":".join([*map(str, sorted(folder.glob("*.jar"))), f"{jars}/*"])
+
+
+def _fetch_jars(maven: str, version: str, place: Path) -> None:
+    """Put the jars of the servers into a folder; asking Maven each time takes half a minute."""
+    repository = CACHE / "maven"
     cluster = f"org.apache.hadoop:hadoop-client-minicluster:{version}"
     for artifact in (cluster, _JUNIT, _MOCKITO):
         transitive = "false" if artifact == cluster else "true"
         get = [maven, "-q", "-B", "dependency:get", f"-Dartifact={artifact}"]
         fetched(
-            [*get, f"-Dtransitive={transitive}", f"-Dmaven.repo.local={ours}"],
+            [*get, f"-Dtransitive={transitive}", f"-Dmaven.repo.local={repository}"],
             timeout=900,
         )
-    wanted = ("hadoop-client-minicluster", "junit", "opentest4j", "apiguardian", "mockito")
-    more = ("byte-buddy", "objenesis")
-    found = [str(jar) for jar in ours.rglob("*.jar") if jar.name.startswith((*wanted, *more))]
-    return ":".join([*found, f"{jars}/*"])
+    for jar in repository.rglob("*.jar"):
+        if jar.name.startswith(_WANTED_JARS):
+            shutil.copy(jar, place)
 
 
 def _wait(cluster: HdfsCluster, process: subprocess.Popen[bytes]) -> None:
