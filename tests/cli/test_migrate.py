@@ -162,6 +162,23 @@ def test_what_becomes_of_each_concept_is_told_before_anything_is_written(
     assert held() == 0
 
 
+def test_a_catalog_that_keeps_datasets_alone_is_sent_them_and_the_rest_is_counted(
+    lumos: Lumos, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lumos("export", "--platform", "old", "--output", "old.json")
+    monkeypatch.setattr(New, "capabilities", frozenset())
+    arguments = ("import", "old.json", "--platform", "new", "--json")
+    done = checked(lumos(*arguments), "import")
+    assert (len(done["created"]), done["lineage_edges"]) == (COUNT, 0)
+    assert done["report"]["warnings"] == [
+        "new keeps no people, tags, terms, domains or jobs: 3 were left out",
+        "new keeps no lineage edges: 1 were left out",
+    ]
+    assert held() == COUNT
+    again = checked(lumos(*arguments), "import")
+    assert (again["unchanged"], again["updated"]) == (COUNT, [])
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -31,22 +31,6 @@ def batches(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
         yield batch
 
 
-def weighed(
-    items: Iterable[T], most: int, *, weight: Callable[[T], int]
-) -> Iterator[tuple[T, ...]]:
-    """Yield items in tuples that weigh no more than allowed; one that does alone comes alone."""
-    batch: list[T] = []
-    total = 0
-    for item in items:
-        if batch and total + weight(item) > most:
-            yield tuple(batch)
-            batch, total = [], 0
-        batch.append(item)
-        total += weight(item)
-    if batch:
-        yield tuple(batch)
-
-
 def together(
     act: Callable[[Sequence[T]], Sequence[R]],
     items: Sequence[T],

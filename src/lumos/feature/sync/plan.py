@@ -126,13 +126,15 @@ class SyncPlan:
         capability, what = _NEEDED.get(kind, _ENTITIES)
         if capability not in self._ends.source.capabilities:
             return ()
-        if capability not in self._ends.target.capabilities:
-            name = self._ends.target.name
-            self._tally.recorder.warning(f"{name} keeps no {what}: none is sent")
-            return ()
-        return all_items_of(
+        items = all_items_of(
             kind, self._ends.source, self._ends.target, wanted=self._leads_to_wanted
         )
+        if capability in self._ends.target.capabilities:
+            return items
+        if any(True for _ in items):
+            name = self._ends.target.name
+            self._tally.recorder.warning(f"{name} keeps no {what}: none is sent")
+        return ()
 
     def _leads_to_wanted(self, edge: LineageEdge) -> bool:
         return not self._sources or edge.downstream_urn in self.datasets
