@@ -407,6 +407,18 @@ def test_what_is_gone_here_is_removed_there_but_only_what_lumos_put_there(world:
     assert world.sync().writes == 0
 
 
+def test_lineage_into_a_dataset_that_is_refused_waits_for_it(world: World) -> None:
+    world.fill(3)
+    for upstream, downstream in (("t0", "t1"), ("t1", "t2")):
+        world.local.emit_edge(edge(dataset(upstream), dataset(downstream)))
+    world.target.refuses = {"t1"}
+    assert [item.item for item in world.sync().report.failed] == [f"dataset {dataset('t1').urn}"]
+    assert [held.downstream_urn for held in world.target.list_edges()] == [dataset("t2").urn]
+    world.target.refuses = set()
+    assert world.sync().report.failed == ()
+    assert len([*world.target.list_edges()]) == 2
+
+
 def test_a_removal_that_is_refused_spares_the_others_and_is_tried_again(world: World) -> None:
     world.fill(4)
     world.sync()
