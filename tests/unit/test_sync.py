@@ -410,7 +410,7 @@ def test_what_is_gone_here_is_removed_there_but_only_what_lumos_put_there(world:
 def test_lineage_into_a_dataset_that_is_refused_waits_for_it(world: World) -> None:
     world.fill(3)
     for upstream, downstream in (("t0", "t1"), ("t1", "t2")):
-        world.local.emit_edge(edge(dataset(upstream), dataset(downstream)))
+        world.local.apply(Batch(edges=(edge(dataset(upstream), dataset(downstream)),)))
     world.target.refuses = {"t1"}
     assert [item.item for item in world.sync().report.failed] == [f"dataset {dataset('t1').urn}"]
     assert [held.downstream_urn for held in world.target.list_edges()] == [dataset("t2").urn]

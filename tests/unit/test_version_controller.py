@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,11 +12,8 @@ from typing_extensions import override
 from lumos.bootstrap import Application
 from lumos.core.controllers.version_controller import VersionController
 from lumos.core.controllers.version_results import VersionCounts
-from lumos.core.controllers.version_sources import CatalogSource
 from lumos.core.errors import (
     NoCatalogError,
-    PlatformError,
-    PlatformUnavailableError,
     StateError,
 )
 from lumos.core.models import ChangeLevel, LumosDataset
@@ -409,52 +405,3 @@ def test_a_place_that_somebody_took_meanwhile_is_refused_whole(
         )
 
     assert history.versions(new.urn) == ()
-
-
-def test_a_catalog_of_others_is_told_its_versions_and_what_it_refuses_is_tried_again(
-    application: Application, controller: VersionController
-) -> None:
-    fill_catalog(application, tables(5))
-    refused, told = table(2).urn, dict[str, str | None]()
-    platform = application._platform(None)
-
-    def tell(dataset: LumosDataset) -> None:
-        if dataset.urn == refused:
-            raise PlatformError("this dataset cannot be written")
-        told[dataset.urn] = dataset.version
-
-    def source(batch: int) -> CatalogSource:
-        return CatalogSource(platform, None, at=LATER, batch=batch)
-
-    parts = replace(controller._parts, tell_catalog=tell, catalog=source)
-    applied = VersionController(parts).apply(batch_size=2)
-
-    assert applied.counts == counts(first=4)
-    assert [each.item for each in applied.report.failed] == [refused]
-    assert told == {table(number).urn: "1.0.0" for number in (0, 1, 3, 4)}
-    assert refused.rpartition("/")[2] not in versions_of(controller)
-
-    refused = table(9).urn
-    again = VersionController(parts).apply()
-    assert again.counts == counts(first=1, unchanged=4)
-    assert len(told) == 5
-
-
-def test_a_catalog_that_fails_for_a_while_ends_the_run_and_loses_nothing(
-    application: Application, controller: VersionController
-) -> None:
-    fill_catalog(application, tables(5))
-    heard: list[str] = []
-
-    def tell(dataset: LumosDataset) -> None:
-        heard.append(dataset.urn)
-        if len(heard) == 4:
-            raise PlatformUnavailableError("it does not answer")
-
-    flaky = VersionController(replace(controller._parts, tell_catalog=tell))
-    with pytest.raises(PlatformUnavailableError):
-        flaky.apply(batch_size=2)
-
-    assert len(versions_of(controller)) == 2, "the first batch is kept, the second whole undone"
-    assert flaky.apply(batch_size=2).counts == counts(first=3, unchanged=2)
-    assert len(heard) == 7

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from lumos.core.controllers.report_controller import ReportController
     from lumos.core.controllers.search_controller import SearchController
     from lumos.core.controllers.version_controller import VersionController
-    from lumos.core.controllers.version_sources import CatalogSource
-    from lumos.core.models import LumosDataset, Urn
+    from lumos.core.controllers.version_sources import StoredStates
+    from lumos.core.models import Urn
     from lumos.core.models.dataset_contributions import DatasetContributions
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.store.observations import ObservationTable
@@ -70,21 +70,16 @@ class CatalogCommands(SnapshotCommands):
         from lumos.core.platform.factory import EMBEDDED
         from lumos.feature.versioning.planning import VersionPlanner
 
-        embedded = self.settings.platform == EMBEDDED
-
-        def tell(dataset: LumosDataset) -> None:
-            self._platform(None, writing=True).emit_dataset(dataset)
-
         return VersionController(
             VersionParts(
                 versions=lambda writing: self._versions(self._writer if writing else self._reader),
                 history=lambda: self._history(self._reader),
                 writer=lambda alerts: (self._history(self._writer, alerts=alerts), self._writer),
-                catalog=self._catalog_source,
-                tell_catalog=None if embedded else tell,  # the embedded one reads the history
+                state=self._stored_states,
+                sync=self._following_sync,
                 open_snapshot=self.snapshots.opened_for_writing,
                 urn_of=self._urn_of,
-                require=lambda urn: self._platform(None).get_dataset(urn),
+                require=lambda urn: self._platform(EMBEDDED).get_dataset(urn),
                 planner=VersionPlanner(
                     policy=self._policy, prefix=self.settings.cloud_version_prefix
                 ),
@@ -98,14 +93,13 @@ class CatalogCommands(SnapshotCommands):
     def _urn_of(self, reference: str) -> Urn:
         return self.catalog.urn_of(reference)
 
-    def _catalog_source(self, batch: int) -> CatalogSource:
-        from lumos.core.controllers.version_sources import CatalogSource
+    def _stored_states(self, batch: int) -> StoredStates:
+        from lumos.core.controllers.version_sources import StoredStates
         from lumos.core.platform.factory import EMBEDDED
         from lumos.core.store.catalog_states import CatalogStates
 
-        embedded = self.settings.platform == EMBEDDED
-        states = CatalogStates(self._reader) if embedded else None
-        return CatalogSource(self._platform(None), states, at=self._clock(), batch=batch)
+        states = CatalogStates(self._reader)
+        return StoredStates(states, name=EMBEDDED, at=self._clock(), batch=batch)
 
     @cached_property
     def people(self) -> PeopleController:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lumos.core.changes.declared import declared_version_changes
+from lumos.core.controllers.following_sync import with_sync
 from lumos.core.controllers.version_results import (
     ComputedVersion,
     CurrentVersion,
@@ -18,8 +19,8 @@ from lumos.core.controllers.version_results import (
     VersionsResult,
 )
 from lumos.core.controllers.version_sources import BATCH, GoneDatasets, SnapshotStates, batches
-from lumos.core.errors import DamagedDocumentError, PlatformError
-from lumos.core.models import Bump, Change, Urn, with_parts
+from lumos.core.errors import DamagedDocumentError
+from lumos.core.models import Bump, Change, Urn
 from lumos.core.platform.unreadable import Unreadable, outcomes
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from lumos.core.controllers.following_sync import FollowingSync
     from lumos.core.controllers.publishing import Clock, Transactional
     from lumos.core.controllers.version_sources import VersionedStates
     from lumos.core.models import LumosDataset
@@ -112,13 +114,14 @@ class VersionParts:
     history: Callable[[], HistoryRepository]
     writer: Callable[[bool], tuple[HistoryRepository, Transactional]]
     """Opens the histories for writing; owners are told of what it adds if asked."""
-    catalog: Callable[[int], VersionedStates]
-    """Opens the catalog, to be read in pages of so many datasets."""
-    tell_catalog: Callable[[LumosDataset], None] | None
+    state: Callable[[int], VersionedStates]
+    """Opens the state, to be read in pages of so many datasets."""
+    sync: FollowingSync | None
+    """Brings the catalog of the settings up to date; None where the state is it."""
     open_snapshot: Callable[[str], SnapshotSource]
     urn_of: Callable[[str], Urn]
     require: Callable[[Urn], object]
-    """Refuses a URN that the catalog does not hold."""
+    """Refuses a URN that the state does not hold."""
     planner: VersionPlanner
     write_lock: Callable[[str], AbstractContextManager[None]]
     keep_report: Callable[[RunReport], None]
@@ -162,6 +165,7 @@ class VersionController:
 
         Raises:
             VersionNotFoundError: the dataset has no version yet.
+            PlatformError: the version is kept, and the catalog could not be brought up to date.
         """
         urn = self._parts.urn_of(reference)
         with self._parts.write_lock("version"):
@@ -169,9 +173,8 @@ class VersionController:
             with database.transaction():
                 manager = self._parts.versions(True)
                 result = manager.increment_version(urn, change_type, author=author)
-                if self._parts.tell_catalog:
-                    state = manager.dataset_at(urn, result.schema_version)
-                    self._parts.tell_catalog(with_parts(state, version=result.schema_version))
+        if self._parts.sync is not None:
+            self._parts.sync(SILENT)
         return result
 
     def compute(
@@ -187,7 +190,7 @@ class VersionController:
 
         Args:
             source: the snapshot to compare with; the history if not given.
-            target: the snapshot whose datasets are versioned; the catalog if not given.
+            target: the snapshot whose datasets are versioned; the state if not given.
             retire: also give versions to datasets that are gone.
             limit: how many versions to list; all of them if 0.
             progress: is told how far the scan is.
@@ -226,11 +229,11 @@ class VersionController:
 
         Args:
             source: a snapshot whose states are versioned first, those of the target after them.
-            target: the snapshot whose datasets are versioned; the catalog if not given.
+            target: the snapshot whose datasets are versioned; the state if not given.
             retire: also give versions to datasets that are gone.
             limit: how many versions to list; all of them if 0.
             batch_size: how many datasets are versioned in one transaction.
-            alert: whether alerts are made; of what the catalog holds now if not given.
+            alert: whether alerts are made; of what the state holds now if not given.
             progress: is told how many datasets are safely done.
         """
         recorder = RunRecorder("version apply", started_at=self._parts.clock())
@@ -248,6 +251,7 @@ class VersionController:
                 recorder.failed(each.item, each.error)
             report = recorder.finish(at=self._parts.clock())
             self._parts.keep_report(report)
+        report = with_sync(report, self._parts.sync, progress=progress)
         found = tally.result(steps[0].name if source else HISTORY, steps[-1].name, dry_run=False)
         return VersionApplyResult(**dict(found), report=report)
 
@@ -268,26 +272,11 @@ class VersionController:
                 versions, done = next(pages, (None, 0))
                 if versions is None:
                     return
-                kept = [each for each in versions if self._told(each, recorder)]
-                history.append_many(_entry(each) for each in kept)
-            for each in kept:
+                history.append_many(_entry(each) for each in versions)
+            for each in versions:
                 tally.add(each)
                 recorder.done(each.urn)
             progress.advance(done)
-
-    def _told(self, found: ScannedVersion, recorder: RunRecorder) -> bool:
-        """Tell the catalog a version before it is kept: told twice is better than never."""
-        tell, version = self._parts.tell_catalog, found.planned.version
-        if tell is None or is_removal(version):
-            return True
-        try:
-            tell(with_parts(found.planned.dataset, version=version.version))
-        except PlatformError as error:
-            if error.retryable:
-                raise
-            recorder.failed(found.urn, error)
-            return False
-        return True
 
     def _against_history(
         self, states: VersionedStates, history: HistoryRepository, *, retire: bool, tally: _Tally
@@ -425,7 +414,7 @@ class VersionController:
 
     def _states(self, snapshot: str | None, batch: int = BATCH) -> VersionedStates:
         if snapshot is None:
-            return self._parts.catalog(batch)
+            return self._parts.state(batch)
         return SnapshotStates(self._parts.open_snapshot(snapshot), batch=batch)
 
 

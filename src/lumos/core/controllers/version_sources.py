@@ -1,4 +1,4 @@
-"""Whose datasets are versioned in bulk: a catalog or a snapshot, read page by page."""
+"""Whose datasets are versioned in bulk: the state or a snapshot, read page by page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from lumos.feature.versioning.scanning import StatePage
 
 if TYPE_CHECKING:
     from lumos.core.models import LumosDataset
-    from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.store.catalog_states import CatalogStates
     from lumos.core.store.history import KnownVersion
     from lumos.feature.snapshot.source import SnapshotSource
@@ -49,50 +48,36 @@ class VersionedStates(Protocol):
         """Tell whether a dataset that no page has is surely gone."""
 
 
-class CatalogSource:
-    """What a catalog holds, in ascending order of URN; the embedded one is read by hashes."""
+class StoredStates:
+    """What the state holds, in ascending order of URN, read by hashes."""
 
     declares = False
 
     def __init__(
-        self,
-        platform: MetadataPlatformInterface,
-        states: CatalogStates | None,
-        *,
-        at: datetime,
-        batch: int = BATCH,
+        self, states: CatalogStates, *, name: str, at: datetime, batch: int = BATCH
     ) -> None:
-        self.name = platform.name
+        self.name = name
         self.at = at
-        self._platform = platform
         self._states = states
         self._batch = batch
 
     def count(self) -> int | None:
-        return self._states.count() if self._states else None
+        return self._states.count()
 
     @cached_property
     def _names_are_whole(self) -> bool:
         """Whether every row says whose it is; a dataset whose row does not only seems gone."""
-        return self._states is None or not self._states.damaged_names()
+        return not self._states.damaged_names()
 
     def pages(self) -> Iterator[StatePage]:
-        if self._states is None:
-            for datasets in batches(self._platform.list(), self._batch):
-                yield StatePage.of(datasets)
-            return
         for hashes in self._states.pages(self._batch):
             yield StatePage(hashes, self._states.load)
 
     def unreadable(self) -> tuple[Unreadable, ...]:
-        if self._states is None:
-            return self._platform.unreadable()
         damaged = self._states.damaged
         return tuple(Unreadable(each.kind, each.name, each) for each in damaged)
 
     def may_retire(self) -> bool:
-        if self._states is None:
-            return not self._platform.unreadable()
         return self._names_are_whole
 
 

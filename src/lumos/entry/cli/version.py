@@ -18,6 +18,7 @@ from lumos.entry.cli.output import (
     print_json,
     print_line,
     print_report,
+    refuse_if_behind,
 )
 from lumos.entry.cli.progress import progress
 
@@ -46,7 +47,7 @@ From = Annotated[
 ]
 To = Annotated[
     str | None,
-    typer.Option("--to", help="The snapshot that gets versions; the catalog if not given."),
+    typer.Option("--to", help="The snapshot that gets versions; the state if not given."),
 ]
 Retire = Annotated[
     bool, typer.Option("--retire", help="Also version datasets that are gone, as removed.")
@@ -152,10 +153,11 @@ def apply(
         )
     if as_json:
         print_json(found.as_json())
-        return
-    _print_scan(found)
-    if found.report.failed:
-        print_report(found.report)
+    else:
+        _print_scan(found)
+        if found.report.failed:
+            print_report(found.report)
+    refuse_if_behind(found.report)
 
 
 def _current_lines(found: VersionsResult) -> Iterator[str]:
