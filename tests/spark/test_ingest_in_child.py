@@ -1,4 +1,7 @@
-"""Ingestions in processes of their own: on a cluster, without permission, killed."""
+"""Ingestions in processes of their own: on a cluster, without permission, killed.
+
+What comes before and after them runs in this process, on the shared session.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from command_line import Result, run_in_child
+from command_line import Lumos, Result, run_here, run_in_child
 from lakes import write_lake, write_settings, write_table
 from privileges import obeying_permissions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -26,6 +32,24 @@ def project(tmp_path: Path) -> Path:
     folder.mkdir()
     write_settings(folder, write_lake(tmp_path / "lake"))
     return folder
+
+
+@pytest.fixture
+def lumos(
+    spark: SparkSession,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> Lumos:
+    monkeypatch.chdir(project)
+
+    def run(*arguments: str) -> Result:
+        capfd.readouterr()
+        code = run_here(*arguments)
+        out, err = capfd.readouterr()
+        return Result(code, out, err)
+
+    return run
 
 
 def report_of(result: Result) -> Any:
@@ -59,9 +83,9 @@ def test_a_cluster_finds_what_one_machine_finds(
 
 
 def test_a_folder_that_cannot_be_listed_is_no_removed_dataset(
-    project: Path, tmp_path: Path
+    lumos: Lumos, project: Path, tmp_path: Path
 ) -> None:
-    report_of(run_in_child("ingest", "--json", folder=project))
+    report_of(lumos("ingest", "--json"))
     closed = tmp_path / "lake" / "customers"
     closed.chmod(0)
     try:
@@ -73,11 +97,13 @@ def test_a_folder_that_cannot_be_listed_is_no_removed_dataset(
     assert report["complete"] is False
     assert report["datasets"]["removed"] == 0
     assert str(closed) in {item["item"] for item in report["items"]}
-    assert run_in_child("show", "customers", folder=project).exit_code == 0
+    assert lumos("show", "customers").exit_code == 0
 
 
-def test_a_killed_ingest_is_completed_by_the_next(project: Path, tmp_path: Path) -> None:
-    report_of(run_in_child("ingest", "--json", folder=project))
+def test_a_killed_ingest_is_completed_by_the_next(
+    lumos: Lumos, project: Path, tmp_path: Path
+) -> None:
+    report_of(lumos("ingest", "--json"))
     before = content(project)
     write_table(tmp_path / "lake" / "refunds" / "part-0.parquet", {"id": [1]})
     seed = random.randrange(1 << 32)
@@ -91,13 +117,13 @@ def test_a_killed_ingest_is_completed_by_the_next(project: Path, tmp_path: Path)
         ) as child:
             time.sleep(chance.uniform(2.0, 12.0))
             child.send_signal(signal.SIGKILL)
-        assert run_in_child("snapshot", "verify", folder=project).exit_code == 0, seed
-        assert run_in_child("search", "orders", folder=project).exit_code == 0, seed
+        assert lumos("snapshot", "verify").exit_code == 0, seed
+        assert lumos("search", "orders").exit_code == 0, seed
 
-    report = report_of(run_in_child("ingest", "--json", folder=project))
+    report = report_of(lumos("ingest", "--json"))
 
     assert report["datasets"]["found"] == 4, seed
     assert content(project) != before
     assert not list((project / ".lumos").glob("work-*"))
-    names = {hit["name"] for hit in run_in_child("search", "--json", folder=project).json()["hits"]}
+    names = {hit["name"] for hit in lumos("search", "--json").json()["hits"]}
     assert names == {"orders", "customers", "campaigns", "refunds"}, seed
