@@ -53,7 +53,7 @@ def _seconds_of_lumos() -> float:
     import orjson
 
     from lumos.core.models import LumosDataset
-    from lumos.core.platform.impl.datahub.aspects import DatasetConversion
+    from lumos.core.platform.impl.datahub.mapping.aspects import DatasetConversion
 
     conversion = DatasetConversion("PROD")
     datasets = [LumosDataset.from_json(_document(number)) for number in range(DATASETS)]

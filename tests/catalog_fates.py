@@ -25,9 +25,9 @@ from lumos.core.models import ColumnMapping, LumosDataset, Urn, with_parts
 from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.fidelity import Fidelity
-from lumos.core.platform.impl.amundsen import tables
+from lumos.core.platform.impl.amundsen.mapping import tables
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
-from lumos.core.platform.impl.datahub.stash import without_stash
+from lumos.core.platform.impl.datahub.mapping.stash import without_stash
 from lumos.core.platform.interface import EntityKind, MetadataPlatformInterface
 from lumos.testing.platform_concepts import concept_dataset
 from lumos.testing.platform_samples import AT, ENTITY_MAKERS, dataset, edge

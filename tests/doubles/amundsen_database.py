@@ -15,9 +15,9 @@ from sqlalchemy import Engine, event, insert
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from lumos.core.platform.impl.amundsen import tables
-from lumos.core.platform.impl.amundsen.database import AmundsenDatabase
+from lumos.core.platform.impl.amundsen.client.database import AmundsenDatabase
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
+from lumos.core.platform.impl.amundsen.mapping import tables
 
 AT = datetime(2024, 1, 15, 10, 30, tzinfo=UTC)
 PUBLISHED = {"published_tag": "2024-01-14", "publisher_last_updated_epoch_ms": 1_705_190_400_000}

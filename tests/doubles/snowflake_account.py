@@ -21,10 +21,10 @@ from pydantic import JsonValue
 from snowflake.connector.errors import ProgrammingError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from lumos.core.platform.impl.snowflake.client import SnowflakeSession
 from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
-from lumos.core.platform.impl.snowflake.session import SnowflakeSession
+from lumos.core.platform.impl.snowflake.mapping.sql import identifier, qualified
 from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
-from lumos.core.platform.impl.snowflake.sql import identifier, qualified
 
 DATABASE = "SHOP"
 SETTINGS: Mapping[str, JsonValue] = {

@@ -16,7 +16,7 @@ from lumos.core.errors import PlatformAuthError, PlatformError
 from lumos.core.models import DatasetKind, LumosDataset, Urn
 from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
-from lumos.core.platform.impl.atlas.typedefs import DATASET
+from lumos.core.platform.impl.atlas.mapping.typedefs import DATASET
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.platform.threads import mapped
 from lumos.testing.platform_contract import PlatformContract

@@ -24,9 +24,9 @@ from lumos.core.models import (
     with_parts,
 )
 from lumos.core.platform.batch import Batch, Identity
-from lumos.core.platform.impl.datahub.containers import containers_of
-from lumos.core.platform.impl.datahub.emptied import EMPTIED, emptied
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
+from lumos.core.platform.impl.datahub.mapping.containers import containers_of
+from lumos.core.platform.impl.datahub.mapping.emptied import EMPTIED, emptied
 from lumos.core.platform.interface import Entity
 from lumos.testing.platform_samples import (
     AT,

@@ -13,8 +13,8 @@ import pytest
 from typing_extensions import override
 
 from lumos.core.platform.factory import PlatformFactory
-from lumos.core.platform.impl.datahub.foreign import KINDS
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
+from lumos.core.platform.impl.datahub.writer.foreign import KINDS
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.testing.platform_contract import PlatformContract
 from lumos.testing.platform_samples import dataset

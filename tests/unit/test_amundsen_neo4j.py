@@ -11,7 +11,7 @@ from doubles.amundsen_database import amundsen_over, publish_orders, sqlite_engi
 from doubles.neo4j_server import PASSWORD, USER, Graph, Json, neo4j_server
 from lumos.core.errors import CapabilityError, ConfigurationError, PlatformAuthError
 from lumos.core.platform.batch import Batch
-from lumos.core.platform.impl.amundsen import neo4j_graph
+from lumos.core.platform.impl.amundsen.client import neo4j_graph
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
 from lumos.testing.platform_samples import AT, dataset, edge
 

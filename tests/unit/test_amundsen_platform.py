@@ -30,10 +30,10 @@ from lumos.core.models.base import sha256_of
 from lumos.core.models.dataset import DatasetKind
 from lumos.core.platform.batch import Batch
 from lumos.core.platform.fidelity import CONCEPTS
-from lumos.core.platform.impl.amundsen import tables
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
-from lumos.core.platform.impl.amundsen.keys import column_key, key_of, native_key_of
-from lumos.core.platform.impl.amundsen.packed_text import packed, unpacked
+from lumos.core.platform.impl.amundsen.mapping import tables
+from lumos.core.platform.impl.amundsen.mapping.keys import column_key, key_of, native_key_of
+from lumos.core.platform.impl.amundsen.mapping.packed_text import packed, unpacked
 from lumos.core.platform.type_spelling import type_parts
 from lumos.testing.platform_samples import dataset, rich_dataset
 from lumos.testing.strategies import names, urns
@@ -326,7 +326,7 @@ class TestWriting:
         def fail(*_: object, **__: object) -> None:
             raise PlatformUnavailableError("gone")
 
-        target = "lumos.core.platform.impl.amundsen.table_writer.TableWriter._write_notes"
+        target = "lumos.core.platform.impl.amundsen.writer.tables.TableWriter._write_notes"
         monkeypatch.setattr(target, fail)
         with pytest.raises(PlatformUnavailableError):
             platform.emit_dataset(rich_dataset())

@@ -31,11 +31,11 @@ from lumos.core.platform.batch import Batch
 from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity
 from lumos.core.platform.impl.atlas import client
-from lumos.core.platform.impl.atlas.columns import field_of, key_columns
-from lumos.core.platform.impl.atlas.datasets import DatasetParts, dataset_entity, dataset_of
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
-from lumos.core.platform.impl.atlas.names import classification_name, term_name
-from lumos.core.platform.impl.atlas.typedefs import COLUMN, DATASET, EDGE
+from lumos.core.platform.impl.atlas.mapping.columns import field_of, key_columns
+from lumos.core.platform.impl.atlas.mapping.datasets import DatasetParts, dataset_entity, dataset_of
+from lumos.core.platform.impl.atlas.mapping.names import classification_name, term_name
+from lumos.core.platform.impl.atlas.mapping.typedefs import COLUMN, DATASET, EDGE
 from lumos.core.platform.threads import mapped
 from lumos.testing.platform_samples import AT, dataset, edge, rich_dataset
 

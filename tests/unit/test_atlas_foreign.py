@@ -11,8 +11,8 @@ from doubles.atlas_server import AtlasServer, atlas_at
 from doubles.atlas_store import Json, obj, objs
 from lumos.core.models import DatasetKind, DatasetLineage, LumosDataset, with_parts
 from lumos.core.platform.batch import Batch, Seen
-from lumos.core.platform.impl.atlas.foreign import TABLE_TYPES
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
+from lumos.core.platform.impl.atlas.mapping.foreign import TABLE_TYPES
 from lumos.testing.platform_samples import AT, rich_dataset
 
 ORDERS = "lumos://hive/sales.orders@prod"

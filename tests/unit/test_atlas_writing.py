@@ -12,9 +12,14 @@ from doubles.atlas_store import AtlasRefusalError, Json, obj, objs
 from lumos.core.errors import PlatformConflictError
 from lumos.core.models import GlossaryTerm, Tag, with_parts
 from lumos.core.platform.batch import Batch, Seen
-from lumos.core.platform.impl.atlas import writing
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
-from lumos.core.platform.impl.atlas.typedefs import COLUMN, COLUMN_EDGE, DATASET, TYPE_VERSION
+from lumos.core.platform.impl.atlas.mapping.typedefs import (
+    COLUMN,
+    COLUMN_EDGE,
+    DATASET,
+    TYPE_VERSION,
+)
+from lumos.core.platform.impl.atlas.writer import datasets as writing
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
 
 

@@ -186,7 +186,7 @@ class TestOpenMetadata:
         platform: OpenMetadataHandler,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
+        from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
 
         platform.emit_dataset(rich_dataset())
         stale = {"_source": {"fullyQualifiedName": "s3.lake.gone"}}

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import strategies
 from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, TypeName, Urn, with_parts
-from lumos.core.platform.impl.datahub.aspects import DatasetConversion
-from lumos.core.platform.impl.datahub.fields import column_fields, come_back, wire_fields
-from lumos.core.platform.impl.datahub.lineage import read_edges, with_edges
-from lumos.core.platform.impl.datahub.residue import residue, restored
-from lumos.core.platform.impl.datahub.urns import (
+from lumos.core.platform.impl.datahub.mapping.aspects import DatasetConversion
+from lumos.core.platform.impl.datahub.mapping.fields import column_fields, come_back, wire_fields
+from lumos.core.platform.impl.datahub.mapping.lineage import read_edges, with_edges
+from lumos.core.platform.impl.datahub.mapping.residue import residue, restored
+from lumos.core.platform.impl.datahub.mapping.urns import (
     dataset_urn,
     job_urn,
     lumos_dataset_urn,

@@ -12,7 +12,7 @@ import pytest
 from doubles.datahub_server import DataHubDouble, datahub_double
 from lumos.bootstrap import Application
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
-from lumos.core.platform.impl.datahub.structured import MADE_BY_LUMOS
+from lumos.core.platform.impl.datahub.mapping.structured import MADE_BY_LUMOS
 from lumos.testing.platform_samples import AT, dataset
 
 NUMBER = "urn:li:dataType:datahub.number"

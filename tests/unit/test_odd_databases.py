@@ -23,9 +23,9 @@ from lumos.core.platform.abilities import (
     LineageAbility,
 )
 from lumos.core.platform.batch import Batch
-from lumos.core.platform.impl.amundsen import tables
+from lumos.core.platform.impl.amundsen.mapping import tables
+from lumos.core.platform.impl.snowflake.client import SnowflakeSession
 from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
-from lumos.core.platform.impl.snowflake.session import SnowflakeSession
 from lumos.core.platform.interface import ENTITY_KINDS, MetadataPlatformInterface
 from lumos.testing.platform_samples import ENTITY_MAKERS, edge, rich_dataset
 

@@ -21,7 +21,7 @@ from lumos.core.platform.abilities import (
 )
 from lumos.core.platform.batch import Batch, Identity, Seen
 from lumos.core.platform.factory import PlatformFactory
-from lumos.core.platform.impl.amundsen.graph_handler import AmundsenGraphHandler
+from lumos.core.platform.impl.amundsen.handler import AmundsenGraphHandler
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.store.database import StateDatabase

@@ -26,7 +26,7 @@ from lumos.core.platform.batch import Batch
 from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.fidelity import CONCEPTS
 from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
-from lumos.core.platform.impl.snowflake.sql import literal, qualified
+from lumos.core.platform.impl.snowflake.mapping.sql import literal, qualified
 from lumos.core.platform.interface import SearchFilters
 from lumos.testing.platform_concepts import concept_dataset
 from lumos.testing.platform_samples import HOSTILE_NAMES, dataset, rich_dataset

@@ -26,14 +26,14 @@ from lumos.core.errors import (
 )
 from lumos.core.models import LumosDataset, Tag, Urn, with_parts
 from lumos.core.platform.batch import Batch
-from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
-from lumos.core.platform.impl.snowflake.session import (
+from lumos.core.platform.impl.snowflake.client import (
     SnowflakeSession,
     connect_arguments,
     translated,
 )
+from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
+from lumos.core.platform.impl.snowflake.mapping.sql import identifier, literal, qualified
 from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
-from lumos.core.platform.impl.snowflake.sql import identifier, literal, qualified
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
 
 SECRET = "planted-password"

@@ -11,8 +11,8 @@ from pydantic import JsonValue
 from doubles.datahub_server import DataHubDouble
 from lumos.core.errors import PlatformError
 from lumos.core.platform.batch import Batch
-from lumos.core.platform.impl.datahub.definitions import takes
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
+from lumos.core.platform.impl.datahub.writer.definitions import takes
 from lumos.testing.platform_samples import dataset
 
 HERE = "urn:li:dataset:(urn:li:dataPlatform:s3,lake/customers,PROD)"

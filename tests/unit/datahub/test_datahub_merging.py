@@ -14,8 +14,8 @@ from lumos.core.models import Domain, GlossaryTerm, Group, Job, Tag, Urn, User
 from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.http import RetryPolicy
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
+from lumos.core.platform.impl.datahub.mapping.stash import KEY
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
-from lumos.core.platform.impl.datahub.stash import KEY
 from lumos.core.platform.interface import Entity, kind_of
 from lumos.testing.platform_samples import dataset
 

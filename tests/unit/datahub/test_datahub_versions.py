@@ -8,10 +8,10 @@ from typing import Any
 from doubles.datahub_server import DataHubDouble
 from lumos.core.models import DQAssertion, LumosDataset
 from lumos.core.platform.batch import Batch
-from lumos.core.platform.impl.datahub.aspects import DatasetConversion
 from lumos.core.platform.impl.datahub.client import Write
-from lumos.core.platform.impl.datahub.emptied import EMPTIED, emptied
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
+from lumos.core.platform.impl.datahub.mapping.aspects import DatasetConversion
+from lumos.core.platform.impl.datahub.mapping.emptied import EMPTIED, emptied
 from lumos.testing.platform_samples import AT, dataset
 
 HERE = "urn:li:dataset:(urn:li:dataPlatform:s3,lake/customers,PROD)"

@@ -13,10 +13,10 @@ from lumos.core.errors import ConfigurationError, PlatformAuthError
 from lumos.core.models import ColumnMapping, GlossaryTerm, Job, LumosDataset, Urn, with_parts
 from lumos.core.platform.batch import Batch
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity
-from lumos.core.platform.impl.openmetadata import stashed
-from lumos.core.platform.impl.openmetadata.entities import told_dataset
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
-from lumos.core.platform.impl.openmetadata.names import fqn, path_of, place_of, urn_of
+from lumos.core.platform.impl.openmetadata.mapping import stashed
+from lumos.core.platform.impl.openmetadata.mapping.entities import told_dataset
+from lumos.core.platform.impl.openmetadata.mapping.names import fqn, path_of, place_of, urn_of
 from lumos.testing.platform_samples import dataset, rich_dataset
 
 TABLE = {

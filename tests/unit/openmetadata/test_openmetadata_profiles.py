@@ -13,8 +13,8 @@ from conftest import FULL_SIZE
 from doubles.openmetadata_server import TOKEN, openmetadata_at, openmetadata_server
 from doubles.openmetadata_store import Json, OpenMetadataStore
 from lumos.core.models import LumosDataset, with_parts
-from lumos.core.platform.impl.openmetadata.figures import kept_figures, told_profile
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
+from lumos.core.platform.impl.openmetadata.mapping.figures import kept_figures, told_profile
 
 AT = 1_750_000_000_000
 MOMENT = datetime.fromtimestamp(AT / 1_000, UTC)

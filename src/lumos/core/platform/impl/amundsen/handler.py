@@ -14,34 +14,44 @@ from typing import TYPE_CHECKING, Self, cast
 from sqlalchemy import delete
 from typing_extensions import override
 
-from lumos.core.errors import DatasetNotFoundError
+from lumos.core.errors import CapabilityError, DatasetNotFoundError
 from lumos.core.models import LineageEdge, LumosDataset, Urn, with_parts
 from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES
-from lumos.core.platform.impl.amundsen import tables
-from lumos.core.platform.impl.amundsen.database import AmundsenDatabase, mysql_engine
-from lumos.core.platform.impl.amundsen.edges import Edges, lineage_of
-from lumos.core.platform.impl.amundsen.entities import Entities
+from lumos.core.platform.impl.amundsen.client.database import AmundsenDatabase, mysql_engine
 from lumos.core.platform.impl.amundsen.fidelity import FIDELITY
-from lumos.core.platform.impl.amundsen.keys import TableKey, key_of, native_key_of
-from lumos.core.platform.impl.amundsen.search import narrowed
-from lumos.core.platform.impl.amundsen.settings import AmundsenSettings
-from lumos.core.platform.impl.amundsen.table_reader import (
+from lumos.core.platform.impl.amundsen.mapping import tables
+from lumos.core.platform.impl.amundsen.mapping.conversion import EXTENSION
+from lumos.core.platform.impl.amundsen.mapping.keys import TableKey, key_of, native_key_of
+from lumos.core.platform.impl.amundsen.reader import (
     listed,
     located,
     located_together,
     read_datasets,
 )
-from lumos.core.platform.impl.amundsen.table_writer import TableWriter
-from lumos.core.platform.interface import Entity, EntityKind, changed_since, without_lineage
+from lumos.core.platform.impl.amundsen.search import narrowed
+from lumos.core.platform.impl.amundsen.settings import AmundsenSettings
+from lumos.core.platform.impl.amundsen.writer.edges import Edges, lineage_of
+from lumos.core.platform.impl.amundsen.writer.entities import Entities
+from lumos.core.platform.impl.amundsen.writer.tables import TableWriter
+from lumos.core.platform.interface import (
+    DEFAULT_PAGE,
+    Capability,
+    Entity,
+    EntityKind,
+    changed_since,
+    without_lineage,
+)
 from lumos.core.platform.unreadable import UnreadableItems
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
     from sqlalchemy import Connection
 
-    from lumos.core.platform.impl.amundsen.table_reader import Listed
+    from lumos.core.platform.impl.amundsen.client.graph_copy import GraphCopy
+    from lumos.core.platform.impl.amundsen.client.neo4j_graph import Neo4jGraph
+    from lumos.core.platform.impl.amundsen.reader import Listed
     from lumos.core.platform.search_match import Narrowed
 
 
@@ -213,10 +223,42 @@ class AmundsenHandler(CatalogHandler):
                     yield with_parts(dataset, lineage=lineage_of(dataset.urn, edges))
 
 
+class AmundsenGraphHandler(AmundsenHandler):
+    """The way out of an Amundsen whose metadata lies in Neo4j."""
+
+    capabilities = AmundsenHandler.capabilities - {Capability.OWNERSHIP, Capability.DELETE}
+
+    def __init__(self, copy: GraphCopy, graph: Neo4jGraph) -> None:
+        super().__init__(copy)
+        self._copy = copy
+        self._graph = graph
+
+    @override
+    def reached(self) -> str:
+        return f"{self.name} (neo4j {self._graph.version()})"
+
+    @override
+    def list(
+        self, *, platform: str | None = None, page_size: int = DEFAULT_PAGE
+    ) -> Iterator[LumosDataset]:
+        self._copy.forget()
+        return super().list(platform=platform, page_size=page_size)
+
+    @override
+    def extensions(self) -> dict[str, JsonValue]:
+        found = super().extensions()
+        return {**found, EXTENSION: self._copy.rest} if self._copy.rest else found
+
+    @override
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        raise CapabilityError(
+            "an Amundsen on Neo4j is only read", hint="export from it, and import elsewhere"
+        )
+
+
 def _over_neo4j(settings: AmundsenSettings, clock: Callable[[], datetime]) -> AmundsenHandler:
-    from lumos.core.platform.impl.amundsen.graph_copy import GraphCopy
-    from lumos.core.platform.impl.amundsen.graph_handler import AmundsenGraphHandler
-    from lumos.core.platform.impl.amundsen.neo4j_graph import Neo4jGraph
+    from lumos.core.platform.impl.amundsen.client.graph_copy import GraphCopy
+    from lumos.core.platform.impl.amundsen.client.neo4j_graph import Neo4jGraph
 
     graph = Neo4jGraph(settings, retries=DEFAULT_RETRIES)
     return AmundsenGraphHandler(GraphCopy(graph, clock=clock), graph)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, func, select, union
 
-from lumos.core.platform.impl.amundsen import tables
-from lumos.core.platform.impl.amundsen.keys import is_latin
-from lumos.core.platform.impl.amundsen.table_reader import CARRIER, listed, read_datasets
+from lumos.core.platform.impl.amundsen.mapping import tables
+from lumos.core.platform.impl.amundsen.mapping.keys import is_latin
+from lumos.core.platform.impl.amundsen.reader import CARRIER, listed, read_datasets
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 from lumos.core.platform.unreadable import UnreadableItems
 

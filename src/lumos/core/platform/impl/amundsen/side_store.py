@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, or_
 
-from lumos.core.platform.impl.amundsen import tables
-from lumos.core.platform.impl.amundsen.database import rows_of
-from lumos.core.platform.impl.amundsen.packed_text import packed, unpacked
-from lumos.core.platform.impl.amundsen.table_reader import CARRIER, OWN_SOURCES
-from lumos.core.platform.impl.amundsen.table_writer import TableWriter
+from lumos.core.platform.impl.amundsen.client.database import rows_of
+from lumos.core.platform.impl.amundsen.mapping import tables
+from lumos.core.platform.impl.amundsen.mapping.packed_text import packed, unpacked
+from lumos.core.platform.impl.amundsen.reader import CARRIER, OWN_SOURCES
+from lumos.core.platform.impl.amundsen.writer.tables import TableWriter
 from lumos.core.platform.side_store import SideStore, StoredDocument
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
     from sqlalchemy import ColumnElement, Connection
 
-    from lumos.core.platform.impl.amundsen.database import AmundsenDatabase, Row
+    from lumos.core.platform.impl.amundsen.client.database import AmundsenDatabase, Row
 
 _NOTE = tables.NOTE
 

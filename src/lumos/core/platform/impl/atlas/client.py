@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from lumos.core.errors import PlatformAnswerError, PlatformError, PlatformNotFoundError
 from lumos.core.platform.http import CatalogHttp, RetryPolicy
-from lumos.core.platform.impl.atlas.wire import Json, mapping, objects, text
+from lumos.core.platform.impl.atlas.mapping.wire import Json, mapping, objects, text
 from lumos.core.platform.login import NOBODY, PASSWORD, TOKEN, Login
 
 if TYPE_CHECKING:

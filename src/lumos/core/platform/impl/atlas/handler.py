@@ -27,25 +27,25 @@ from lumos.core.models import (
 from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.impl.atlas.client import NAME, AtlasClient
-from lumos.core.platform.impl.atlas.datasets import dataset_entity, is_placeholder
-from lumos.core.platform.impl.atlas.edge_writing import EdgeWriter, End
 from lumos.core.platform.impl.atlas.fidelity import FIDELITY
-from lumos.core.platform.impl.atlas.foreign import foreign_names, foreign_urn
-from lumos.core.platform.impl.atlas.own_types import OwnTypes
-from lumos.core.platform.impl.atlas.reading import DatasetReader, live_columns, name_in
-from lumos.core.platform.impl.atlas.search import AtlasSearch
-from lumos.core.platform.impl.atlas.settings import AtlasSettings
-from lumos.core.platform.impl.atlas.side_store import OwnEntities, under_name
-from lumos.core.platform.impl.atlas.things import (
+from lumos.core.platform.impl.atlas.mapping.datasets import dataset_entity, is_placeholder
+from lumos.core.platform.impl.atlas.mapping.foreign import foreign_names, foreign_urn
+from lumos.core.platform.impl.atlas.mapping.things import (
     THINGS,
     edge_key,
     thing_entity,
     thing_of,
 )
-from lumos.core.platform.impl.atlas.typedefs import DATASET, EDGE, TYPE_NAMES
-from lumos.core.platform.impl.atlas.vocabulary import Vocabulary
-from lumos.core.platform.impl.atlas.wire import Json, is_live, mapping, objects, text
-from lumos.core.platform.impl.atlas.writing import DatasetWriter
+from lumos.core.platform.impl.atlas.mapping.typedefs import DATASET, EDGE, TYPE_NAMES
+from lumos.core.platform.impl.atlas.mapping.wire import Json, is_live, mapping, objects, text
+from lumos.core.platform.impl.atlas.reader.datasets import DatasetReader, live_columns, name_in
+from lumos.core.platform.impl.atlas.search import AtlasSearch
+from lumos.core.platform.impl.atlas.settings import AtlasSettings
+from lumos.core.platform.impl.atlas.side_store import OwnEntities, under_name
+from lumos.core.platform.impl.atlas.writer.datasets import DatasetWriter
+from lumos.core.platform.impl.atlas.writer.edges import EdgeWriter, End
+from lumos.core.platform.impl.atlas.writer.own_types import OwnTypes
+from lumos.core.platform.impl.atlas.writer.vocabulary import Vocabulary
 from lumos.core.platform.interface import Entity, EntityKind, changed_since, name_of
 from lumos.core.platform.server_version import usable_version
 from lumos.core.platform.side_store import SideStore

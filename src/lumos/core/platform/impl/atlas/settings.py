@@ -6,7 +6,7 @@ from pydantic import Field, SecretStr
 
 from lumos.core.models.base import Name
 from lumos.core.platform.answer_limits import ServerLimits
-from lumos.core.platform.impl.atlas.foreign import TABLE_TYPES
+from lumos.core.platform.impl.atlas.mapping.foreign import TABLE_TYPES
 
 
 class AtlasSettings(ServerLimits):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from lumos.core.platform.impl.atlas.names import entity_key, shown_text
-from lumos.core.platform.impl.atlas.typedefs import EXTENSION, IDENTITY, STASH
-from lumos.core.platform.impl.atlas.wire import Json, mapping, text
+from lumos.core.platform.impl.atlas.mapping.names import entity_key, shown_text
+from lumos.core.platform.impl.atlas.mapping.typedefs import EXTENSION, IDENTITY, STASH
+from lumos.core.platform.impl.atlas.mapping.wire import Json, mapping, text
 from lumos.core.platform.side_store import StoredDocument
 from lumos.core.platform.stash import packed, unpacked
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.platform.impl.atlas.client import AtlasClient
-    from lumos.core.platform.impl.atlas.own_types import OwnTypes
+    from lumos.core.platform.impl.atlas.writer.own_types import OwnTypes
 
 _TYPES: Final[Mapping[str, str]] = {"identity": IDENTITY, "extension": EXTENSION}
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {

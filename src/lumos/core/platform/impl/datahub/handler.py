@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 from threading import Lock
@@ -11,32 +10,30 @@ from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from typing_extensions import override
 
-from lumos.core.errors import DatasetNotFoundError, InvalidUrnError, PlatformConflictError
-from lumos.core.models import DatasetLineage, LumosDataset, NeighboursBuilder, Urn
+from lumos.core.errors import DatasetNotFoundError, PlatformConflictError
+from lumos.core.models import DatasetLineage, LumosDataset, Urn
 from lumos.core.platform.batch import Batch, Document, Seen
-from lumos.core.platform.batches import together
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
-from lumos.core.platform.impl.datahub.aspects import DERIVED, EXTENSION, DatasetConversion
 from lumos.core.platform.impl.datahub.client import DataHubClient, Held, Write, pages_of
-from lumos.core.platform.impl.datahub.companions import Companions, Stated
-from lumos.core.platform.impl.datahub.containers import ASPECT as CONTAINER
-from lumos.core.platform.impl.datahub.definitions import Definitions
-from lumos.core.platform.impl.datahub.edges import EdgeStore
-from lumos.core.platform.impl.datahub.emptied import DELETED
-from lumos.core.platform.impl.datahub.entities import (
+from lumos.core.platform.impl.datahub.fidelity import FIDELITY
+from lumos.core.platform.impl.datahub.mapping.aspects import EXTENSION, DatasetConversion
+from lumos.core.platform.impl.datahub.mapping.containers import ASPECT as CONTAINER
+from lumos.core.platform.impl.datahub.mapping.emptied import DELETED
+from lumos.core.platform.impl.datahub.mapping.entities import (
     FORMS,
     WITHOUT_PROPERTIES,
     Converted,
     read_entity,
     wire_entity,
 )
-from lumos.core.platform.impl.datahub.fidelity import FIDELITY
-from lumos.core.platform.impl.datahub.foreign import NAME as FOREIGN
-from lumos.core.platform.impl.datahub.foreign import ForeignEntities, is_foreign
-from lumos.core.platform.impl.datahub.lineage import ASPECT, read_edges
-from lumos.core.platform.impl.datahub.merging import merged
-from lumos.core.platform.impl.datahub.observations import TIMESERIES
+from lumos.core.platform.impl.datahub.mapping.merging import merged
+from lumos.core.platform.impl.datahub.reader import (
+    DATASET,
+    LARGEST_PAGE,
+    DatasetReader,
+    is_dataset,
+)
 from lumos.core.platform.impl.datahub.search import narrowed
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
 from lumos.core.platform.impl.datahub.side_store import (
@@ -46,28 +43,26 @@ from lumos.core.platform.impl.datahub.side_store import (
     put_residue,
     residues,
 )
-from lumos.core.platform.impl.datahub.urns import is_shortened
+from lumos.core.platform.impl.datahub.writer.companions import Companions, Stated
+from lumos.core.platform.impl.datahub.writer.definitions import Definitions
+from lumos.core.platform.impl.datahub.writer.edges import EdgeStore
+from lumos.core.platform.impl.datahub.writer.foreign import NAME as FOREIGN
+from lumos.core.platform.impl.datahub.writer.foreign import ForeignEntities, is_foreign
 from lumos.core.platform.interface import Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.login import NOBODY, TOKEN
-from lumos.core.platform.refusals import Streak
 from lumos.core.platform.server_version import usable_version
 from lumos.core.platform.side_store import SideStore
-from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.errors import LumosError
     from lumos.core.models import LineageEdge
     from lumos.core.platform.search_match import Narrowed
 
 T = TypeVar("T")
 Json = dict[str, "JsonValue"]
-_DATASET = "dataset"
 _IDENTITY, _EXTENSION = "identity", "extension"
-_NOT_A_DATASET = DERIVED | TIMESERIES | {ASPECT, "status"}
 _CONFLICTS = 20
-_LARGEST_PAGE = 200
 
 _LEAST_VERSION = (0, 14)
 """The first one whose interface v3 has all that is asked of it."""
@@ -80,8 +75,8 @@ class DataHubHandler(CatalogHandler):
     FIDELITY = FIDELITY
     CONCURRENCY = 8
     BATCH = 30  # of some six aspects each; a request takes 200
-    EDGE_BATCH = _LARGEST_PAGE
-    LOOK_UP = _LARGEST_PAGE
+    EDGE_BATCH = LARGEST_PAGE
+    LOOK_UP = LARGEST_PAGE
 
     def __init__(
         self, settings: DataHubSettings, *, retries: RetryPolicy = DEFAULT_RETRIES
@@ -114,6 +109,13 @@ class DataHubHandler(CatalogHandler):
             store=self._store,
         )
         self._companions = Companions(self._client)
+        self._reader = DatasetReader(
+            self._http,
+            self._client,
+            settings=settings,
+            conversion=self._conversion,
+            companions=self._companions,
+        )
         self._beside = Lock()  # what a dataset needs is there before it, whichever thread sends it
 
     @classmethod
@@ -128,7 +130,7 @@ class DataHubHandler(CatalogHandler):
                 retried(partial(self._foreign.define, value))
         for entity in batch.entities:
             self._emit_entity(entity)
-        for part in pages_of(batch.documents(), _LARGEST_PAGE):
+        for part in pages_of(batch.documents(), LARGEST_PAGE):
             self._emit_datasets(part, seen or {})
         for edges in pages_of(batch.edges, self.EDGE_BATCH):
             retried(partial(self._edges.put_all, edges))
@@ -145,17 +147,15 @@ class DataHubHandler(CatalogHandler):
     @override
     def get_dataset(self, urn: str) -> LumosDataset:
         name = Urn(urn)
-        return self._whole(self._held(name, self._conversion.datahub_urn(name)))
+        return self._reader.whole(self._held(name, self._conversion.datahub_urn(name)))
 
     @override
     def find_datasets(self, urns: Sequence[str]) -> dict[str, Seen]:
         names = {self._conversion.datahub_urn(Urn(urn)): urn for urn in urns}
         found: dict[str, Seen] = {urn: Seen() for urn in urns}
-        for part in pages_of([*names], _LARGEST_PAGE):
-            for held in self._client.get(_DATASET, part):
-                there = _is_dataset(held)
-                dataset = self._read(held, downstream=(), assertions=()) if there else None
-                found[names[held.urn]] = Seen(dataset, held)
+        for part in pages_of([*names], LARGEST_PAGE):
+            for held in self._client.get(DATASET, part):
+                found[names[held.urn]] = Seen(self._reader.found(held), held)
         return found
 
     @override
@@ -200,9 +200,9 @@ class DataHubHandler(CatalogHandler):
         self._held(name, there)
         retried(lambda: self._edges.remove_all_of(name))
         if self._settings.hard_delete:
-            self._client.delete(_DATASET, there)
+            self._client.delete(DATASET, there)
         else:
-            self._client.write([Write(_DATASET, there, {"status": {"removed": True}})])
+            self._client.write([Write(DATASET, there, {"status": {"removed": True}})])
 
     @override
     def remarks(self) -> tuple[str, ...]:
@@ -219,7 +219,7 @@ class DataHubHandler(CatalogHandler):
     @override
     def reached(self) -> str:
         version = usable_version(self._http.place, self._client.version(), least=_LEAST_VERSION)
-        self._client.get(_DATASET, [self._conversion.datahub_urn(Urn.of("lumos", "doctor"))])
+        self._client.get(DATASET, [self._conversion.datahub_urn(Urn.of("lumos", "doctor"))])
         return f"{self.name} {version}"
 
     @override
@@ -237,7 +237,7 @@ class DataHubHandler(CatalogHandler):
 
     @override
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
-        return narrowed(self._http, self._conversion, words=words, is_dataset=_is_dataset)
+        return narrowed(self._http, self._conversion, words=words, is_dataset=is_dataset)
 
     def _emit_datasets(self, documents: Sequence[Document], seen: Mapping[str, Seen]) -> None:
         if known := [each for each in documents if each["urn"] in seen]:
@@ -253,7 +253,7 @@ class DataHubHandler(CatalogHandler):
     def _emit(self, datasets: Sequence[Document], *, over: Sequence[Held] | None = None) -> None:
         """Write datasets over what was read of them, or else over what is there now."""
         documents = {self._conversion.datahub_urn(str(each["urn"])): each for each in datasets}
-        there_now = self._client.get(_DATASET, [*documents]) if over is None else over
+        there_now = self._client.get(DATASET, [*documents]) if over is None else over
         held = {each.urn: each for each in there_now}
         self._definitions.learn(documents.values())
         writes: list[Write] = []
@@ -262,7 +262,7 @@ class DataHubHandler(CatalogHandler):
             before = held.get(there) or Held(there, {}, {})
             aspects = self._conversion.aspects(
                 document,
-                knows=partial(self._client.knows, _DATASET),
+                knows=partial(self._client.knows, DATASET),
                 there=before.aspects,
                 takes=self._definitions.takes,
             )
@@ -272,13 +272,13 @@ class DataHubHandler(CatalogHandler):
                 name: value for name, value in aspects.items() if before.aspects.get(name) != value
             }
             if changed:
-                writes.append(Write(_DATASET, there, changed, versions=before.versions))
+                writes.append(Write(DATASET, there, changed, versions=before.versions))
             seen = {
                 name: value
                 for name, value in self._conversion.series(document).items()
                 if before.aspects.get(name) != value
             }
-            writes.append(Write(_DATASET, there, seen, headers={}))
+            writes.append(Write(DATASET, there, seen, headers={}))
             gone.extend(
                 (before, name) for name in DELETED if name in before.aspects.keys() - aspects
             )
@@ -288,7 +288,7 @@ class DataHubHandler(CatalogHandler):
             self._companions.flush()
         self._client.write(writes)
         for before, name in gone:
-            self._client.delete_aspect(_DATASET, before, name)
+            self._client.delete_aspect(DATASET, before, name)
         self._put_assertions(documents, held, only_changed=over is not None)
 
     def _put_assertions(
@@ -310,102 +310,14 @@ class DataHubHandler(CatalogHandler):
             retried(partial(self._edges.put_unless_known, upstream, downstream))
 
     def _held(self, name: Urn, there: str) -> Held:
-        found = self._client.get(_DATASET, [there])
-        if not found or not _is_dataset(found[0]):
+        found = self._client.get(DATASET, [there])
+        if not found or not is_dataset(found[0]):
             raise DatasetNotFoundError(name, platform=self.name)
         return found[0]
 
-    def _whole(self, held: Held) -> LumosDataset:
-        """Return a dataset with what others point at it for."""
-        related = self._client.related(held.urn, "DownstreamOf", "Asserts")
-        downstream = []
-        for other in {other for kind, other in related if kind == "DownstreamOf"} - {held.urn}:
-            with suppress(InvalidUrnError):
-                downstream.append(self._lumos_name(other))
-        assertions = [other for kind, other in related if kind == "Asserts"]
-        return self._read(held, downstream=downstream, assertions=assertions)
-
     @override
     def _pages(self, platform: str | None, page_size: int) -> Iterator[LumosDataset]:
-        names: dict[str, str] = {}
-        downstream: dict[str, list[str]] = {}
-        for held in self._client.scroll(_DATASET, aspects=("datasetKey", ASPECT)):
-            names[held.urn] = ""
-            with suppress(InvalidUrnError):  # its name is, and the listing of edges tells so
-                for edge in self._edges.of(held):
-                    downstream.setdefault(edge.upstream_urn, []).append(edge.downstream_urn)
-        named = self._unread.each(
-            _DATASET, [*names], lambda there: (there, self._lumos_name(there)), name=str
-        )
-        names = dict(named)
-        assertions = self._companions.assertions_by_dataset()
-        in_order = sorted(names, key=names.__getitem__)
-        order = [*pages_of(in_order, min(page_size, _LARGEST_PAGE))]
-        pages = self._http.map(self._got, order, workers=self._settings.workers)
-        for page, wanted in zip(pages, order, strict=False):
-            found = {held.urn: held for held in page}
-            there_now = [found[there] for there in wanted if there in found]
-
-            def read(held: Held) -> LumosDataset:
-                return self._read(
-                    held,
-                    downstream=downstream.get(names[held.urn], ()),
-                    assertions=assertions.get(held.urn, ()),
-                )
-
-            datasets = filter(_is_dataset, there_now)
-            for dataset in self._unread.each(_DATASET, datasets, read, name=attrgetter("urn")):
-                if platform is None or dataset.platform == platform:
-                    yield dataset
-
-    def _got(self, names: Sequence[str]) -> list[Held]:
-        """Return what the server holds of some datasets; one that it refuses to give is noted."""
-        streak = Streak()
-
-        def refused(there: str, error: LumosError) -> Held:
-            if streak.ends_run(error):
-                raise error
-            self._unread.add(_DATASET, there, error=error)
-            return Held(there, {}, {})
-
-        return together(partial(self._client.get, _DATASET), names, refused=refused)
-
-    def _read(
-        self, held: Held, *, downstream: Iterable[str], assertions: Sequence[str]
-    ) -> LumosDataset:
-        """Return a dataset; a value of it that does not fit is kept in its extension."""
-        try:
-            return self._read_as(held, downstream, assertions=assertions)
-        except UNFIT:
-            return self._read_as(held, downstream, assertions=assertions, fitted=True)
-
-    def _read_as(
-        self,
-        held: Held,
-        downstream: Iterable[str],
-        *,
-        assertions: Sequence[str],
-        fitted: bool = False,
-    ) -> LumosDataset:
-        document = self._conversion.document(held.urn, held.aspects, fitted=fitted)
-        name = str(document["urn"])
-        lineage = held.aspects.get(ASPECT)
-        edges = (
-            read_edges(held.urn, lineage, environment=self._settings.environment, downstream=name)
-            if isinstance(lineage, dict)
-            else []
-        )
-        upstream = NeighboursBuilder(edges).of(name)
-        document["lineage"] = {**upstream.to_json(), "downstream": [*downstream]}
-        self._companions.add_assertions(document, held.urn, assertions)
-        return LumosDataset.from_json(document)
-
-    def _lumos_name(self, there: str) -> str:
-        aspects = {}
-        if is_shortened(there):
-            found = self._client.get(_DATASET, [there], aspects=("datasetProperties",))
-            aspects = found[0].aspects if found else {}
-        return self._conversion.name_in(there, aspects)
+        return self._reader.pages(platform, page_size, unread=self._unread)
 
     def _put_entity(self, kind: EntityKind, document: Json, *, made: Converted) -> None:
         """Write what Lumos knows of an entity; all else that stands in its aspects stays."""
@@ -432,14 +344,6 @@ def retried(act: Callable[[], T]) -> T:
         except PlatformConflictError:
             continue
     return act()
-
-
-def _is_dataset(held: Held) -> bool:
-    """Tell whether more than a name and neighbours is known of it, and it is not hidden."""
-    status = held.aspects.get("status")
-    if isinstance(status, dict) and status.get("removed"):
-        return False
-    return bool(held.aspects.keys() - _NOT_A_DATASET)
 
 
 def _name(pair: tuple[JsonValue, JsonValue]) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.platform.http import CatalogHttp
-    from lumos.core.platform.impl.datahub.aspects import DatasetConversion
+    from lumos.core.platform.impl.datahub.mapping.aspects import DatasetConversion
 
 Json = dict[str, "JsonValue"]
 

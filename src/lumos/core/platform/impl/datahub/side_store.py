@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.errors import InvalidModelError
 from lumos.core.platform.impl.datahub.client import Write
-from lumos.core.platform.impl.datahub.stash import KEY, packed, unpacked
+from lumos.core.platform.impl.datahub.mapping.stash import KEY, packed, unpacked
 from lumos.core.platform.side_store import SideStore, StoredDocument
 from lumos.core.platform.unreadable import UnreadableItems
 

@@ -22,14 +22,12 @@ from lumos.core.models import DatasetLineage, Job, LineageEdge, LumosDataset, Ur
 from lumos.core.platform.batch import Batch, Identity, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
-from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
-from lumos.core.platform.impl.openmetadata.bulk import BulkWires, lies_at
-from lumos.core.platform.impl.openmetadata.datasets import DatasetWires, name_in
-from lumos.core.platform.impl.openmetadata.entities import NAME, kept_of
+from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
 from lumos.core.platform.impl.openmetadata.fidelity import FIDELITY
-from lumos.core.platform.impl.openmetadata.lineage import ITSELF, Between, LineageWires, Node
-from lumos.core.platform.impl.openmetadata.look_up import LookUp
-from lumos.core.platform.impl.openmetadata.names import place_of
+from lumos.core.platform.impl.openmetadata.mapping.entities import NAME, kept_of
+from lumos.core.platform.impl.openmetadata.mapping.names import place_of
+from lumos.core.platform.impl.openmetadata.mapping.stashed import MENTIONED, Node
+from lumos.core.platform.impl.openmetadata.reader.look_up import LookUp
 from lumos.core.platform.impl.openmetadata.search import narrowed
 from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
 from lumos.core.platform.impl.openmetadata.side_store import (
@@ -38,9 +36,11 @@ from lumos.core.platform.impl.openmetadata.side_store import (
     put_value,
     values,
 )
-from lumos.core.platform.impl.openmetadata.stashed import MENTIONED
-from lumos.core.platform.impl.openmetadata.turns import Turns
-from lumos.core.platform.impl.openmetadata.vocabulary import Vocabulary, Word
+from lumos.core.platform.impl.openmetadata.writer.bulk import BulkWires, lies_at
+from lumos.core.platform.impl.openmetadata.writer.datasets import DatasetWires, name_in
+from lumos.core.platform.impl.openmetadata.writer.lineage import ITSELF, Between, LineageWires
+from lumos.core.platform.impl.openmetadata.writer.turns import Turns
+from lumos.core.platform.impl.openmetadata.writer.vocabulary import Vocabulary, Word
 from lumos.core.platform.interface import Entity, EntityKind, kind_of
 from lumos.core.platform.login import NOBODY, TOKEN
 from lumos.core.platform.refusals import Streak

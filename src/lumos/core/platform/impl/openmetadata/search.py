@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from lumos.core.platform.impl.openmetadata.figures import moment_of
-from lumos.core.platform.impl.openmetadata.names import OWN, path_of
+from lumos.core.platform.impl.openmetadata.mapping.figures import moment_of
+from lumos.core.platform.impl.openmetadata.mapping.names import OWN, path_of
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 from lumos.core.platform.threads import mapped
 from lumos.core.platform.unreadable import UNFIT
@@ -14,9 +14,9 @@ from lumos.core.platform.unreadable import UNFIT
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
-    from lumos.core.platform.impl.openmetadata.datasets import DatasetWires
-    from lumos.core.platform.impl.openmetadata.lineage import Node
+    from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
+    from lumos.core.platform.impl.openmetadata.mapping.stashed import Node
+    from lumos.core.platform.impl.openmetadata.writer.datasets import DatasetWires
     from lumos.core.platform.stash import Json
 
 _TYPES: Final = ("table", "container")

@@ -11,8 +11,8 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Final
 
-from lumos.core.platform.impl.openmetadata.changes import stash_changes
-from lumos.core.platform.impl.openmetadata.names import OWN, fqn
+from lumos.core.platform.impl.openmetadata.mapping.changes import stash_changes
+from lumos.core.platform.impl.openmetadata.mapping.names import OWN, fqn
 from lumos.core.platform.side_store import SideStore, StoredDocument
 from lumos.core.platform.stash import STASH_KEY, Json, packed, unpacked
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from lumos.core.platform.impl.openmetadata.api import OpenMetadataApi
+    from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
     from lumos.core.platform.unreadable import UnreadableItems
 
 _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}

@@ -16,18 +16,18 @@ from lumos.core.errors import DatasetNotFoundError, PlatformAnswerError, Platfor
 from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
 from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
-from lumos.core.platform.impl.snowflake.conversion import Conversion
-from lumos.core.platform.impl.snowflake.edges import Edges, lineages
-from lumos.core.platform.impl.snowflake.entities import Entities
+from lumos.core.platform.impl.snowflake.client import SnowflakeSession, connector, place_of
 from lumos.core.platform.impl.snowflake.fidelity import FIDELITY
+from lumos.core.platform.impl.snowflake.mapping.conversion import Conversion
+from lumos.core.platform.impl.snowflake.mapping.replaced import note_of, with_lost
+from lumos.core.platform.impl.snowflake.mapping.sql import identifier
 from lumos.core.platform.impl.snowflake.reader import TableReader
-from lumos.core.platform.impl.snowflake.replaced import note_of, with_lost
 from lumos.core.platform.impl.snowflake.search import holding
-from lumos.core.platform.impl.snowflake.session import SnowflakeSession, connector, place_of
 from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
 from lumos.core.platform.impl.snowflake.side_store import StashTable, parts_of, unpacked
-from lumos.core.platform.impl.snowflake.sql import identifier
-from lumos.core.platform.impl.snowflake.writer import TableWriter
+from lumos.core.platform.impl.snowflake.writer.edges import Edges, lineages
+from lumos.core.platform.impl.snowflake.writer.entities import Entities
+from lumos.core.platform.impl.snowflake.writer.tables import TableWriter
 from lumos.core.platform.interface import Entity, EntityKind, changed_since, without_lineage
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 from lumos.core.platform.side_store import SideStore
@@ -37,7 +37,7 @@ from lumos.core.platform.unreadable import UnreadableItems
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.platform.impl.snowflake.records import TableRecord
+    from lumos.core.platform.impl.snowflake.mapping.records import TableRecord
 
 _SECTION = "dataset"
 

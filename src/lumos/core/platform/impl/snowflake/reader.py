@@ -9,20 +9,20 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from lumos.core.platform.impl.snowflake.column_types import type_parts
-from lumos.core.platform.impl.snowflake.records import (
+from lumos.core.platform.impl.snowflake.mapping.column_types import type_parts
+from lumos.core.platform.impl.snowflake.mapping.records import (
     ColumnRecord,
     TableKey,
     TableRecord,
     TagUse,
 )
-from lumos.core.platform.impl.snowflake.sql import holds_one, identifier, literal, qualified
+from lumos.core.platform.impl.snowflake.mapping.sql import holds_one, identifier, literal, qualified
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.models import Urn
-    from lumos.core.platform.impl.snowflake.session import Row, SnowflakeSession
+    from lumos.core.platform.impl.snowflake.client import Row, SnowflakeSession
     from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
 
 _MOST_NAMED: Final = 1_000

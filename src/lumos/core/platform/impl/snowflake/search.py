@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from lumos.core.errors import InvalidUrnError, PlatformAnswerError
 from lumos.core.models import Urn
 from lumos.core.models.base import canonical_json
-from lumos.core.platform.impl.snowflake.records import PLATFORM, TableRecord
+from lumos.core.platform.impl.snowflake.mapping.records import PLATFORM, TableRecord
 from lumos.core.platform.impl.snowflake.side_store import unpacked
 from lumos.core.store.search_words import distinct_words
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.errors import InvalidModelError, PlatformAnswerError, PlatformError
 from lumos.core.platform import stash
-from lumos.core.platform.impl.snowflake.sql import (
+from lumos.core.platform.impl.snowflake.mapping.sql import (
     holds_one,
     identifier,
     literal,
@@ -22,7 +22,7 @@ from lumos.core.platform.side_store import StoredDocument
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.platform.impl.snowflake.session import SnowflakeSession
+    from lumos.core.platform.impl.snowflake.client import SnowflakeSession
 
 TABLE: Final = "STASH"
 _COMMENT: Final = "What Lumos knows and Snowflake has no place for. Written by Lumos; do not edit."

@@ -1,0 +1,1 @@
+"""The connection to Amundsen, and what its errors mean."""

@@ -1,0 +1,1 @@
+"""Brings Atlas to what it is to hold, with what is read on the way to a write."""

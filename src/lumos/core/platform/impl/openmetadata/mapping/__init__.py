@@ -1,0 +1,1 @@
+"""Pure conversion between canonical models and what OpenMetadata holds."""

@@ -1,0 +1,292 @@
+"""People, groups, tags, terms and domains in OpenMetadata.
+
+What a dataset refers to is created where it is missing, and marked: it was only mentioned, and is
+not listed until somebody emits it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from threading import RLock
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from lumos.core.errors import InvalidModelError, PlatformConflictError
+from lumos.core.models import Domain, GlossaryTerm, Group, Tag, User
+from lumos.core.platform.impl.openmetadata.mapping.changes import changes
+from lumos.core.platform.impl.openmetadata.mapping.columns import TAG_LEVELS
+from lumos.core.platform.impl.openmetadata.mapping.names import (
+    entity_name,
+    fqn,
+    label_name,
+    label_path,
+    levels_of,
+    path_of,
+    user_name,
+)
+from lumos.core.platform.impl.openmetadata.side_store import get_value, put_value, values
+from lumos.core.platform.stash import Json, residue, restored
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
+    from lumos.core.platform.side_store import SideStore
+    from lumos.core.platform.unreadable import UnreadableItems
+
+Word = User | Group | Tag | GlossaryTerm | Domain
+MENTIONED: Final = "mentioned"
+_NO_MAIL: Final = "@no-mail.lumos.example.com"
+_MAIL = re.compile(r"[a-z0-9._%+-]+@[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}\Z")
+_LONGEST_MAIL: Final = 127
+
+
+class _Sort(NamedTuple):
+    """How one kind of word is written and read."""
+
+    entity: str
+    model: type[Word]
+    key: str
+    path: Callable[[str], tuple[str, ...]]
+    wire: Callable[[Json], Json]
+    told: Callable[[Json], Json]
+
+
+def _user_wire(user: Json) -> Json:
+    mail = str(user.get("email") or "")
+    usable = len(mail) <= _LONGEST_MAIL and _MAIL.match(mail) and not mail.endswith(_NO_MAIL)
+    return {
+        "displayName": user.get("display_name"),
+        "description": user.get("about_me"),
+        "email": mail if usable else f"{user_name(str(user['username']))}{_NO_MAIL}",
+    }
+
+
+def _user_told(entity: Json) -> Json:
+    mail = str(entity.get("email") or "")
+    return {
+        "username": entity["name"],
+        "display_name": entity.get("displayName"),
+        "about_me": entity.get("description"),
+        "email": None if not mail or mail.endswith(_NO_MAIL) else mail,
+    }
+
+
+def _group_wire(group: Json) -> Json:
+    mail = str(group.get("email") or "")
+    usable = len(mail) <= _LONGEST_MAIL and _MAIL.match(mail)
+    return {
+        "displayName": group.get("display_name"),
+        "description": group.get("description"),
+        "email": mail if usable else None,
+        "teamType": "Group",
+    }
+
+
+def _group_told(entity: Json) -> Json:
+    return {
+        "name": entity["name"],
+        "display_name": entity.get("displayName"),
+        "description": entity.get("description"),
+        "email": entity.get("email"),
+    }
+
+
+def _tag_wire(tag: Json) -> Json:
+    return {"description": tag.get("description") or str(tag["name"])}
+
+
+def _tag_told(entity: Json) -> Json:
+    return {"name": _labelled(entity), "description": entity.get("description")}
+
+
+def _term_wire(term: Json) -> Json:
+    return {
+        "description": term.get("definition") or str(term["name"]),
+        "synonyms": term.get("synonyms") or [],
+    }
+
+
+def _term_told(entity: Json) -> Json:
+    path = path_of(str(entity["fullyQualifiedName"]))
+    above = path[:-1]
+    return {
+        "name": label_name(path),
+        "definition": entity.get("description"),
+        "synonyms": entity.get("synonyms") or [],
+        "parent": label_name(above) if len(above) > 1 else None,
+    }
+
+
+def _domain_wire(domain: Json) -> Json:
+    return {
+        "description": domain.get("description") or str(domain["name"]),
+        "domainType": "Aggregate",
+    }
+
+
+def _domain_told(entity: Json) -> Json:
+    path = path_of(str(entity["fullyQualifiedName"]))
+    return {
+        "name": ".".join(path),
+        "description": entity.get("description"),
+        "parent": ".".join(path[:-1]) or None,
+    }
+
+
+def _labelled(entity: Json) -> str:
+    return label_name(path_of(str(entity["fullyQualifiedName"])))
+
+
+_SORTS: Final[Mapping[str, _Sort]] = {
+    "user": _Sort(
+        "user", User, "username", lambda name: (user_name(name),), _user_wire, _user_told
+    ),
+    "group": _Sort(
+        "team", Group, "name", lambda name: (entity_name(name),), _group_wire, _group_told
+    ),
+    "tag": _Sort(
+        "tag", Tag, "name", lambda name: label_path(name, most=TAG_LEVELS), _tag_wire, _tag_told
+    ),
+    "glossary_term": _Sort(
+        "glossaryTerm", GlossaryTerm, "name", label_path, _term_wire, _term_told
+    ),
+    "domain": _Sort(
+        "domain",
+        Domain,
+        "name",
+        lambda name: levels_of(name) or (entity_name(name),),
+        _domain_wire,
+        _domain_told,
+    ),
+}
+_REMOVABLE: Final = frozenset({"displayName", "description", "synonyms"})
+_FIXED: Final = ("email", "teamType", "domainType")
+
+
+class Vocabulary:
+    """Writes and reads the words of one server."""
+
+    def __init__(self, api: OpenMetadataApi, store: SideStore) -> None:
+        self._api = api
+        self._store = store
+        self._known: dict[tuple[str, str], Json] = {}
+        self._making = RLock()
+
+    def emit(self, kind: str, word: Word) -> None:
+        """Bring a word up to date."""
+        sort = _SORTS[kind]
+        meant = word.to_json()
+        name = fqn(sort.path(str(meant[sort.key])))
+        entity = self._api.find(sort.entity, name)
+        if entity is not None:
+            stash = get_value(self._store, sort.entity, name)
+            if stash != MENTIONED and self._word(sort, entity, stash) == word:
+                return
+        entity = self._written(sort, meant, entity=entity)
+        left = residue(self._told(sort, entity), meant)
+        put_value(self._store, sort.entity, name, value={} if left is None else left)
+
+    def all(self, kind: str, unread: UnreadableItems) -> Iterator[Word]:
+        """Yield the words of a kind that somebody emitted, or that people made in the catalog."""
+        sort = _SORTS[kind]
+        kept = values(self._store, sort.entity, unread, kind=kind)
+
+        def word(entity: Json) -> Word | None:
+            stash = kept.get(str(entity.get("fullyQualifiedName")))
+            return None if stash == MENTIONED else self._word(sort, entity, stash)
+
+        listed = (each for each in self._api.list(sort.entity) if not _is_built_in(each))
+        read = unread.each(kind, listed, word, name=_name_in)
+        found = [each for each in read if each is not None]
+        yield from sorted(found, key=lambda word: str(getattr(word, sort.key)))
+
+    def mention(self, kind: str, name: str) -> Json:
+        """Return a reference to the word of a name, which is created where it is missing."""
+        return self.mention_at(kind, _SORTS[kind].path(name))
+
+    def mention_at(self, kind: str, path: tuple[str, ...]) -> Json:
+        """Return a reference to the word at a path, which is created where it is missing."""
+        sort = _SORTS[kind]
+        name = fqn(path)
+        if (kind, name) not in self._known:
+            with self._making:
+                self._known[kind, name] = self._mentioned(sort, path)
+        return self._known[kind, name]
+
+    def _mentioned(self, sort: _Sort, path: tuple[str, ...]) -> Json:
+        name = fqn(path)
+        entity = self._api.find(sort.entity, name)
+        if entity is None:
+            entity = self._created(sort, path, wire=sort.wire({sort.key: path[-1]}))
+            put_value(self._store, sort.entity, name, value=MENTIONED)
+        known = {part: entity[part] for part in ("id", "name", "fullyQualifiedName")}
+        return {**known, "type": sort.entity}
+
+    def _written(self, sort: _Sort, meant: Json, *, entity: Json | None) -> Json:
+        path = sort.path(str(meant[sort.key]))
+        known = sort.wire(meant)
+        wire: Json = {name: value for name, value in known.items() if value}
+        removable = known.keys() & _REMOVABLE  # a name for display that Lumos has none for stays
+        if entity is None:
+            self._created(sort, path, wire=wire)
+        elif changed := changes(entity, _changeable(wire), removable=removable):
+            self._api.patch(sort.entity, entity, changes=changed)
+        else:
+            return entity
+        return cast("Json", self._api.find(sort.entity, fqn(path)))
+
+    def _created(self, sort: _Sort, path: tuple[str, ...], *, wire: Json) -> Json:
+        *above, name = path
+        body: Json = {"name": name, **{key: value for key, value in wire.items() if value}}
+        if sort.entity == "tag":
+            body["classification"] = self._root("classification", above[0])
+        elif sort.entity == "glossaryTerm":
+            body["glossary"] = self._root("glossary", above[0])
+        if len(above) > (sort.entity != "domain"):
+            body["parent"] = self._parent(sort, tuple(above))
+        try:
+            return self._api.put(sort.entity, body)
+        except PlatformConflictError:
+            if sort.entity != "user":
+                raise
+            # No two users have the same address; the real one stays in the stash.
+            return self._api.put(sort.entity, {**body, "email": f"{name}{_NO_MAIL}"})
+
+    def _root(self, type_: str, name: str) -> str:
+        with self._making:
+            if self._api.find(type_, fqn((name,))) is None:
+                description = "Made by Lumos for what has no other place."
+                self._api.put(type_, {"name": name, "description": description})
+        return fqn((name,))
+
+    def _parent(self, sort: _Sort, path: tuple[str, ...]) -> str:
+        self.mention_at("domain" if sort.entity == "domain" else "glossary_term", path)
+        return fqn(path)
+
+    @staticmethod
+    def _told(sort: _Sort, entity: Json) -> Json:
+        given = {name: value for name, value in sort.told(entity).items() if value}
+        return sort.model.from_json(given).to_json()
+
+    def _word(self, sort: _Sort, entity: Json, stash: JsonValue | None) -> Word:
+        told = self._told(sort, entity)
+        try:
+            return sort.model.from_json(restored(told, stash) if stash else told)
+        except InvalidModelError:
+            return sort.model.from_json(told)
+
+
+def _name_in(entity: Json) -> str:
+    return str(entity.get("fullyQualifiedName") or entity.get("name") or entity.get("id"))
+
+
+def _changeable(wire: Json) -> Json:
+    """Leave out what is fixed once it is there."""
+    return {name: value for name, value in wire.items() if name not in _FIXED}
+
+
+def _is_built_in(entity: Json) -> bool:
+    """Tell whether the server came with it."""
+    made = entity.get("provider") == "system" or bool(entity.get("isBot"))
+    return made or entity.get("teamType") == "Organization"
