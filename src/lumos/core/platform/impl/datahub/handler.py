@@ -133,7 +133,7 @@ class DataHubHandler(CatalogHandler):
         for part in pages_of(batch.documents(), LARGEST_PAGE):
             self._emit_datasets(part, seen or {})
         for edges in pages_of(batch.edges, self.EDGE_BATCH):
-            retried(partial(self._edges.put_all, edges))
+            retried(partial(self._edges.put, edges))
         for edge in batch.removed_edges:
             retried(partial(self._edges.remove, edge))
         for urn in batch.removed_datasets:

@@ -43,16 +43,8 @@ class EdgeStore:
         for edges in unread.each("lineage_edge", held, self.of, name=attrgetter("urn")):
             yield from edges
 
-    def put(self, edge: LineageEdge) -> None:
-        """Add an edge, or replace the one with the same ends and job."""
-        self._change(
-            edge.upstream_urn,
-            edge.downstream_urn,
-            lambda known: [*(each for each in known if each.key != edge.key), edge],
-        )
-
-    def put_all(self, edges: Sequence[LineageEdge]) -> None:
-        """Add edges as `put` does, with one request to read and few to write."""
+    def put(self, edges: Sequence[LineageEdge]) -> None:
+        """Add edges, each in place of the one with the same ends and job, by few requests."""
         by_end: dict[str, dict[tuple[str, str, str], LineageEdge]] = {}
         for edge in edges:
             here = dataset_urn(edge.downstream_urn, environment=self._environment)
