@@ -36,6 +36,7 @@ from lumos.core.store.manifest import SnapshotHeader
 from lumos.core.store.snapshot_sections import SnapshotSections
 from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.engine_choice import Engine
+from lumos.feature.snapshot.selection import ExportedPart
 
 _SET_CHILD_SUBREAPER = 36
 _LOOK_SECONDS = 0.2
@@ -139,7 +140,7 @@ class Project:
     def export(self, engine: Engine) -> str:
         output = self._folder / "out.json"
         with self._application() as application:
-            application.snapshots.export(output, snapshot=self.new, engine=engine)
+            application.snapshots.export(output, ExportedPart(snapshot=self.new), engine=engine)
         with output.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
