@@ -9,7 +9,10 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "src" / "lumos" / "schemas"
@@ -60,6 +63,18 @@ def run_here(*arguments: str) -> int:
     from lumos.framework_cli import app
 
     return run_within_boundary(app, arguments)
+
+
+def capturing(capfd: pytest.CaptureFixture[str]) -> Lumos:
+    """Return what runs `lumos` in this process and captures what it prints."""
+
+    def run(*arguments: str) -> Result:
+        capfd.readouterr()
+        code = run_here(*arguments)
+        out, err = capfd.readouterr()
+        return Result(code, out, err)
+
+    return run
 
 
 def run_in_child(

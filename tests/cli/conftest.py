@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from command_line import Lumos, Result, run_here
+from command_line import Lumos, capturing
 
 
 @pytest.fixture
@@ -20,10 +20,4 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def lumos(project: Path, capfd: pytest.CaptureFixture[str]) -> Lumos:
-    def run(*arguments: str) -> Result:
-        capfd.readouterr()
-        code = run_here(*arguments)
-        out, err = capfd.readouterr()
-        return Result(code, out, err)
-
-    return run
+    return capturing(capfd)

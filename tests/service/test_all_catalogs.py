@@ -17,7 +17,7 @@ import pytest
 from amundsen_server import AmundsenServer
 from atlas_server import RealAtlas
 from catalog_stations import STATIONS, Station
-from command_line import Lumos, Result, run_here
+from command_line import Lumos, capturing
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
 from migration_circle import (
@@ -41,14 +41,7 @@ def lumos(
     for name in ("LUMOS_PLATFORM", "LUMOS_DATABASE_URL", "LUMOS_STATE_DIR", "DATAHUB_GMS_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        capfd.readouterr()
-        code = run_here(*arguments)
-        out, err = capfd.readouterr()
-        return Result(code, out, err)
-
-    return run
+    return capturing(capfd)
 
 
 @pytest.fixture

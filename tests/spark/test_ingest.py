@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from command_line import ROOT, Lumos, Result, run_here
+from command_line import ROOT, Lumos, capturing
 from lakes import write_lake, write_settings, write_table
 from lumos.core.store.snapshot_store import SnapshotStore
 from snapshot_samples import sample_snapshot
@@ -37,14 +37,7 @@ def lumos(
 ) -> Lumos:
     write_settings(tmp_path, lake)
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        capfd.readouterr()
-        code = run_here(*arguments)
-        out, err = capfd.readouterr()
-        return Result(code, out, err)
-
-    return run
+    return capturing(capfd)
 
 
 def ingested(lumos: Lumos, *options: str) -> Any:

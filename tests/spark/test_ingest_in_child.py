@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from command_line import Lumos, Result, run_here, run_in_child
+from command_line import Lumos, Result, capturing, run_in_child
 from lakes import write_lake, write_settings, write_table
 from privileges import obeying_permissions
 
@@ -42,14 +42,7 @@ def lumos(
     capfd: pytest.CaptureFixture[str],
 ) -> Lumos:
     monkeypatch.chdir(project)
-
-    def run(*arguments: str) -> Result:
-        capfd.readouterr()
-        code = run_here(*arguments)
-        out, err = capfd.readouterr()
-        return Result(code, out, err)
-
-    return run
+    return capturing(capfd)
 
 
 def report_of(result: Result) -> Any:

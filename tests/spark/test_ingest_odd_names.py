@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typing_extensions import override
 
-from command_line import Lumos, Result, run_here
+from command_line import Lumos, capturing
 from lakes import write_lake, write_settings, write_table
 from lumos.core.controllers.storage_functions import StorageFunctions
 from lumos.core.errors import UnstorableValueError
@@ -46,14 +46,7 @@ def lumos(
 ) -> Lumos:
     write_settings(tmp_path, lake)
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        capfd.readouterr()
-        code = run_here(*arguments)
-        out, err = capfd.readouterr()
-        return Result(code, out, err)
-
-    return run
+    return capturing(capfd)
 
 
 def write_deep(root: Path, *folders: bytes | str, text: str = "id,name\n1,a\n") -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from command_line import ROOT, Lumos, Result, run_here
+from command_line import ROOT, Lumos, capturing
 from lakes import write_table
 
 if TYPE_CHECKING:
@@ -27,14 +27,7 @@ def lumos(
 ) -> Lumos:
     (tmp_path / "lake").mkdir()
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        capfd.readouterr()
-        code = run_here(*arguments)
-        out, err = capfd.readouterr()
-        return Result(code, out, err)
-
-    return run
+    return capturing(capfd)
 
 
 def copy_table(name: str, target: Path) -> None:

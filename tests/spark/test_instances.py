@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from command_line import Lumos, Result, run_here
+from command_line import Lumos, capturing
 from lakes import write_lake
 from s3_server import SECRET_KEY, Bucket, S3Server, running_s3
 from sqs_queue import Queue
@@ -47,14 +47,7 @@ def lumos(
     capfd: pytest.CaptureFixture[str],
 ) -> Lumos:
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        capfd.readouterr()
-        code = run_here(*arguments)
-        out, err = capfd.readouterr()
-        return Result(code, out, err)
-
-    return run
+    return capturing(capfd)
 
 
 def write_sources(buckets: dict[str, Bucket], *, with_instance: bool = True, **more: Any) -> None:

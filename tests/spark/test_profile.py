@@ -18,7 +18,7 @@ from deltalake import write_deltalake
 from pyarrow import orc
 
 import lumos.feature.profiling.profiler as profiler_module
-from command_line import JANUARY, ORDERS, ROOT, Lumos, Result, run_here
+from command_line import JANUARY, ORDERS, ROOT, Lumos, capturing
 from lakes import write_settings
 from lumos.core.models import Urn
 from lumos.core.models.profile import ColumnProfile, DatasetProfile
@@ -118,14 +118,7 @@ def lumos(
 ) -> Lumos:
     """Runs commands in the folder of the project."""
     monkeypatch.chdir(profiled.folder)
-
-    def run(*arguments: str) -> Result:
-        capfd.readouterr()
-        code = run_here(*arguments)
-        out, err = capfd.readouterr()
-        return Result(code, out, err)
-
-    return run
+    return capturing(capfd)
 
 
 def assert_like(column: ColumnProfile, expected: dict[str, Any]) -> None:

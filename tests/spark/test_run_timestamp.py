@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from command_line import ROOT, Lumos, Result, run_here
+from command_line import ROOT, Lumos, capturing
 from lakes import write_table
 from lumos.entry.sdk import Lumos as Sdk
 
@@ -52,14 +52,7 @@ def lumos(
 ) -> Lumos:
     write_sources(tmp_path, SOURCE)
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        capfd.readouterr()
-        code = run_here(*arguments)
-        out, err = capfd.readouterr()
-        return Result(code, out, err)
-
-    return run
+    return capturing(capfd)
 
 
 def write_sources(project: Path, *sources: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from command_line import Lumos, Result, run_here
+from command_line import Lumos, capturing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,14 +46,7 @@ def lumos(
     capfd: pytest.CaptureFixture[str],
 ) -> Lumos:
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        capfd.readouterr()
-        code = run_here(*arguments)
-        out, err = capfd.readouterr()
-        return Result(code, out, err)
-
-    return run
+    return capturing(capfd)
 
 
 def test_a_chain_over_two_projects_writes_each_to_its_own_state(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from command_line import ROOT, Lumos, Result, run_here, run_in_child
+from command_line import ROOT, Lumos, Result, capturing, run_in_child
 from lakes import write_lake, write_settings, write_table
 from lumos.bootstrap import Application
 from sqs_queue import Queue
@@ -36,14 +36,7 @@ def lumos(
     capfd: pytest.CaptureFixture[str],
 ) -> Lumos:
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        capfd.readouterr()
-        code = run_here(*arguments)
-        out, err = capfd.readouterr()
-        return Result(code, out, err)
-
-    return run
+    return capturing(capfd)
 
 
 def refreshes_of(result: Result) -> list[Any]:
