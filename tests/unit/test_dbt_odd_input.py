@@ -332,3 +332,15 @@ def _mutate(document: Any, path: tuple[Any, ...], value: Any) -> None:
             del document[path[-1]]
         else:
             document[path[-1]] = copy.deepcopy(value)
+
+
+def test_a_freshness_that_is_no_text_is_named_and_costs_no_other(tmp_path: Path) -> None:
+    def spoil(manifest: Document) -> None:
+        for source in manifest["sources"].values():
+            source["freshness"] = {"warn_after": {"count": 1, "period": "\ud800"}}
+
+    found = changed(tmp_path, spoil)
+    assert len(datasets(found)) == 10
+    problems = of(UnreadableItem, found)
+    assert len(problems) == len(loaded("manifest.json")["sources"])
+    assert all("not a valid DQAssertion" in problem.error.message for problem in problems)

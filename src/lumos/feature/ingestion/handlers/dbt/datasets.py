@@ -139,7 +139,12 @@ class Assertions:
             except LumosError as error:
                 self.problems.append(UnreadableItem(shown(unique_id), error))
         for unique_id, node in project.datasets.items():
-            if freshness := _freshness(node):
+            try:
+                freshness = _freshness(node)
+            except LumosError as error:
+                self.problems.append(UnreadableItem(shown(unique_id), error))
+                continue
+            if freshness:
                 self.of[project.urns[unique_id]].setdefault(freshness.name, freshness)
 
     def _add(self, unique_id: str, node: Json, urns: list[Urn]) -> None:
