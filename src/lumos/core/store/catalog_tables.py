@@ -35,6 +35,7 @@ from lumos.core.store.checksums import (
     EDGES,
     ENTITIES,
     IDENTITIES,
+    current_version,
     refuse_damage,
     rows_with_whole_keys,
     whole_rows,
@@ -616,7 +617,7 @@ class CatalogTables:
         lineage = self._lineage([row.text("urn") for row in whole])
         datasets = []
         for row in whole:
-            neighbours, version = lineage[row.text("urn")], row.optional_text("current_version")
+            neighbours, version = lineage[row.text("urn")], current_version(row, damaged)
             known = self._as_written(row)
             if known and (known.lineage, known.version) == (neighbours, version or known.version):
                 datasets.append(known)
@@ -632,7 +633,7 @@ class CatalogTables:
         self, rows: Sequence[Row], *, neighbours: bool, damaged: NoteDamage
     ) -> list[tuple[Urn, bytes]]:
         found = {
-            Urn.canonical(row.text("urn")): _document(row)
+            Urn.canonical(row.text("urn")): _document(row, current_version(row, damaged))
             for row in whole_rows(rows, DATASETS, damaged)
         }
         for urn, lineage in self._lineage([*found]).items() if neighbours else ():
@@ -685,9 +686,9 @@ def _pass_over(_error: DamagedDocumentError) -> None:
     pass
 
 
-def _document(row: Row) -> bytes:
-    """Return what is stored with the version of the history, where there is one."""
-    text, version = whole_text(row), row.optional_text("current_version")
+def _document(row: Row, version: str | None) -> bytes:
+    """Return the stored document of a dataset with its newest version, if it has one."""
+    text = whole_text(row)
     if version is None:
         return text.encode()
     if row.optional_text("version") is None:  # no other name in a dataset comes after this one

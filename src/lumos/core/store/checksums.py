@@ -151,6 +151,23 @@ def _is_plainly_whole(values: tuple[SqlValue, ...], places: Sequence[int]) -> bo
     return (head << _HALF | body) - _OFFSET == values[checksum]
 
 
+def current_version(row: Row, damaged: NoteDamage) -> str | None:
+    """Return a dataset's newest version; `damaged` is told of one that is no text any more.
+
+    The checksum of a version lies behind its state, which is too much to read for every dataset:
+    a version that is text but not what was written is found by `lumos doctor`.
+    """
+    version = row.optional_text("current_version")
+    if version is None or version.isascii():
+        return version
+    try:
+        version.encode()
+    except UnicodeEncodeError:
+        damaged(DamagedDocumentError(VERSIONS.kind, printable(row["urn"])))
+        return None
+    return version
+
+
 def refuse_damage(error: DamagedDocumentError) -> None:
     """Raise what is told of a damaged row, where it is the one that was asked for."""
     raise error

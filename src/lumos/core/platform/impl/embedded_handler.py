@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Self, cast
 from pydantic import Field, SecretStr
 from typing_extensions import override
 
-from lumos.core.errors import DamagedDocumentError, DatasetNotFoundError, UsageError
+from lumos.core.errors import (
+    DamagedDocumentError,
+    DatasetNotFoundError,
+    InvalidModelError,
+    UsageError,
+)
 from lumos.core.models import LineageEdge, LumosDataset, Urn
 from lumos.core.models.base import CanonicalModel
 from lumos.core.platform.abilities import Capability, DocumentAbility
@@ -21,7 +26,7 @@ from lumos.core.platform.interface import DEFAULT_PAGE, Entity, EntityKind
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
 from lumos.core.store.catalog_fingerprint import catalog_fingerprint
 from lumos.core.store.catalog_tables import EDITOR, CatalogTables, EdgePosition
-from lumos.core.store.checksums import DATASETS, EDGES, IDENTITIES
+from lumos.core.store.checksums import DATASETS, EDGES, IDENTITIES, current_version, refuse_damage
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.documents import as_model, as_object
 from lumos.core.store.observations import DEFAULT_RETENTION
@@ -257,24 +262,27 @@ def _hit(row: Row) -> SearchHit:
     quality = cast("dict[str, JsonValue]", document.get("quality") or {})
     documentation = cast("dict[str, JsonValue]", document.get("documentation") or {})
     statistics = cast("dict[str, JsonValue]", document.get("statistics") or {})
-    return SearchHit.from_json(
-        {
-            "urn": row.text("urn"),
-            "name": document["name"],
-            "platform": document["platform"],
-            "format": document.get("format"),
-            "owners": [
-                owner.get("user") or owner.get("group") for owner in ownership.get("owners", ())
-            ],
-            "tags": document.get("tags", ()),
-            "quality_score": row["quality_score"],
-            "freshness": quality.get("freshness"),
-            "last_modified": statistics.get("last_modified"),
-            "version": row["current_version"],
-            "description": documentation.get("description"),
-            "updated_at": row["updated_at"],
-        }
-    )
+    version = current_version(row, refuse_damage)
+    found = {
+        "urn": row.text("urn"),
+        "name": document["name"],
+        "platform": document["platform"],
+        "format": document.get("format"),
+        "owners": [
+            owner.get("user") or owner.get("group") for owner in ownership.get("owners", ())
+        ],
+        "tags": document.get("tags", ()),
+        "quality_score": row["quality_score"],
+        "freshness": quality.get("freshness"),
+        "last_modified": statistics.get("last_modified"),
+        "version": version,
+        "description": documentation.get("description"),
+        "updated_at": row["updated_at"],
+    }
+    try:
+        return SearchHit.from_json(found)
+    except InvalidModelError:  # of a column that the checksum does not cover
+        raise DATASETS.error(row) from None
 
 
 def _pages(names: Sequence[str]) -> Iterator[Sequence[str]]:
