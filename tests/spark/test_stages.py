@@ -15,7 +15,7 @@ from lumos.core.progress import SILENT
 from lumos.spark import driver_listing
 from lumos.spark.driver_listing import DriverListing
 from lumos.spark.failures import SparkRunError
-from lumos.spark.file_index import FileIndex, KnownUnits, Origin
+from lumos.spark.file_index import FileIndex, KnownUnits, Origin, Session
 from lumos.spark.parquet_rows import count_rows, scan_rows
 from lumos.spark.pipeline import FileCounts, Pipeline
 from lumos.spark.stages.arrow_rows import names_of
@@ -67,6 +67,9 @@ class Sizes:
 class Functions:
     files: list[tuple[str, int, int]] = field(default_factory=lambda: FILES)
     table_formats: tuple[str, ...] = ("delta", "iceberg")
+
+    def fingerprint_unit(self, source: str, unit: str) -> str | None:
+        return None
 
     def list_unit(self, source: str, unit: str) -> Iterator[ListedFile]:
         for path, size, mtime in self.files:
@@ -429,6 +432,50 @@ def test_the_name_of_the_state_folder_is_no_pattern(spark: SparkSession, tmp_pat
 
     assert documents(again) == known == ["a 1 ['1']"]
     assert counts == FileCounts(listed=1, opened=0, unchanged=1)
+
+
+class WithFingerprints(Functions):
+    """Files in a folder that can tell at once whether anything in it changed."""
+
+    @override
+    def fingerprint_unit(self, source: str, unit: str) -> str | None:
+        return str(self.files)
+
+
+class Unlistable(WithFingerprints):
+    @override
+    def list_unit(self, source: str, unit: str) -> Iterator[ListedFile]:
+        raise AssertionError("a folder is listed that is as it was")
+
+
+def no_session() -> SparkSession:
+    raise AssertionError("Spark is started though nothing is new")
+
+
+def test_a_folder_with_the_fingerprint_of_the_last_run_is_not_listed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def run(functions: Functions, *, number: int, session: Session = lambda: spark) -> FileCounts:
+        work = tmp_path / f"run{number}"
+        pipeline = Pipeline(session, functions, work=work, progress=SILENT)
+        counts = pipeline.run([("lake", "")], index.read(session, ORIGIN))
+        keep(pipeline, index, run=f"kept{number}")
+        return counts
+
+    index = FileIndex(tmp_path / "index")
+    files = PREFIXED[:3]
+    run(Functions(files), number=0)  # by a Lumos that knew no fingerprints
+    same = FileCounts(listed=3, opened=0, unchanged=3)
+    assert run(WithFingerprints(files), number=1, session=no_session) == same
+    assert run(Unlistable(files), number=2, session=no_session) == same
+    changed = run(WithFingerprints([*files[:2], ("b/1.csv", 5, 2)]), number=3)
+    assert changed == FileCounts(listed=3, opened=1, unchanged=2)
+    doubtful = PREFIXED  # with a file that may become readable
+    run(WithFingerprints(doubtful), number=4)
+    from pyspark.errors import PythonException
+
+    with pytest.raises(PythonException, match="a folder is listed"):
+        run(Unlistable(doubtful), number=5)
 
 
 class Prefixes(Functions):

@@ -27,16 +27,23 @@ class SparkRunError(LumosError):
 @contextmanager
 def spark_failures() -> Iterator[None]:
     """Turn an error of Spark, while its JVM can still be asked, into a `SparkRunError`."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
-
     try:
         yield
-    except (Py4JError, PySparkException) as error:
+    except Exception as error:
+        if not _is_of_spark(error):
+            raise
         raise SparkRunError(
             f"Spark could not complete the run: {reason_of(error)}",
             hint="check disk space and permissions of the state folder, then run again",
         ) from None
+
+
+def _is_of_spark(error: Exception) -> bool:
+    """Tell whether Spark raised an error; its packages take long to import where nothing failed."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    return isinstance(error, Py4JError | PySparkException)
 
 
 def reason_of(failure: Exception) -> str:

@@ -49,6 +49,8 @@ class KnownUnit(NamedTuple):
     """None where it must be looked at again in any case."""
     files: int
     """How many of its files belong to datasets."""
+    fingerprint: str | None = None
+    """What its storage computed just before it was listed, where the storage can."""
 
 
 Session = Callable[[], "SparkSession"]

@@ -35,6 +35,7 @@ from lumos.spark.stages.rows import (
     PIECES,
     SCHEMA,
     SCHEMAS,
+    ListedUnit,
 )
 from lumos.spark.task_progress import task_progress
 from lumos.spark.work_tables import WorkTables, interpreting, most_tasks, tasks_at_once
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from lumos.spark.stages.delta import Scope
     from lumos.spark.stages.folding import NewFold
 
+    FingerprintUnit = Callable[[str, str], str | None]
     InTables = Callable[[Iterable[tuple[str, bytes, str]]], IsInTable]
 
 _FEWEST_FILES_PER_TASK = 32
@@ -64,6 +66,8 @@ class PipelineFunctions(Protocol):
 
     @property
     def list_unit(self) -> ListUnit: ...
+    @property
+    def fingerprint_unit(self) -> FingerprintUnit: ...
     @property
     def table_formats(self) -> Sequence[str]: ...
     @property
@@ -100,6 +104,7 @@ class Pipeline(Findings):
         self._functions = functions
         self._progress = progress
         self._before: IndexTables | None = None
+        self._fingerprints: dict[tuple[str, bytes], str | None] = {}
         self._is_partial = False
         self._is_redivided = False
         self._is_in_parts = False
@@ -128,6 +133,12 @@ class Pipeline(Findings):
         to_list = [(source, os.fsencode(unit)) for source, unit in units]
         known = {} if full or scope is not None else _comparable(index, to_list)
         self._is_redivided = index is not None and scope is None and len(known) < len(self._sources)
+        if scope is None:
+            self._progress.stage("listing")
+            self._fingerprints = self._fingerprints_of(to_list)
+        if self._has_known_fingerprints(to_list, known):
+            self._listing = Listing(self._work, units=_as_known(to_list, known))
+            return self._without_news()
         self._listing = self._listed(to_list, known, only_spark=_is_large(index, self._sources))
         if not self._listing.has_news:
             return self._without_news()
@@ -149,13 +160,35 @@ class Pipeline(Findings):
         now: dict[str, dict[bytes, KnownUnit]] = {source: {} for source in self._sources}
         for source, unit, _, digest, _ in self._listing.units:
             files, is_doubtful = counted.get((source, unit), (0, False))
-            now[source][unit] = KnownUnit(None if is_doubtful else digest, files)
+            fingerprint = self._fingerprints.get((source, unit))
+            now[source][unit] = KnownUnit(None if is_doubtful else digest, files, fingerprint)
         return {**others, **now}
 
     @property
     def has_new_units(self) -> bool:
-        """Whether listings were told file by file, so that the next could be told as a whole."""
-        return self._listing.has_news
+        """Whether there are listings or fingerprints that the next run could compare with."""
+        before = self._before.units if self._before is not None else {}
+        return self._listing.has_news or any(
+            known.fingerprint != self._fingerprints.get((source, unit), known.fingerprint)
+            for source, units in before.items()
+            for unit, known in units.items()
+        )
+
+    def _fingerprints_of(
+        self, units: Sequence[tuple[str, bytes]]
+    ) -> dict[tuple[str, bytes], str | None]:
+        """Ask for fingerprints before anything is listed: a later change then differs from them."""
+        fingerprint = self._functions.fingerprint_unit
+        return {(source, unit): fingerprint(source, os.fsdecode(unit)) for source, unit in units}
+
+    def _has_known_fingerprints(
+        self, units: Sequence[tuple[str, bytes]], known: KnownUnits
+    ) -> bool:
+        """Tell whether no unit needs to be listed, because each is as it was."""
+        return all(
+            source in known and _is_as_known(known[source][unit], self._fingerprints[source, unit])
+            for source, unit in units
+        )
 
     def _listed(
         self, units: Sequence[tuple[str, bytes]], known: KnownUnits, *, only_spark: bool
@@ -390,6 +423,19 @@ class _News(NamedTuple):
     news: int
     to_read: int
     same: int
+
+
+def _is_as_known(known: KnownUnit, fingerprint: str | None) -> bool:
+    """Tell whether a unit is as it was, and nothing in it has to be tried again."""
+    is_whole = known.digest is not None and known.files > 0
+    return is_whole and fingerprint is not None and fingerprint == known.fingerprint
+
+
+def _as_known(units: Sequence[tuple[str, bytes]], known: KnownUnits) -> list[ListedUnit]:
+    return [
+        ListedUnit(source, unit, known[source][unit].files, known[source][unit].digest, True)
+        for source, unit in units
+    ]
 
 
 def _is_large(index: IndexTables | None, sources: Sequence[str]) -> bool:

@@ -85,6 +85,10 @@ class StorageFunctions:
                 root = mark.root.encode("utf-8", "surrogateescape")
                 yield ListedFile(source, root, size, mtime_us, etag, mark.kind, mark.is_anchor)
 
+    def fingerprint_unit(self, source: str, unit: str) -> str | None:
+        """Return a digest that differs whenever a listing of the unit would; None if unknown."""
+        return _opened(self.sources[source].storage).fingerprint(unit)
+
     def in_tables(self, tables: Iterable[tuple[str, bytes, str]]) -> Callable[[str, bytes], bool]:
         """Return what tells whether a file lies in one of the tables."""
         roots: dict[str, dict[str, str]] = {}

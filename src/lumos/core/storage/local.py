@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, Self
 
@@ -25,6 +26,7 @@ from lumos.core.storage.selection import Folder, Selection, is_hidden
 
 PLATFORM = "local"
 FollowSymlinks = Literal["inside", "all"]
+_DEEPEST = 60
 
 
 class LocalSource(StorageSource):
@@ -63,6 +65,7 @@ class LocalStorage(Storage):
         self._root = os.path.abspath(os.path.expanduser(source.path))
         self._skip = frozenset(source.skip)
         self._selection = Selection(patterns=source.patterns, exclude=source.exclude)
+        self._patterns = (source.patterns, source.exclude)
         is_folder = os.path.isdir(self._root)
         self.local_folder = self._root if is_folder else os.path.dirname(self._root)
         # A single file was named by whoever wrote the settings: it may be a symlink to anywhere.
@@ -99,6 +102,18 @@ class LocalStorage(Storage):
                 relative = found[start:]
                 if self._selection.wanted(relative):
                     yield from _listed(found, relative)
+
+    @override
+    def fingerprint(self, unit: str) -> str | None:
+        if unit or not os.path.isdir(self._root):
+            return None
+        try:
+            chosen = repr((self._patterns, self.is_confined)).encode("utf-8", "replace")
+            return _fingerprint(
+                self._root, selection=self._selection, skip=self._skip, chosen=chosen
+            )
+        except OSError:  # the listing names what cannot be looked at
+            return None
 
     @override
     def below(self, folder: bytes) -> str:
@@ -274,6 +289,43 @@ class FolderWalk:
         if folder in self._skip:
             return False
         return self._selection.folder(folder[self._start :]) is not Folder.HIDDEN
+
+
+def _fingerprint(
+    root: str, *, selection: Selection, skip: frozenset[str], chosen: bytes
+) -> str | None:
+    """Return a digest of the name, size and time of every file in the folders that a walk enters.
+
+    `chosen` says which of these files are wanted; another choice gives another digest.
+    None where there is a symlink, or folders so deep that they may go in a circle, as mounts can:
+    a walk decides what becomes of them.
+    """
+    digest = blake2b(chosen, digest_size=16)
+    start = len(root.rstrip("/")) + 1
+    waiting = [(root, Folder.PLAIN)]
+    while waiting:
+        folder, kind = waiting.pop()
+        files, folders = [], []
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    return None
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                else:
+                    status = entry.stat(follow_symlinks=False)
+                    files.append(f"{entry.name}\0{status.st_size}\0{status.st_mtime_ns}")
+        relative = folder[start:]
+        if relative.count("/") > _DEEPEST:
+            return None
+        files.sort()
+        text = "/".join((relative, *files, "\0"))
+        digest.update(text.encode("utf-8", "surrogateescape"))
+        for each in sorted(folders):
+            kind_below = selection.child(kind, each[start:])
+            if kind_below is not Folder.HIDDEN and each not in skip:
+                waiting.append((each, kind_below))
+    return digest.hexdigest()
 
 
 def leads_inside(path: str, real_root: str | None) -> bool:

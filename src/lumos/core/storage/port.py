@@ -81,6 +81,14 @@ class Storage(ABC):
     def list(self, unit: str) -> Iterator[Listed]:
         """Yield the wanted files of a part, what could not be listed, and links not followed."""
 
+    def fingerprint(self, unit: str) -> str | None:
+        """Return a digest that differs whenever a listing of the part would; None if unknown.
+
+        It may also differ where a listing would not. Only a storage that computes it in much less
+        time than it lists needs one.
+        """
+        return None
+
     @abstractmethod
     def below(self, folder: bytes) -> str:
         """Return the part that is all below one folder; one that is gone has no files."""

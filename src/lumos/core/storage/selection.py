@@ -60,7 +60,7 @@ class Selection:
         if known is None:
             if len(self._folders) > _MANY_FOLDERS:
                 self._folders = {"": Folder.PLAIN}
-            known = self._folders[path] = self._folder(path)
+            known = self._folders[path] = self.child(self.folder(path.rpartition("/")[0]), path)
         return known
 
     def wanted(self, path: str) -> bool:
@@ -84,12 +84,11 @@ class Selection:
             return True
         return self._logs and table_of_path(path) is not None
 
-    def _folder(self, path: str) -> Folder:
-        above, _, name = path.rpartition("/")
-        parent = self.folder(above)
+    def child(self, parent: Folder, path: str) -> Folder:
+        """Return what the files of a folder are, where it is known of the folder above it."""
         if parent is Folder.HIDDEN or self._excluded(path):
             return Folder.HIDDEN
-        if parent is Folder.PLAIN and not is_hidden(name):
+        if parent is Folder.PLAIN and not is_hidden(path.rpartition("/")[2]):
             return Folder.PLAIN
         return Folder.LOG if self._is_log(path) else Folder.HIDDEN
 
