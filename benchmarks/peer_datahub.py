@@ -23,10 +23,10 @@ import time
 from pathlib import Path
 from statistics import median
 
-from diff_engines import ProcessTimes
 from lake import LakeSize, make_lake
 from lumos.spark.class_archive import trainer_command
 from lumos.spark.java import find_java
+from process_times import ProcessTimes
 from scan_lake import Project, Spent, Stages, command, middle, warm_session
 
 WARM_UP = 3

@@ -27,12 +27,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
-from diff_engines import ProcessTimes
 from lumos.bootstrap import Application
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
 from lumos.feature.ingestion.handlers.postgres import queries
 from lumos.feature.ingestion.handlers.postgres.connection import read_only_transaction
 from lumos.feature.ingestion.records import PreviousScan
+from process_times import ProcessTimes
 from scan_lake import Spent, Stages, middle, warm_session, whole
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))

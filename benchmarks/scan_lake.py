@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow.dataset as pads
 from typing_extensions import override
 
-from diff_engines import ProcessTimes
 from engine_start import STOCK, once
 from lake import SIZES, make_lake
 from lumos.bootstrap import Application
@@ -39,6 +38,7 @@ from lumos.spark.class_archive import trainer_command
 from lumos.spark.engine_record import FOLDER_VARIABLE
 from lumos.spark.java import find_java
 from lumos.spark.session import spark_session
+from process_times import ProcessTimes
 
 if TYPE_CHECKING:
     from lumos.core.controllers.results import IngestResult

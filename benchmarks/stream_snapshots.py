@@ -1,6 +1,6 @@
 """How fast snapshots stream out and in, against gzip and orjson alone, and how that grows.
 
-Run: python benchmarks/stream_snapshots.py [--size N] [--rounds N] [--catalog N]
+Run: python benchmarks/stream_snapshots.py [--size N] [--rounds N] [--catalog N] [--large N]
 
 A snapshot of N datasets with 30 fields each. In each round, in random order, over the same content:
   write   floor: the same document by orjson.dumps as a whole, gzip (level 6) to a file
@@ -9,7 +9,8 @@ A snapshot of N datasets with 30 fields each. In each round, in random order, ov
   import  the document read into checked parts, as every import begins
 `ratio` is floor / Lumos in CPU time: 1 is as fast as the floor, 0.5 half as fast. The floors hold
 the whole document in memory; the peaks are those of a child process that does the one thing.
-With --catalog, N datasets are also imported into an empty catalog, and then again.
+With --catalog, N datasets are also imported into an empty catalog, and then again. With --large,
+only that: N datasets are validated, exported and read once, each in a process of its own.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from lumos.core.store.snapshot_sections import SnapshotSections
 from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.source import open_source
+from lumos.feature.snapshot.validation import validate
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 FIELDS = 30
@@ -115,29 +117,34 @@ def compare(folder: Path, size: int, *, rounds: int, pretty: bool) -> None:
         )
 
 
-def peak_of(action: str, folder: Path) -> int:
-    """Return the peak memory, in bytes, of a process of its own."""
+def alone(action: str, folder: Path) -> tuple[int, float]:
+    """Return the peak memory, in bytes, and the CPU seconds of a process of its own."""
     command = [sys.executable, __file__, "--only", action, "--folder", str(folder)]
-    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    peak, taken = done.stdout.split()
+    return int(peak), float(taken)
 
 
 def print_peaks(folder: Path, size: int) -> None:
-    nothing = peak_of("nothing", folder)
-    peaks = [
-        f"{action} {(peak_of(action, folder) - nothing) / MEGABYTE:.0f} MB"
-        for action in ("export", "import")
-    ]
-    print(f"{size:>8,} datasets  memory above the interpreter: {', '.join(peaks)}")
+    nothing, _ = alone("nothing", folder)
+    for action in ("validate", "export", "import"):
+        peak, taken = alone(action, folder)
+        print(
+            f"{size:>8,} datasets  {action:<8} alone {taken:7.1f} s CPU, "
+            f"{(peak - nothing) / MEGABYTE:.0f} MB above the interpreter"
+        )
 
 
 def only(action: str, folder: Path) -> None:
     store = SnapshotStore(folder / "snapshots")
-    if action == "export":
-        export(store, folder / "again.json", pretty=False)
+    if action == "validate":
+        assert validate("latest", store=store).ok
+    elif action == "export":
+        export(store, folder / "document.json", pretty=False)
     elif action == "import":
         open_source(str(folder / "document.json"), store=store)
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    print(int(status.partition("VmHWM:")[2].split()[0]) * 1024)
+    print(int(status.partition("VmHWM:")[2].split()[0]) * 1024, time.process_time())
 
 
 def into_a_catalog(folder: Path, size: int) -> None:
@@ -154,11 +161,17 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=20_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--catalog", type=int, default=1_000)
+    parser.add_argument("--large", type=int)
     parser.add_argument("--only", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.only:
         only(given.only, given.folder)
+        return
+    if given.large:
+        with tempfile.TemporaryDirectory() as name:
+            filled(Path(name) / "snapshots", given.large)
+            print_peaks(Path(name), given.large)
         return
     for size in (given.size // 10, given.size):
         for pretty in (True, False):

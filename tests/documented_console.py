@@ -77,8 +77,7 @@ class Shown(NamedTuple):
 
     @property
     def needs_spark(self) -> bool:
-        asked = "--engine spark" in self.command
-        return self.is_lumos and (asked or not NEEDS_SPARK.isdisjoint(self.words[1:2]))
+        return self.is_lumos and not NEEDS_SPARK.isdisjoint(self.words[1:2])
 
     @property
     def exit_code(self) -> int:

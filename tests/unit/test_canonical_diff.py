@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from typing_extensions import override
 
 from lumos.core.models import LineageEdge, LumosDataset, Snapshot, with_parts
 from lumos.core.store.snapshot_store import SnapshotStore
-from lumos.feature.snapshot.bucket_work import BucketWork, LocalEngine, Result, Task
 from lumos.feature.snapshot.canonical_diff import MOST_EXAMPLES, canonical_diff
 from lumos.feature.snapshot.source import LoadedSource, SnapshotSource, StoredSource
 from snapshot_samples import AT, sample_snapshot
 
 SIZE = 120
-
-
-class TravellingEngine(LocalEngine):
-    """A loop through which tasks and results travel as they do between processes."""
-
-    @property
-    @override
-    def reads_parts_only(self) -> bool:
-        return True
-
-    @override
-    def run(self, work: BucketWork[Task, Result], tasks: Sequence[Task]) -> Iterator[Result]:
-        for task in tasks:
-            for result in work.kernel(work.tasks.decode(work.tasks.encode(task))):
-                yield work.results.decode(work.results.encode(result))
 
 
 def stored(snapshot: Snapshot, folder: Path, *, part_bytes: int = 10_000) -> StoredSource:
@@ -97,8 +79,6 @@ def test_it_makes_no_difference_how_the_sides_are_cut(tmp_path: Path, part_bytes
     expected = canonical_diff(LoadedSource(sample_snapshot(SIZE), "whole"), held)
     assert canonical_diff(whole, other) == expected
     assert canonical_diff(whole, held) == expected
-    assert canonical_diff(whole, other, engine=TravellingEngine()) == expected
-    assert canonical_diff(whole, held, engine=TravellingEngine()) == expected
 
 
 def test_parts_with_equal_checksums_are_not_read(tmp_path: Path) -> None:

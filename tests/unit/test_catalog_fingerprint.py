@@ -16,7 +16,6 @@ from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
 from lumos.core.store.snapshot_store import SnapshotStore
-from lumos.feature.snapshot.engines import Engines
 from lumos.testing.platform_samples import dataset, edge
 from state_databases import ENGINES, url_for
 
@@ -59,14 +58,10 @@ def catalog(database: StateDatabase) -> EmbeddedHandler:
 
 @pytest.fixture
 def snapshots(catalog: EmbeddedHandler, tmp_path: Path) -> SnapshotController:
-    def not_needed() -> object:
-        raise AssertionError("nothing here is large")
-
     return SnapshotController(
         SnapshotStore(tmp_path / "snapshots"),
         platform_of=lambda _: catalog,
         platform_names=("embedded",),
-        engines=Engines(open_session=not_needed, runs_here=lambda: False),  # type: ignore[arg-type]
         clock=(AT + timedelta(seconds=second) for second in count()).__next__,
     )
 

@@ -12,19 +12,17 @@ from hypothesis import strategies as st
 
 from lumos.bootstrap import Application
 from lumos.core.errors import CorruptSnapshotError
-from lumos.core.models import LineageEdge, Snapshot, Urn, load_snapshot
-from lumos.core.store.part_format import bucket_of, urn_of
+from lumos.core.models import LineageEdge, Snapshot, load_snapshot
+from lumos.core.store.part_format import bucket_of
 from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.core.store.snapshot_writer import bucket_rank, buckets_by_rank, place_of_rank
-from lumos.feature.snapshot.bucket_work import LOCAL
 from lumos.feature.snapshot.import_buckets import (
     CatalogPlans,
     EdgeChange,
     edge_changes,
     import_buckets,
-    prepared_plans,
 )
-from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction
+from lumos.feature.snapshot.import_plan import ImportMode
 from lumos.feature.snapshot.source import LoadedSource, SnapshotSource, StoredSource
 from snapshot_samples import AT, sample_dataset, sample_snapshot
 
@@ -211,41 +209,3 @@ def _changes(source: SnapshotSource, known: list[LineageEdge], *, exact: bool) -
             for changes in bucket.changes.values()
             for change in changes
         ]
-
-
-@pytest.mark.parametrize("mode", list(ImportMode))
-def test_plans_made_beforehand_are_those_made_in_turn(mode: ImportMode, tmp_path: Path) -> None:
-    present = {
-        dataset.urn: dataset
-        for dataset in sample_snapshot(60).datasets
-        if not dataset.urn.endswith("7")
-    }
-    wanted = sample_snapshot(80).model_copy(
-        update={
-            "datasets": tuple(
-                sample_dataset(number, note="edited" if number % 5 == 0 else "")
-                for number in range(80)
-            )
-        }
-    )
-    store = SnapshotStore(tmp_path, part_bytes=4_000)
-    source = StoredSource(store.open(store.write(wanted, at=AT).id))
-    in_turn = CatalogPlans(lambda urn: present.get(Urn(urn)), mode, exact=False)
-    planned = []
-    with (
-        edge_changes(source, (), mode=mode, exact=False) as edges,
-        prepared_plans(
-            source, present.values(), mode=mode, exact=False, engine=LOCAL
-        ) as beforehand,
-    ):
-        for place, bucket in enumerate(import_buckets(source, beforehand, edges=edges)):
-            for line in bucket.lines:
-                plan = bucket.plan(line)
-                planned.append(plan.action)
-                other = in_turn.of_bucket(place)(line)
-                assert plan.action is other.action, urn_of(line)
-                if plan.action in {PlannedAction.CREATE, PlannedAction.UPDATE}:
-                    assert plan.dataset == other.dataset
-
-    assert len(planned) == 80
-    assert PlannedAction.CREATE in planned

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from lumos.feature.snapshot import import_buckets, scratch
-from lumos.feature.snapshot.part_check import chunks_in_parts
 from lumos.feature.snapshot.scratch import Scratch
 
 
@@ -63,9 +62,8 @@ def test_a_lock_that_is_a_link_is_not_followed(place: Path) -> None:
     assert planted.exists()
 
 
-def test_the_folders_of_an_import_and_of_a_check_are_private_and_can_be_swept(place: Path) -> None:
-    with chunks_in_parts([], "january"), import_buckets._sorter():
-        folders = [*place.iterdir()]
-        assert len(folders) == 2
-        assert all(folder.name.startswith("lumos-scratch-") for folder in folders)
-        assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
+def test_the_folder_of_an_import_is_private_and_can_be_swept(place: Path) -> None:
+    with import_buckets._sorter():
+        (folder,) = place.iterdir()
+        assert folder.name.startswith("lumos-scratch-")
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700

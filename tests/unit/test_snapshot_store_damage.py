@@ -14,6 +14,7 @@ import pytest
 from lumos.core.errors import (
     CorruptSnapshotError,
     InvalidModelError,
+    SnapshotNotFoundError,
     UnsupportedSnapshotVersionError,
 )
 from lumos.core.models.base import sha256_of
@@ -184,3 +185,18 @@ def _forge(path: Path, change: object) -> None:
     document["manifest_sha256"] = sha256_of(document)
     options = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
     path.write_bytes(orjson.dumps(document, option=options))
+
+
+def test_a_snapshot_whose_folder_went_while_it_was_read_is_named(store: SnapshotStore) -> None:
+    stored = store.open(store.write(sample_snapshot(), at=AT).id)
+    stored.folder.rename(store.root / "elsewhere")
+
+    with pytest.raises(SnapshotNotFoundError, match=f"snapshot {stored.manifest.id} is not there"):
+        stored.read()
+
+
+def test_a_snapshot_is_read_from_a_folder_whose_name_is_no_unicode(tmp_path: Path) -> None:
+    store = SnapshotStore(Path(f"{tmp_path}/caf\udce9"))
+    info = store.write(sample_snapshot(), at=AT)
+
+    assert store.read(info.id).datasets == sample_snapshot().datasets

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.snapshot_store import SnapshotStore
     from lumos.feature.alerting.outbox_history import AlertingHistory
-    from lumos.feature.snapshot.engines import Engines
     from lumos.feature.versioning.version_service import VersionManager
     from lumos.spark.handles import SparkSession
 
@@ -127,18 +126,6 @@ class Parts:
             on_status=tell,
             on_notice=self._notice,
         )
-
-    @cached_property
-    def _engines(self) -> Engines:
-        from lumos.feature.snapshot.engines import Engines
-
-        return Engines(open_session=self._spark_session, runs_here=self._spark_runs_here)
-
-    def _spark_runs_here(self) -> bool:
-        from lumos.spark.options import is_on_this_machine
-
-        spark = self.settings.spark
-        return spark.remote is None and is_on_this_machine(spark.master)
 
     @cached_property
     def alerts(self) -> AlertController:

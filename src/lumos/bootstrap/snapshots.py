@@ -38,7 +38,6 @@ class SnapshotCommands(Parts):
             self._snapshot_store,
             platform_of=self._platform,
             platform_names=PlatformFactory.names(),
-            engines=self._engines,
             clock=self._clock,
             retention=lambda: self.settings.snapshots.retention,
             trusted_keys=lambda: self.settings.trusted_key_files,
@@ -50,7 +49,6 @@ class SnapshotCommands(Parts):
 
         return DiffController(
             self._opener.opened_pair,
-            engines=self._engines,
             clock=self._clock,
             policy=self._policy,
             moved_to=self._moved_to,
@@ -105,7 +103,6 @@ class SnapshotCommands(Parts):
             destination=destination,
             write_lock=self._write_lock,
             keep_report=self._keep_report,
-            engines=self._engines,
             clock=self._clock,
         )
 

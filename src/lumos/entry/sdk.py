@@ -33,7 +33,6 @@ from lumos.entry.notebook import (
     Versions,
     answer,
 )
-from lumos.feature.snapshot.engine_choice import Engine
 from lumos.feature.snapshot.import_plan import ImportMode
 from lumos.feature.versioning.models import VersionUpdateResult
 
@@ -45,7 +44,6 @@ __all__ = [
     "Comparison",
     "Dataset",
     "Diff",
-    "Engine",
     "Export",
     "History",
     "Import",
@@ -237,7 +235,6 @@ class Lumos:
         *,
         profile: str | None = None,
         observations: bool = False,
-        engine: Engine = Engine.AUTO,
     ) -> Diff:
         """Compare two snapshots by any name, as `lumos diff` takes them.
 
@@ -246,10 +243,9 @@ class Lumos:
             target: the newer side.
             profile: whom the rules protect; as the settings say if not given.
             observations: also compare rows, sizes, checks and costs.
-            engine: who compares.
         """
         result = self._application.diffs.diff(
-            str(source), str(target), profile=profile, observations=observations, engine=engine
+            str(source), str(target), profile=profile, observations=observations
         )
         return answer(Diff, result)
 
@@ -264,7 +260,6 @@ class Lumos:
         platform: str | None = None,
         snapshot: str | None = None,
         folder: bool = False,
-        engine: Engine = Engine.AUTO,
     ) -> Export:
         """Write the catalog, or a snapshot in any form, as one portable file or folder."""
         from lumos.feature.snapshot.forms import SnapshotForm
@@ -272,7 +267,7 @@ class Lumos:
 
         what = ExportedPart(platform=platform, snapshot=snapshot)
         form = SnapshotForm.FOLDER if folder else SnapshotForm.DOCUMENT
-        result = self._application.snapshots.export(Path(path), what, form=form, engine=engine)
+        result = self._application.snapshots.export(Path(path), what, form=form)
         return answer(Export, result)
 
     def import_(
@@ -282,7 +277,6 @@ class Lumos:
         platform: str | None = None,
         mode: ImportMode = ImportMode.UPDATE,
         dry_run: bool = False,
-        engine: Engine = Engine.AUTO,
         key: str | Path | None = None,
     ) -> Import:
         """Read a snapshot into the catalog; nothing that it lacks is removed.
@@ -290,7 +284,7 @@ class Lumos:
         With `key`, the file of a public key, the snapshot has to be signed with it.
         """
         importer = self._application.importer(platform, key=Path(key) if key else None)
-        return answer(Import, importer.run(str(path), mode=mode, dry_run=dry_run, engine=engine))
+        return answer(Import, importer.run(str(path), mode=mode, dry_run=dry_run))
 
     def validate(self, path: str | Path) -> Validation:
         """Check a snapshot in any form; what is wrong with it is in the answer."""

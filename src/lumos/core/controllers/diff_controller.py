@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING
 from lumos.core.changes.policy import ChangePolicy
 from lumos.core.changes.profiles import resolve_profile
 from lumos.core.progress import SILENT, Progress
-from lumos.feature.snapshot.diff import (
-    StreamedDiff,
-    diff_snapshots,
-    diff_tasks,
-    streamed_diff,
-)
-from lumos.feature.snapshot.engine_choice import SPARK_FROM_BYTES, Engine
+from lumos.feature.snapshot.diff import StreamedDiff, diff_snapshots, streamed_diff
 from lumos.feature.snapshot.pair_diff import FurtherDiffs
 
 if TYPE_CHECKING:
@@ -25,17 +19,10 @@ if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.results import DiffResult
     from lumos.core.platform.fidelity import Keeper
-    from lumos.feature.snapshot.bucket_work import BucketEngine
-    from lumos.feature.snapshot.engines import Engines
     from lumos.feature.snapshot.pair_diff import DiffDatasets
     from lumos.feature.snapshot.source import SnapshotSource
 
     MovedTo = Callable[[str, str], Keeper | None]
-Tell = Callable[[str], None]
-
-
-def _tell_nobody(_text: str) -> None:
-    pass
 
 
 def _moved_nowhere(_source: str, _target: str) -> None:
@@ -49,7 +36,6 @@ class DiffController:
         self,
         open_pair: Callable[[str, str, Progress], tuple[SnapshotSource, SnapshotSource]],
         *,
-        engines: Engines,
         clock: Clock,
         policy: ChangePolicy | None = None,
         moved_to: MovedTo = _moved_nowhere,
@@ -59,7 +45,6 @@ class DiffController:
         Of two catalogs `moved_to` returns what tells how the second one keeps things.
         """
         self._open_pair = open_pair
-        self._engines = engines
         self._clock = clock
         self._policy = policy or ChangePolicy()
         self._moved_to = moved_to
@@ -73,8 +58,6 @@ class DiffController:
         profile: str | None = None,
         observations: bool = False,
         canonical: bool = False,
-        engine: Engine = Engine.AUTO,
-        tell: Tell = _tell_nobody,
         progress: Progress = SILENT,
     ) -> Iterator[StreamedDiff]:
         """Compare two snapshots by any name; what changed is not held in memory.
@@ -89,13 +72,10 @@ class DiffController:
         from lumos.feature.snapshot.canonical_diff import canonical_diff
 
         judge, further = self._judges(profile, observations=observations)
-        opened = self._opened(source, target, engine=engine, tell=tell, progress=progress)
-        with (
-            opened as (old, new, worker),
-            streamed_diff(old, new, diff_datasets=judge, further=further, engine=worker) as found,
-        ):
+        old, new = self._open_pair(source, target, progress)
+        with streamed_diff(old, new, diff_datasets=judge, further=further) as found:
             if canonical or self._moved_to(source, target) is not None:
-                found.canonical = canonical_diff(old, new, engine=worker)
+                found.canonical = canonical_diff(old, new)
             yield found
 
     def checks(
@@ -140,8 +120,6 @@ class DiffController:
         *,
         profile: str | None = None,
         observations: bool = False,
-        engine: Engine = Engine.AUTO,
-        tell: Tell = _tell_nobody,
     ) -> DiffResult:
         """Compare two snapshots as `streamed` does, and hold all that changed."""
         from lumos.core.controllers.migration_checks import migration_checks
@@ -149,10 +127,10 @@ class DiffController:
         from lumos.feature.snapshot.canonical_diff import canonical_diff
 
         judge, further = self._judges(profile, observations=observations)
-        with self._opened(source, target, engine=engine, tell=tell) as (old, new, worker):
-            found = diff_snapshots(old, new, diff_datasets=judge, further=further, engine=worker)
-            keeper = self._moved_to(source, target)
-            canonical = canonical_diff(old, new, engine=worker) if keeper else None
+        old, new = self._open_pair(source, target, SILENT)
+        found = diff_snapshots(old, new, diff_datasets=judge, further=further)
+        keeper = self._moved_to(source, target)
+        canonical = canonical_diff(old, new) if keeper else None
         result = DiffResult.model_validate(found.as_json())
         if keeper is None:
             return result
@@ -171,19 +149,3 @@ class DiffController:
         at = self._clock()
         seen = partial(policy.judge_observations, at=at) if observations else None
         return partial(policy.judge, at=at), FurtherDiffs(partial(policy.judge_edges, at=at), seen)
-
-    @contextmanager
-    def _opened(
-        self,
-        source: str,
-        target: str,
-        *,
-        engine: Engine,
-        tell: Tell,
-        progress: Progress = SILENT,
-    ) -> Iterator[tuple[SnapshotSource, SnapshotSource, BucketEngine]]:
-        old, new = self._open_pair(source, target, progress)
-        size = sum(pair.plain_bytes() for pair in diff_tasks(old, new))
-        worth_spark = size >= SPARK_FROM_BYTES["diff"]
-        with self._engines.opened(engine, worth_spark=worth_spark, tell=tell) as worker:
-            yield old, new, worker

@@ -18,7 +18,6 @@ from lumos.feature.snapshot.import_buckets import (
     Plans,
     edge_changes,
     import_buckets,
-    prepared_plans,
 )
 from lumos.feature.snapshot.import_plan import ImportMode
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from lumos.core.controllers.import_marks import ImportMarks
     from lumos.core.models import LineageEdge, LumosDataset
     from lumos.core.platform.interface import MetadataPlatformInterface
-    from lumos.feature.snapshot.bucket_work import BucketEngine
     from lumos.feature.snapshot.source import SnapshotSource
 
 
@@ -35,13 +33,10 @@ def bulk_look_ups(
     mode: ImportMode,
     *,
     source: SnapshotSource,
-    engine: BucketEngine,
     workers: int | None = None,
     marks: ImportMarks | None = None,
-) -> LookUps | None:
-    """Return what asks another catalog in bulk, unless an engine compares with all of it."""
-    if engine.reads_parts_only:
-        return None
+) -> LookUps:
+    """Return what asks another catalog in bulk."""
     exact = _is_exact(source, mode)
     workers = min(workers or catalog.CONCURRENCY, catalog.CONCURRENCY)
     return LookUps(catalog, mode, exact=exact, workers=workers, marks=marks)
@@ -52,7 +47,6 @@ def compared_buckets(
     catalog: MetadataPlatformInterface | None,
     *,
     mode: ImportMode,
-    engine: BucketEngine,
     own_versions: bool,
     look_ups: LookUps | None = None,
 ) -> Generator[ImportBucket]:
@@ -66,21 +60,8 @@ def compared_buckets(
             edges = stack.enter_context(compared)
         else:
             edges = EdgeChanges((), buckets=source.bucket_count(), mode=mode, exact=exact)
-        if engine.reads_parts_only:
-            present: Iterable[LumosDataset] = catalog.list() if catalog else ()
-            plans: Plans = stack.enter_context(
-                prepared_plans(
-                    source,
-                    present,
-                    mode=mode,
-                    exact=exact,
-                    engine=engine,
-                    own_versions=own_versions,
-                )
-            )
-        elif look_ups:
-            plans = look_ups
-        else:
+        plans: Plans | None = look_ups
+        if plans is None:
             find = partial(_find_whole, catalog)
             plans = CatalogPlans(find, mode, exact=exact, own_versions=own_versions)
         yield from import_buckets(source, plans, edges=edges)

@@ -14,14 +14,12 @@ from lumos.core.controllers.import_tally import ImportTally
 from lumos.core.controllers.results import ImportResult
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
-from lumos.feature.snapshot.engine_choice import Engine
 from lumos.feature.snapshot.import_plan import ImportMode
 
 if TYPE_CHECKING:
     from lumos.core.controllers.import_destination import Destination, ImportRun
     from lumos.core.controllers.publishing import Clock
     from lumos.core.platform.fidelity import FidelityReport
-    from lumos.feature.snapshot.engines import Engines
     from lumos.feature.snapshot.source import SnapshotSource
 
 DEFAULT_BATCH = 500
@@ -41,7 +39,6 @@ class ImportController:
         destination: Destination,
         write_lock: Callable[[str], AbstractContextManager[None]],
         keep_report: Callable[[RunReport], None],
-        engines: Engines,
         clock: Clock,
     ) -> None:
         """Take the ways to the parts, so that a wrong input or a dry run touches no state.
@@ -51,14 +48,12 @@ class ImportController:
             destination: where to write.
             write_lock: keeps other writers away.
             keep_report: stores what the run did.
-            engines: who compares the snapshot with the catalog.
             clock: the time.
         """
         self._open_snapshot = open_snapshot
         self._destination = destination
         self._write_lock = write_lock
         self._keep_report = keep_report
-        self._engines = engines
         self._clock = clock
 
     def run(
@@ -69,8 +64,6 @@ class ImportController:
         dry_run: bool = False,
         batch_size: int = DEFAULT_BATCH,
         restart: bool = False,
-        engine: Engine = Engine.AUTO,
-        tell: Callable[[str], None] = lambda _: None,
         planned: Callable[[FidelityReport], None] | None = None,
         progress: Progress = SILENT,
     ) -> ImportResult:
@@ -83,22 +76,19 @@ class ImportController:
         tally = ImportTally(RunRecorder("import", started_at=self._clock()))
         source = self._open_snapshot(reference)
         source.require_whole()
-        # Planning on Spark needs all of the catalog first: it never pays, but may be asked for.
-        with self._engines.opened(engine, worth_spark=False, tell=tell) as worker:
-            if dry_run:
+        if dry_run:
+            fidelity = self._told(planned, source)
+            self._destination.rehearse(source, mode, tally=tally)
+            report = tally.recorder.finish(at=self._clock())
+        else:
+            with self._write_lock("import"), only_new_garbage():
+                run = self._destination.begin(source, mode, tally=tally, progress=progress)
                 fidelity = self._told(planned, source)
-                self._destination.rehearse(source, mode, tally=tally, engine=worker)
+                keep = partial(self._keep_cut_short, run)
+                with report_if_cut_short(tally.recorder, keep, clock=self._clock):
+                    run.apply(source, batch_size, restart=restart)
                 report = tally.recorder.finish(at=self._clock())
-            else:
-                with self._write_lock("import"), only_new_garbage():
-                    run = self._destination.begin(source, mode, tally=tally, progress=progress)
-                    fidelity = self._told(planned, source)
-                    keep = partial(self._keep_cut_short, run)
-                    with report_if_cut_short(tally.recorder, keep, clock=self._clock):
-                        run.apply(source, batch_size, engine=worker, restart=restart)
-                    report = tally.recorder.finish(at=self._clock())
-                    self._keep_report(report)
-        if not dry_run:
+                self._keep_report(report)
             report = with_sync(report, self._destination.sync, progress=progress)
         return ImportResult(
             dry_run=dry_run,

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from lumos.core.platform.fidelity import Keeper
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.progress import Progress
-    from lumos.feature.snapshot.bucket_work import BucketEngine
     from lumos.feature.snapshot.import_plan import ImportMode
     from lumos.feature.snapshot.source import SnapshotSource
 
@@ -41,7 +40,6 @@ class ImportRun(Protocol):
         source: SnapshotSource,
         batch_size: int,
         *,
-        engine: BucketEngine,
         restart: bool = False,
     ) -> None: ...
 
@@ -65,7 +63,6 @@ class Destination(ABC):
         mode: ImportMode,
         *,
         tally: ImportTally,
-        engine: BucketEngine,
     ) -> None:
         """Count what an import would do."""
 
@@ -125,10 +122,9 @@ class StateDestination(Destination):
         mode: ImportMode,
         *,
         tally: ImportTally,
-        engine: BucketEngine,
     ) -> None:
         own = self._keeps_history()
-        _rehearse(source, self._look(), mode=mode, tally=tally, engine=engine, own_versions=own)
+        _rehearse(source, self._look(), mode=mode, tally=tally, own_versions=own)
 
     @override
     def begin(
@@ -179,13 +175,10 @@ class CatalogDestination(Destination):
         mode: ImportMode,
         *,
         tally: ImportTally,
-        engine: BucketEngine,
     ) -> None:
         catalog = self._look()
-        look_ups = (
-            None if catalog is None else bulk_look_ups(catalog, mode, source=source, engine=engine)
-        )
-        _rehearse(source, catalog, mode=mode, tally=tally, engine=engine, look_ups=look_ups)
+        look_ups = None if catalog is None else bulk_look_ups(catalog, mode, source=source)
+        _rehearse(source, catalog, mode=mode, tally=tally, look_ups=look_ups)
 
     @override
     def begin(
@@ -207,13 +200,12 @@ def _rehearse(
     *,
     mode: ImportMode,
     tally: ImportTally,
-    engine: BucketEngine,
     own_versions: bool = False,
     look_ups: LookUps | None = None,
 ) -> None:
     """Count what an import would do to what a catalog has."""
     for bucket in compared_buckets(
-        source, catalog, mode=mode, engine=engine, own_versions=own_versions, look_ups=look_ups
+        source, catalog, mode=mode, own_versions=own_versions, look_ups=look_ups
     ):
         for lines in batches(bucket.lines, _LOOKED_UP_AT_A_TIME):
             if look_ups:

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from lumos.core.errors import LumosError
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.store.sync_states import SyncStates
-    from lumos.feature.snapshot.bucket_work import BucketEngine
     from lumos.feature.snapshot.source import SnapshotSource
 
 _AS_PLANNED: Final = TruthSettings.model_validate(
@@ -92,7 +91,6 @@ class CatalogImport:
         source: SnapshotSource,
         batch_size: int,
         *,
-        engine: BucketEngine,
         restart: bool = False,
     ) -> None:
         """Write everything that the catalog can keep; what it cannot is named in the report."""
@@ -100,21 +98,19 @@ class CatalogImport:
             self._platform,
             self._mode,
             source=source,
-            engine=engine,
             workers=self._workers,
             marks=None if restart else self._marks,
         )
         with scratch_state(self._clock) as scratch:
             self._plan_entities(source, scratch)
             self._plan_extensions(source, scratch)
-            self._plan_datasets(source, scratch, batch_size, engine=engine, look_ups=look_ups)
+            self._plan_datasets(source, scratch, batch_size, look_ups=look_ups)
             self._plan_identities(source, scratch)
             try:
                 self._send(scratch, batch_size)
             finally:
                 self._count(scratch.sent)
-        if look_ups:
-            self._remember(source, look_ups, batch_size)
+        self._remember(source, look_ups, batch_size)
         self._tally.recorder.warnings(self._platform.remarks())
 
     def keep_place(self) -> None:
@@ -160,8 +156,7 @@ class CatalogImport:
         scratch: ScratchState,
         batch_size: int,
         *,
-        engine: BucketEngine,
-        look_ups: LookUps | None,
+        look_ups: LookUps,
     ) -> None:
         if not self._can(Capability.LINEAGE):
             self._left_out("lineage edges", source.section_count("lineage_edges"))
@@ -172,15 +167,13 @@ class CatalogImport:
             source,
             self._platform,
             mode=self._mode,
-            engine=engine,
             own_versions=False,
             look_ups=look_ups,
         )
         with closing(compared) as buckets:
             for bucket in buckets:
                 for lines in batches(bucket.lines, batch_size):
-                    if look_ups:
-                        look_ups.ahead(lines)
+                    look_ups.ahead(lines)
                     steps = map(partial(self._steps.of_line, bucket), lines)
                     self._add(filter(None, steps), scratch)
                     seen += len(lines)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from lumos.core.controllers.import_tally import ImportTally
     from lumos.core.controllers.publishing import StateTarget
     from lumos.core.errors import LumosError
-    from lumos.feature.snapshot.bucket_work import BucketEngine
     from lumos.feature.snapshot.import_buckets import EdgeChange, ImportBucket
     from lumos.feature.snapshot.source import SnapshotSource
 
@@ -66,7 +65,6 @@ class StateImport:
         source: SnapshotSource,
         batch_size: int,
         *,
-        engine: BucketEngine,
         restart: bool = False,
     ) -> None:
         """Write everything that can be stored; what cannot is named in the report."""
@@ -82,7 +80,6 @@ class StateImport:
             source,
             self._platform,
             mode=self._mode,
-            engine=engine,
             own_versions=self._publisher.keeps_history,
         )
         with closing(compared) as buckets:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from lumos.core.controllers.results import (
 )
 from lumos.core.controllers.snapshot_opening import PlatformOf, SnapshotOpener, located
 from lumos.core.controllers.snapshot_results import PruneResult
-from lumos.core.errors import LumosError, UsageError
+from lumos.core.errors import UsageError
 from lumos.core.models import SNAPSHOT_SCHEMA_VERSION
 from lumos.core.platform.abilities import content_fingerprint, reading_at_once
 from lumos.core.platform.unreadable import reading_report
@@ -24,7 +23,6 @@ from lumos.core.progress import SILENT, Progress
 from lumos.core.settings.retention import RetentionSettings
 from lumos.core.store.retention import from_the_future, prunable
 from lumos.feature.snapshot.contents import catalog_content, source_content
-from lumos.feature.snapshot.engine_choice import SPARK_FROM_BYTES, Engine
 from lumos.feature.snapshot.export import document_chunks, export_document
 from lumos.feature.snapshot.forms import SnapshotForm
 from lumos.feature.snapshot.scratch import Scratch
@@ -33,7 +31,6 @@ from lumos.feature.snapshot.source import (
     DocumentSource,
     SnapshotSource,
     StoredSource,
-    opened_stored,
 )
 from lumos.feature.snapshot.validation import validate
 from lumos.feature.snapshot.verification import sign_snapshot, verify
@@ -44,17 +41,8 @@ if TYPE_CHECKING:
     from lumos.core.run_report import RunReport
     from lumos.core.store.manifest import SnapshotInfo, VerifyReport
     from lumos.core.store.snapshot_store import SnapshotStore
-    from lumos.feature.snapshot.bucket_work import BucketEngine
-    from lumos.feature.snapshot.engines import Engines
-
-Tell = Callable[[str], None]
-
 
 _EVERYTHING = ExportedPart()
-
-
-def _tell_nobody(_text: str) -> None:
-    pass
 
 
 def _report_to_nobody(_report: RunReport) -> None:
@@ -76,7 +64,6 @@ class SnapshotController:
         *,
         platform_of: PlatformOf,
         platform_names: tuple[str, ...],
-        engines: Engines,
         clock: Clock,
         retention: Callable[[], RetentionSettings] = RetentionSettings,
         trusted_keys: Callable[[], Sequence[Path]] = tuple,
@@ -85,7 +72,6 @@ class SnapshotController:
         self._store = store
         self._trusted_keys = trusted_keys
         self._retention = retention
-        self._engines = engines
         self._platform_of = platform_of
         self._clock = clock
         self._catalogs = platform_names
@@ -183,8 +169,6 @@ class SnapshotController:
         *,
         form: SnapshotForm = SnapshotForm.DOCUMENT,
         pretty: bool = True,
-        engine: Engine = Engine.AUTO,
-        tell: Tell = _tell_nobody,
         progress: Progress = SILENT,
     ) -> ExportResult:
         """Write a catalog, or a snapshot in any form, as one document or as a folder."""
@@ -192,8 +176,7 @@ class SnapshotController:
         if form is SnapshotForm.FOLDER:
             self._store.write_folder(source_content(source), output, at=source.stored_at)
         else:
-            with self._engine("export", engine, size=_plain_bytes(source), tell=tell) as worker:
-                export_document(source, output, pretty=pretty, engine=worker)
+            export_document(source, output, pretty=pretty)
         return ExportResult(
             output=str(output),
             source=source.name,
@@ -209,8 +192,6 @@ class SnapshotController:
         what: ExportedPart = _EVERYTHING,
         *,
         pretty: bool = True,
-        engine: Engine = Engine.AUTO,
-        tell: Tell = _tell_nobody,
         progress: Progress = SILENT,
         unread: Callable[[RunReport], None] = _report_to_nobody,
     ) -> Iterator[bytes]:
@@ -221,17 +202,12 @@ class SnapshotController:
         source = self._exported(what, progress)
         if source.unreadable:
             unread(self._reading(source))
-        with self._engine("export", engine, size=_plain_bytes(source), tell=tell) as worker:
-            yield from document_chunks(source, spill_folder, pretty=pretty, engine=worker)
+        yield from document_chunks(source, spill_folder, pretty=pretty)
 
-    def validate(
-        self, reference: str, *, engine: Engine = Engine.AUTO, tell: Tell = _tell_nobody
-    ) -> ValidationResult:
+    def validate(self, reference: str) -> ValidationResult:
         """Check a snapshot in any form."""
         with located(reference) as place:
-            size = self._stored_bytes(place)
-            with self._engine("validate", engine, size=size, tell=tell) as worker:
-                report = validate(place, store=self._store, engine=worker)
+            report = validate(place, store=self._store)
         named = {"name": reference} if place != reference else {}
         return ValidationResult.model_validate({**report.as_json(), **named})
 
@@ -272,22 +248,3 @@ class SnapshotController:
     def _reading(self, source: StoredSource) -> RunReport:
         done = source.statistics.datasets
         return reading_report("export", source.unreadable, done=done, at=self._clock())
-
-    def _engine(
-        self, operation: str, engine: Engine, *, size: int, tell: Tell
-    ) -> AbstractContextManager[BucketEngine]:
-        """Open the engine for an operation that has so many bytes of plain lines to read."""
-        least = SPARK_FROM_BYTES.get(operation)
-        worth_spark = least is not None and size >= least
-        return self._engines.opened(engine, worth_spark=worth_spark, tell=tell)
-
-    def _stored_bytes(self, reference: str) -> int:
-        try:
-            stored = opened_stored(reference, store=self._store)
-        except LumosError:  # told by the operation itself
-            return 0
-        return stored.info.plain_bytes if stored else 0
-
-
-def _plain_bytes(source: StoredSource) -> int:
-    return source.stored.info.plain_bytes

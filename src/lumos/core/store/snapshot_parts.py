@@ -1,17 +1,14 @@
-"""One part of a stored snapshot, told so completely that any process can read and check it."""
+"""One part of a stored snapshot, with all that is needed to read and check it."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
-import orjson
 from typing_extensions import override
 
-from lumos.core.errors import CorruptSnapshotError, InvalidModelError, StateError
+from lumos.core.errors import CorruptSnapshotError, InvalidModelError, SnapshotNotFoundError
 from lumos.core.regular_files import open_regular
 from lumos.core.store.manifest import PartEntry, corrupt, lines_out_of_place
 from lumos.core.store.part_format import (
@@ -25,12 +22,6 @@ from lumos.core.store.part_format import (
 )
 from lumos.core.store.snapshot_files import reading
 from lumos.core.strict_json import LARGEST_ITEM_BYTES
-
-
-class UnseenFolderError(StateError):
-    """A snapshot's folder is not to be seen from where its parts are read."""
-
-    code = "LUM-312"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +38,7 @@ class StoredPart:
 
         Raises:
             CorruptSnapshotError: the part is damaged or missing.
-            UnseenFolderError: the whole folder is missing.
+            SnapshotNotFoundError: the whole folder is missing.
             StateError: it cannot be read.
         """
         count = self.entry.count
@@ -61,7 +52,7 @@ class StoredPart:
 
         Raises:
             CorruptSnapshotError: the part is damaged or missing.
-            UnseenFolderError: the whole folder is missing.
+            SnapshotNotFoundError: the whole folder is missing.
             StateError: it cannot be read.
         """
         try:
@@ -76,7 +67,7 @@ class StoredPart:
 
         Raises:
             CorruptSnapshotError: a part is damaged or missing.
-            UnseenFolderError: the whole folder is missing.
+            SnapshotNotFoundError: the whole folder is missing.
             StateError: it cannot be read.
         """
         sides = [(part.content(), part.entry.plain_bytes) for part in (self, other)]
@@ -93,7 +84,7 @@ class StoredPart:
 
         Raises:
             CorruptSnapshotError: the part is damaged or missing.
-            UnseenFolderError: the whole folder is missing.
+            SnapshotNotFoundError: the whole folder is missing.
             StateError: it cannot be read.
         """
         content, entry = self._read(), self.entry
@@ -115,19 +106,6 @@ class StoredPart:
         if lines_out_of_place(lines, keys, bucket=bucket, buckets=self.buckets):
             raise corrupt(self.snapshot, self.entry.name, reason="its lines are out of order")
 
-    def encode(self) -> bytes:
-        """Return the part as bytes that `decode` understands, in whatever process."""
-        folder = os.fsencode(self.folder.absolute()).decode("latin-1")
-        entry = self.entry.model_dump(mode="json")
-        return orjson.dumps([self.snapshot, folder, self.buckets, entry])
-
-    @classmethod
-    def decode(cls, content: bytes) -> Self:
-        """Return the part that `encode` wrote down."""
-        snapshot, folder, buckets, entry = orjson.loads(content)
-        place = Path(os.fsdecode(folder.encode("latin-1")))
-        return cls(snapshot, place, buckets, PartEntry.from_json(entry))
-
     @override
     def __str__(self) -> str:
         return self.entry.name
@@ -141,7 +119,10 @@ class StoredPart:
                     return stream.read(self.entry.bytes + 1)
             except FileNotFoundError:
                 if not self.folder.is_dir():
-                    raise self._unseen() from None
+                    raise SnapshotNotFoundError(
+                        f"the folder {self.folder} of snapshot {self.snapshot} is not there",
+                        hint="it was there a moment ago: was it pruned or moved?",
+                    ) from None
                 raise corrupt(
                     self.snapshot, self.entry.name, reason="the file is missing"
                 ) from None
@@ -172,11 +153,4 @@ class StoredPart:
             f"snapshot {self.snapshot} cannot be read: {self}: it unpacks to {what}, "
             "which no Lumos writes",
             hint="take the snapshot from a source that you trust",
-        )
-
-    def _unseen(self) -> UnseenFolderError:
-        return UnseenFolderError(
-            f"the folder {self.folder} of snapshot {self.snapshot} is not there",
-            hint="on a cluster every worker has to see it under this path; "
-            "--engine local reads it here",
         )

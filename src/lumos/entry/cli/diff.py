@@ -12,8 +12,7 @@ import typer
 from lumos.bootstrap import Application
 from lumos.core.errors import EXIT_GATE_FAILED
 from lumos.entry.cli.output import AsJson, print_badge
-from lumos.entry.cli.snapshot_options import EngineOption, shown_late
-from lumos.feature.snapshot.engine_choice import Engine
+from lumos.entry.cli.snapshot_options import shown_late
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -74,7 +73,6 @@ def diff(
     details: Annotated[
         bool, typer.Option("--details", help="Show path, values, direction and fingerprint.")
     ] = False,
-    engine: EngineOption = Engine.AUTO,
     as_json: AsJson = False,
 ) -> None:
     """Compare two snapshots or catalogs and classify every change.
@@ -86,8 +84,6 @@ def diff(
     Example: lumos diff --source january.json --target february.json --fail-on breaking
 
     Example in a git repository: lumos diff --source git:main:metadata.json --target metadata.json
-
-    Example on Spark: lumos diff --source snapshots/january --target latest --engine spark
     """
     from lumos.entry.cli.diff_text import print_diff, print_diff_json
     from lumos.entry.cli.migration_text import print_migration
@@ -109,8 +105,6 @@ def diff(
                     target,
                     profile=profile,
                     observations=observations,
-                    engine=engine,
-                    tell=shown.note,
                     progress=shown,
                 )
             )

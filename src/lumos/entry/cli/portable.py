@@ -26,9 +26,8 @@ from lumos.entry.cli.output import (
     refuse_if_behind,
     writing_output,
 )
-from lumos.entry.cli.snapshot_options import EngineOption, shown_late, told
+from lumos.entry.cli.snapshot_options import shown_late
 from lumos.entry.cli.sync import print_planned
-from lumos.feature.snapshot.engine_choice import Engine
 from lumos.feature.snapshot.forms import SnapshotForm
 
 if TYPE_CHECKING:
@@ -82,7 +81,6 @@ def export(
     strict: Annotated[
         bool, typer.Option("--strict", help="End with 1 if an item cannot be read.")
     ] = False,
-    engine: EngineOption = Engine.AUTO,
     as_json: AsJson = False,
 ) -> None:
     """Write a catalog or a snapshot as one portable file or folder, or turn one into the other.
@@ -94,8 +92,6 @@ def export(
     Example of a part: lumos export --output orders.json --dataset "lumos://*/orders*" --tag pii
 
     Example of turning a file into a folder: lumos export --snapshot backup.json --output backup/
-
-    Example on Spark: lumos export --snapshot latest --output backup.json --engine spark
     """
     from lumos.feature.snapshot.selection import ExportedPart, Selection
 
@@ -115,7 +111,7 @@ def export(
     if output == _STANDARD_STREAM:
         if form is SnapshotForm.FOLDER:
             raise UsageError("a folder cannot go to standard output", hint="give --output FOLDER/")
-        unread = _export_to_stdout(application, what, pretty=not compact, engine=engine)
+        unread = _export_to_stdout(application, what, pretty=not compact)
         if strict and unread:
             raise typer.Exit(EXIT_GATE_FAILED)
         return
@@ -125,8 +121,6 @@ def export(
             what,
             form=form or _form_of(output),
             pretty=not compact,
-            engine=engine,
-            tell=shown.note,
             progress=shown,
         )
     if as_json:
@@ -153,15 +147,14 @@ def _export_to_stdout(
     what: ExportedPart,
     *,
     pretty: bool,
-    engine: Engine,
 ) -> list[RunReport]:
     """Write the document; what was not readable is told on standard error, and returned."""
     from lumos.feature.snapshot.scratch import scratch_folder
 
     unread: list[RunReport] = []
-    with scratch_folder() as folder, told("export") as tell:
+    with scratch_folder() as folder:
         for chunk in application.snapshots.export_chunks(
-            folder, what, pretty=pretty, engine=engine, tell=tell, unread=unread.append
+            folder, what, pretty=pretty, unread=unread.append
         ):
             with writing_output():
                 sys.stdout.buffer.write(chunk)
@@ -176,18 +169,15 @@ def validate(
     context: typer.Context,
     snapshot: SnapshotArgument = None,
     input_: SnapshotOption = None,
-    engine: EngineOption = Engine.AUTO,
     as_json: AsJson = False,
 ) -> None:
     """Check a snapshot: shape, references, counts and checksums. Ends with 1 when a check fails.
 
     Example: lumos validate backup.json
-
-    Example on Spark: lumos validate latest --engine spark
     """
     application: Application = context.obj
-    with _given_snapshot(snapshot, input_) as reference, told("validate") as tell:
-        result = application.snapshots.validate(reference, engine=engine, tell=tell)
+    with _given_snapshot(snapshot, input_) as reference:
+        result = application.snapshots.validate(reference)
     if as_json:
         print_json(result.as_json())
     else:
@@ -225,7 +215,6 @@ def import_(
         typer.Option(help="A file with a public key: the snapshot has to be signed with it."),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="End with 1 if an item failed.")] = False,
-    engine: EngineOption = Engine.AUTO,
     as_json: AsJson = False,
 ) -> None:
     """Read a snapshot into a catalog. Datasets that the snapshot lacks stay.
@@ -237,8 +226,6 @@ def import_(
     when --key, or trusted_keys of the settings, asks for a signature that is not there.
 
     Example: lumos import backup.json --dry-run
-
-    Example on Spark: lumos import backup.json --engine spark
     """
     from lumos.feature.snapshot.import_plan import ImportMode
 
@@ -258,8 +245,6 @@ def import_(
             dry_run=dry_run,
             batch_size=batch_size,
             restart=restart,
-            engine=engine,
-            tell=shown.note,
             planned=_counted_only if as_json else partial(print_planned, shown),
             progress=shown,
         )

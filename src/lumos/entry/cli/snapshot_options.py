@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Annotated
 
-import typer
 from typing_extensions import override
 
 from lumos.core.progress import Progress
 from lumos.entry.cli.progress import progress
-from lumos.feature.snapshot.engine_choice import Engine
-
-EngineOption = Annotated[
-    Engine,
-    typer.Option(
-        "--engine",
-        help="Who does the work: local (this process), spark, or auto (Spark if that is faster).",
-    ),
-]
 
 
 class LateProgress(Progress):
@@ -61,10 +50,3 @@ def shown_late(title: str) -> Iterator[LateProgress]:
         yield late
     finally:
         late.rest()
-
-
-@contextmanager
-def told(title: str) -> Iterator[Callable[[str], None]]:
-    """Yield what tells in words how far a command is."""
-    with shown_late(title) as late:
-        yield late.note

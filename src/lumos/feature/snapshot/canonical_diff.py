@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import nsmallest
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import orjson
 from pydantic import Field
 
 from lumos.core.models import Urn
@@ -28,11 +27,12 @@ from lumos.core.store.part_format import (
     lines_of,
     urn_of,
 )
-from lumos.feature.snapshot.bucket_work import LOCAL, BucketEngine, BucketWork, Codec
-from lumos.feature.snapshot.diff import diff_tasks
+from lumos.feature.snapshot.diff import differing_pairs
 from lumos.feature.snapshot.fidelity_count import SECTION_CONCEPTS
-from lumos.feature.snapshot.pairs import PAIRS, BucketPair
-from lumos.feature.snapshot.source import SnapshotSource, in_parts
+
+if TYPE_CHECKING:
+    from lumos.feature.snapshot.pairs import BucketPair
+    from lumos.feature.snapshot.source import SnapshotSource
 
 MOST_EXAMPLES: Final = 3
 MOST_NAMED: Final = 1_000
@@ -73,9 +73,7 @@ class CanonicalDiff(CanonicalModel):
         return next((each for each in self.concepts if each.concept == concept), empty)
 
 
-def canonical_diff(
-    old: SnapshotSource, new: SnapshotSource, *, engine: BucketEngine = LOCAL
-) -> CanonicalDiff:
+def canonical_diff(old: SnapshotSource, new: SnapshotSource) -> CanonicalDiff:
     """Count by concept what of one snapshot another lacks or has differently.
 
     Parts with equal checksums are not read, lines that are equal are not parsed, and no more than
@@ -86,10 +84,8 @@ def canonical_diff(
         CorruptSnapshotError: a stored snapshot is damaged.
     """
     gathered = _Gathered()
-    work = BucketWork(_pair_differences, PAIRS, Codec(_Gathered.encode, _Gathered.decode))
-    with in_parts(old, engine) as older, in_parts(new, engine) as newer:
-        for each in engine.run(work, diff_tasks(older, newer)):
-            gathered.join(each)
+    for pair in differing_pairs(old, new):
+        gathered.join(_pair_differences(pair))
     return gathered.result()
 
 
@@ -137,22 +133,12 @@ class _Gathered:
         )
         return CanonicalDiff(concepts=tuple(rows), datasets=self.datasets, unlike=tuple(unlike))
 
-    def encode(self) -> bytes:
-        counts = [(*key, count) for key, count in self.counts.items()]
-        return orjson.dumps([self.datasets, counts, self.examples, self.unlike])
-
-    @classmethod
-    def decode(cls, content: bytes) -> _Gathered:
-        datasets, counts, *named = orjson.loads(content)
-        found = Counter({(concept, outcome): count for concept, outcome, count in counts})
-        return cls(datasets, found, *named)
-
     def _name(self, concept: str, names: Iterable[str]) -> None:
         known = self.examples.get(concept, [])
         self.examples[concept] = nsmallest(MOST_EXAMPLES, (*known, *names))
 
 
-def _pair_differences(pair: BucketPair) -> Iterator[_Gathered]:
+def _pair_differences(pair: BucketPair) -> _Gathered:
     """Compare the buckets of a pair; only what differs is parsed."""
     found = _Gathered()
     for old, new in pair.differing():
@@ -161,8 +147,7 @@ def _pair_differences(pair: BucketPair) -> Iterator[_Gathered]:
         )
         for section, name, outcomes in items:
             found.add(section, name, outcomes)
-    if found.counts:
-        yield found
+    return found
 
 
 def _datasets(old: bytes, new: bytes) -> Iterator[Found]:

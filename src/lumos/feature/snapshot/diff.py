@@ -6,7 +6,8 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import groupby, takewhile
+from functools import partial
+from itertools import chain, groupby, takewhile
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,6 @@ from lumos.core.run_report import ItemOutcome
 from lumos.core.store.line_sorter import LineSorter
 from lumos.core.store.part_format import SECTIONS
 from lumos.core.store.snapshot_files import DurableFiles, storing_error
-from lumos.feature.snapshot.bucket_work import LOCAL, BucketEngine
 from lumos.feature.snapshot.pair_diff import (
     NOTHING_FURTHER,
     DatasetDifference,
@@ -29,14 +29,14 @@ from lumos.feature.snapshot.pair_diff import (
     Fate,
     FurtherDiffs,
     ItemDifferences,
-    diff_work,
+    diff_pair,
 )
 from lumos.feature.snapshot.pairs import BucketPair, aligned_buckets
-from lumos.feature.snapshot.source import SnapshotSource, in_parts
 
 if TYPE_CHECKING:
     from lumos.core.platform.unreadable import Unreadable
     from lumos.feature.snapshot.canonical_diff import CanonicalDiff
+    from lumos.feature.snapshot.source import SnapshotSource
 
 Json = dict[str, JsonValue]
 HELD_BYTES = 16 * 1024 * 1024
@@ -201,13 +201,14 @@ def change_as_json(change: Change) -> Json:
     return {**told, "fingerprint": change.fingerprint}
 
 
-def diff_tasks(old: SnapshotSource, new: SnapshotSource) -> list[BucketPair]:
-    """Return the pairs of buckets, of all sections, that have to be compared.
+def differing_pairs(old: SnapshotSource, new: SnapshotSource) -> Iterator[BucketPair]:
+    """Yield the pairs of buckets, of all sections, that have to be compared.
 
     Parts of which both manifests name the same checksum are not among them: they are equal
     without being read, and `lumos snapshot verify` says whether they are whole.
     """
-    return [pair for section in SECTIONS for pair in aligned_buckets(old, new, section=section)]
+    for section in SECTIONS:
+        yield from aligned_buckets(old, new, section=section)
 
 
 @contextmanager
@@ -217,7 +218,6 @@ def streamed_diff(
     *,
     diff_datasets: DiffDatasets,
     further: FurtherDiffs = NOTHING_FURTHER,
-    engine: BucketEngine = LOCAL,
     held_bytes: int = HELD_BYTES,
 ) -> Iterator[StreamedDiff]:
     """Compare two snapshots of any form; all is compared before the first change is told.
@@ -231,15 +231,19 @@ def streamed_diff(
         StorageFullError: there is no room for temporary files.
     """
     folder = Path(tempfile.gettempdir())
-    work = diff_work(diff_datasets, new_is_complete=new.header.complete, further=further)
+    compare = partial(
+        diff_pair,
+        diff_datasets=diff_datasets,
+        new_is_complete=new.header.complete,
+        further=further,
+    )
     with LineSorter(folder, files=DurableFiles(), memory_bytes=held_bytes) as found:
         gathered = _Gathered(found)
-        with in_parts(old, engine) as older, in_parts(new, engine) as newer:
-            for each in engine.run(work, diff_tasks(older, newer)):
-                try:
-                    gathered.add(each)
-                except OSError as error:
-                    raise storing_error(error, folder) from error
+        for each in chain.from_iterable(map(compare, differing_pairs(old, new))):
+            try:
+                gathered.add(each)
+            except OSError as error:
+                raise storing_error(error, folder) from error
         told = StreamedDiff(old.name, new.name, totals=gathered.totals(old, new), found=found)
         told.unreadable_in_old, told.unreadable_in_new = old.unreadable, new.unreadable
         yield told
@@ -251,7 +255,6 @@ def diff_snapshots(
     *,
     diff_datasets: DiffDatasets,
     further: FurtherDiffs = NOTHING_FURTHER,
-    engine: BucketEngine = LOCAL,
 ) -> SnapshotDiff:
     """Compare two snapshots of any form, as `streamed_diff` does, and hold all that changed.
 
@@ -261,9 +264,7 @@ def diff_snapshots(
         CorruptSnapshotError: a stored snapshot is damaged.
     """
     urns: dict[Fate, list[Urn]] = {fate: [] for fate in Fate}
-    with streamed_diff(
-        old, new, diff_datasets=diff_datasets, further=further, engine=engine
-    ) as found:
+    with streamed_diff(old, new, diff_datasets=diff_datasets, further=further) as found:
         changes = tuple(_change_of(change) for change in found.changes())
         for fate, urn in found.urns():
             urns[fate].append(urn)

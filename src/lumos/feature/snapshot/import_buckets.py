@@ -12,29 +12,22 @@ from typing_extensions import override
 
 from lumos.core.models import LineageEdge, LumosDataset
 from lumos.core.store.line_sorter import LineSorter, SortedLine
-from lumos.core.store.manifest import SnapshotHeader
-from lumos.core.store.part_format import dataset_line, dataset_of, item_line, item_of, urn_of
+from lumos.core.store.part_format import dataset_of, item_line, item_of, urn_of
 from lumos.core.store.snapshot_files import DurableFiles, storing
-from lumos.core.store.snapshot_sections import SnapshotSections
-from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.core.store.snapshot_writer import (
     bucket_rank,
     buckets_by_rank,
     place_of_rank,
 )
-from lumos.feature.snapshot.bucket_work import BucketEngine, BucketWork, Codec
 from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction, plan_dataset
-from lumos.feature.snapshot.pairs import PAIRS, BucketPair, aligned_buckets
 from lumos.feature.snapshot.scratch import scratch_folder
-from lumos.feature.snapshot.source import StoredSource, in_parts, section_lines
+from lumos.feature.snapshot.source import section_lines
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.feature.snapshot.source import SnapshotSource
 
-_CHANGING = {b"c": PlannedAction.CREATE, b"u": PlannedAction.UPDATE}
-_MARKS = {action: mark for mark, action in _CHANGING.items()}
 _IN_CATALOG, _IN_SNAPSHOT = b"0", b"1"
 
 
@@ -98,84 +91,6 @@ class CatalogPlans(Plans):
         present = self._find(urn_of(line).decode())
         planned = self._plan_of(present, dataset_of(line))
         return Plan(planned.action, planned.dataset)
-
-
-class PreparedPlans(Plans):
-    """Plans that were made beforehand; only those that change something are held, on disk."""
-
-    def __init__(self, changing: Iterable[SortedLine], *, buckets: int, otherwise: Plan) -> None:
-        self._changing = _BucketCursor(changing, buckets)
-        self._otherwise = otherwise
-
-    @override
-    def of_bucket(self, place: int) -> Callable[[bytes], Plan]:
-        planned = {item.key: item.line for item in self._changing.take(place)}
-
-        def plan(line: bytes) -> Plan:
-            wanted = planned.get(urn_of(line))
-            if wanted is None:
-                return self._otherwise
-            return Plan(_CHANGING[wanted[:1]], dataset_of(wanted[1:]))
-
-        return plan
-
-
-@contextmanager
-def prepared_plans(
-    source: SnapshotSource,
-    present: Iterable[LumosDataset],
-    *,
-    mode: ImportMode,
-    exact: bool,
-    engine: BucketEngine,
-    own_versions: bool = True,
-) -> Iterator[Plans]:
-    """Compare a snapshot with all datasets of a catalog on an engine, and yield what changes.
-
-    The catalog's datasets are put into parts in a temporary folder first.
-    """
-    work = plan_work(mode, exact=exact, own_versions=own_versions)
-    kept = PlannedAction.SKIP if mode is ImportMode.SKIP_EXISTING else PlannedAction.KEEP
-    with scratch_folder() as folder, _sorter() as sorter:
-        catalog = _in_store(SnapshotStore(folder), source, present=present)
-        with in_parts(source, engine) as incoming:
-            tasks = list(aligned_buckets(catalog, incoming, section="datasets"))
-            for found in engine.run(work, tasks):
-                urn = urn_of(found[1:])
-                sorter.add(bucket_rank(urn), urn, line=found)
-        yield PreparedPlans(sorter, buckets=source.bucket_count(), otherwise=Plan(kept))
-
-
-def plan_work(
-    mode: ImportMode, *, exact: bool, own_versions: bool = True
-) -> BucketWork[BucketPair, bytes]:
-    """Return the planning of one bucket, as every engine carries it out."""
-    plan = partial(plan_pair, mode=mode, exact=exact, own_versions=own_versions)
-    return BucketWork(plan, PAIRS, Codec(bytes, bytes))
-
-
-def plan_pair(
-    pair: BucketPair, *, mode: ImportMode, exact: bool, own_versions: bool = True
-) -> Iterator[bytes]:
-    """Yield each dataset that is to be written as its line behind a mark of what is done to it.
-
-    The old side of the pair is the catalog, the new one the snapshot.
-    """
-    for present_lines, incoming_lines in pair.lines():
-        known = {urn_of(line): line for line in present_lines}
-        for line in incoming_lines:
-            present = known.get(urn_of(line))
-            if present == line:
-                continue
-            planned = plan_dataset(
-                dataset_of(present) if present else None,
-                dataset_of(line),
-                mode=mode,
-                exact=exact,
-                own_versions=own_versions,
-            )
-            if mark := _MARKS.get(planned.action):
-                yield mark + dataset_line(planned.dataset)
 
 
 class EdgeChanges:
@@ -247,16 +162,6 @@ def _sorter() -> Iterator[LineSorter]:
         LineSorter(folder, files=DurableFiles()) as sorter,
     ):
         yield sorter
-
-
-def _in_store(
-    store: SnapshotStore, source: SnapshotSource, *, present: Iterable[LumosDataset]
-) -> StoredSource:
-    known = {name: getattr(source.header, name) for name in SnapshotHeader.model_fields}
-    header = SnapshotHeader.model_validate(known)
-    sections = SnapshotSections(datasets=present)
-    info = store.write_sections(header, sections, at=header.export_timestamp)
-    return StoredSource(store.open(info.id))
 
 
 def _add_edge(sorter: LineSorter, item: dict[str, JsonValue], *, origin: bytes) -> None:

@@ -1,13 +1,10 @@
-"""Comparing one pair of buckets: what any engine does, and how what was found travels."""
+"""Comparing one pair of buckets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from functools import partial
-from typing import NamedTuple, Protocol
-
-import orjson
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lumos.core.models import (
     Change,
@@ -28,8 +25,9 @@ from lumos.core.store.part_format import (
     lines_of,
     urn_of,
 )
-from lumos.feature.snapshot.bucket_work import BucketWork, Codec
-from lumos.feature.snapshot.pairs import PAIRS, BucketPair
+
+if TYPE_CHECKING:
+    from lumos.feature.snapshot.pairs import BucketPair
 
 Sides = tuple[Urn, LumosDataset | None, LumosDataset | None]
 _EDGES = "lineage_edges"
@@ -85,19 +83,6 @@ class ItemDifferences(NamedTuple):
     added: int = 0
     removed: int = 0
     changed: int = 0
-
-
-def diff_work(
-    diff_datasets: DiffDatasets,
-    *,
-    new_is_complete: bool,
-    further: FurtherDiffs = NOTHING_FURTHER,
-) -> BucketWork[BucketPair, DatasetDifference | ItemDifferences]:
-    """Return the comparison of one pair of buckets, as every engine carries it out."""
-    kernel = partial(
-        diff_pair, diff_datasets=diff_datasets, new_is_complete=new_is_complete, further=further
-    )
-    return BucketWork(kernel, PAIRS, Codec(_encoded, _decoded))
 
 
 def diff_pair(
@@ -212,19 +197,3 @@ def _diff_items(
             edge = new or old
             if edge is not None and (changes := diff_edges(old, new)):
                 yield DatasetDifference(edge.downstream_urn, changes=changes)
-
-
-def _encoded(found: DatasetDifference | ItemDifferences) -> bytes:
-    if isinstance(found, ItemDifferences):
-        return b"i" + orjson.dumps(tuple(found))
-    changes = [change.model_dump(mode="json") for change in found.changes]
-    return b"d" + orjson.dumps((str(found.urn), found.fate, changes))
-
-
-def _decoded(content: bytes) -> DatasetDifference | ItemDifferences:
-    values = orjson.loads(content[1:])
-    if content[:1] == b"i":
-        return ItemDifferences(*values)
-    urn, fate, changes = values
-    found = tuple(Change.model_validate(change) for change in changes)
-    return DatasetDifference(Urn(urn), Fate(fate) if fate else None, found)

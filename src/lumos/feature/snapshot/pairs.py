@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
-
-import orjson
 
 from lumos.core.store.part_format import lines_of, plain_of, split_bucket
 from lumos.core.store.snapshot_parts import StoredPart
-from lumos.feature.snapshot.bucket_work import Codec
 from lumos.feature.snapshot.source import HeldBucket, LoadedSource
 
 if TYPE_CHECKING:
@@ -82,11 +78,6 @@ class BucketPair:
             case _:
                 return None
 
-    def plain_bytes(self) -> int:
-        """Return how much has to be read, as far as that is known beforehand."""
-        parts = (each for each in chain(self.old, self.new) if isinstance(each, StoredPart))
-        return sum(part.entry.plain_bytes for part in parts)
-
 
 def aligned_buckets(
     old: SnapshotSource, new: SnapshotSource, *, section: str
@@ -118,30 +109,3 @@ def _held_datasets(bucket: Bucket | None) -> Sequence[LumosDataset] | None:
     if isinstance(bucket, HeldBucket) and isinstance(bucket.source, LoadedSource):
         return bucket.source.load().datasets
     return None
-
-
-def _encoded(pair: BucketPair) -> bytes:
-    sides = [[_encoded_part(bucket) for bucket in side] for side in (pair.old, pair.new)]
-    return orjson.dumps([pair.section, pair.first, pair.buckets, *sides])
-
-
-def _encoded_part(bucket: Bucket | None) -> str | None:
-    if bucket is None:
-        return None
-    if not isinstance(bucket, StoredPart):
-        raise TypeError("only stored parts travel")
-    return bucket.encode().decode()
-
-
-def _decoded(content: bytes) -> BucketPair:
-    section, first, buckets, *sides = orjson.loads(content)
-    old, new = (tuple(_decoded_parts(side)) for side in sides)
-    return BucketPair(section, first, buckets, old, new)
-
-
-def _decoded_parts(side: Iterable[str | None]) -> Iterator[StoredPart | None]:
-    for part in side:
-        yield StoredPart.decode(part.encode()) if part is not None else None
-
-
-PAIRS: Codec[BucketPair] = Codec(_encoded, _decoded)

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
 from pydantic import JsonValue
 
 from lumos.core.errors import CorruptSnapshotError, InvalidModelError
 from lumos.core.models import LumosDataset, Tag
 from lumos.core.models.base import CanonicalModel, Count
-from lumos.core.store.manifest import ContentHasher, PartEntry, StatisticsCounter, StatisticsTally
+from lumos.core.store.manifest import ContentHasher, StatisticsCounter, StatisticsTally
 from lumos.core.store.part_format import (
     KEY_OF,
     SECTIONS,
     dataset_json_of,
-    encode_part,
     hash_of,
     item_of,
-    part_name,
 )
-from lumos.core.store.snapshot_parts import StoredPart
 from lumos.core.store.snapshot_sections import MODEL_OF
-from lumos.feature.snapshot.bucket_work import BucketWork, Codec, Fact
 from lumos.feature.snapshot.document_spool import CHUNK_ITEMS
-from lumos.feature.snapshot.document_text import raw_line
 from lumos.feature.snapshot.exposed_secrets import exposed_secrets
-from lumos.feature.snapshot.references import facts_of
-from lumos.feature.snapshot.scratch import scratch_folder
+from lumos.feature.snapshot.references import Fact, facts_of
 from lumos.feature.snapshot.source import printable
 
 if TYPE_CHECKING:
+    from lumos.core.store.snapshot_parts import StoredPart
     from lumos.core.store.stored_snapshot import StoredSnapshot
 
 DETAILS_KEPT = 20
@@ -52,14 +43,10 @@ class HeldItems:
 
 @dataclass(frozen=True, slots=True)
 class PartToCheck:
-    """A part whose section has `before` items in the parts before it.
-
-    In a part that was cut from a document, lines are items as the document has them.
-    """
+    """A part whose section has `before` items in the parts before it."""
 
     before: int
     part: StoredPart
-    of_document: bool = False
 
 
 class Told(CanonicalModel):
@@ -117,21 +104,11 @@ def check_bucket(task: HeldItems | PartToCheck) -> Iterator[PartFindings | Fact]
     except CorruptSnapshotError as error:
         yield checker.findings(part=part.entry.name, damage=error.message, unread=True)
         return
-    if task.of_document:
-        for line in lines:
-            yield from checker.add(orjson.loads(line))
-        yield checker.findings()
-        return
     damage = _disorder(part, lines)
     if part.entry.section in MODEL_OF:
         for line in lines:
             yield from checker.add_line(line)
     yield checker.findings(part=part.entry.name, damage=damage, digest=_digest(part, lines))
-
-
-def check_work() -> BucketWork[HeldItems | PartToCheck, PartFindings | Fact]:
-    """Return the check of one bucket, as every engine carries it out."""
-    return BucketWork(check_bucket, Codec(_encoded_task, _decoded_task), Codec(_encoded, _decoded))
 
 
 def parts_to_check(stored: StoredSnapshot) -> list[PartToCheck]:
@@ -150,30 +127,6 @@ def chunks_to_check(section: str, items: Sequence[JsonValue]) -> Iterator[HeldIt
     """Yield the items of a section in pieces of a part's size."""
     for before in range(0, len(items), CHUNK_ITEMS):
         yield HeldItems(section, before, items[before : before + CHUNK_ITEMS])
-
-
-@contextmanager
-def chunks_in_parts(chunks: Sequence[HeldItems], name: str) -> Iterator[list[PartToCheck]]:
-    """Yield the pieces of a document as parts in a temporary folder, for others to read."""
-    with scratch_folder() as folder:
-        write = partial(_written, folder=folder, name=name)
-        yield [write(chunk, number) for number, chunk in enumerate(chunks)]
-
-
-def _written(chunk: HeldItems, number: int, *, folder: Path, name: str) -> PartToCheck:
-    encoded = encode_part(map(raw_line, chunk.items))
-    file = part_name(chunk.section, number, sha256=encoded.sha256)
-    (folder / file).write_bytes(encoded.content)
-    entry = PartEntry(
-        name=file,
-        section=chunk.section,
-        bucket=number,
-        count=encoded.count,
-        bytes=len(encoded.content),
-        plain_bytes=encoded.plain_bytes,
-        sha256=encoded.sha256,
-    )
-    return PartToCheck(chunk.before, StoredPart(name, folder, 1, entry), of_document=True)
 
 
 class _ItemChecker:
@@ -287,23 +240,3 @@ def _claimed_name(section: str, item: JsonValue) -> str:
 def spelt_key(key: str) -> str:
     """Spell a key for people; that of an edge is made of its ends."""
     return " -> ".join(part for part in key.split("\n") if part)
-
-
-def _encoded_task(task: HeldItems | PartToCheck) -> bytes:
-    if isinstance(task, HeldItems):
-        raise TypeError("only parts travel")
-    return orjson.dumps([task.before, task.of_document, task.part.encode().decode()])
-
-
-def _decoded_task(content: bytes) -> PartToCheck:
-    before, of_document, part = orjson.loads(content)
-    return PartToCheck(before, StoredPart.decode(part.encode()), of_document)
-
-
-def _encoded(found: PartFindings | Fact) -> bytes:
-    if isinstance(found, Fact):
-        raise TypeError("facts stay where they are found")
-    return found.model_dump_json().encode()
-
-
-_decoded: Callable[[bytes], PartFindings | Fact] = PartFindings.model_validate_json

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.models import Job, LineageEdge, LumosDataset
 from lumos.core.store.part_format import KEY_OF
-from lumos.feature.snapshot.bucket_work import Fact, FactIndex
 
 if TYPE_CHECKING:
     from lumos.core.models.base import CanonicalModel
@@ -46,6 +46,55 @@ class ReferenceKind(Enum):
         "dataset that foreign keys refer to is outside the snapshot",
         "datasets that foreign keys refer to are outside the snapshot",
     )
+
+
+class Fact(NamedTuple):
+    """A name that is there, or one that is referred to and may be found under any of its places.
+
+    A name that is there has a place only; one that is referred to says of which kind it is.
+    """
+
+    space: str
+    key: str
+    kind: str = ""
+    name: str = ""
+
+
+class FactIndex:
+    """The facts of all items of a snapshot."""
+
+    def __init__(self) -> None:
+        self._there: dict[str, set[str]] = {}
+        self._repeated: set[tuple[str, str]] = set()
+        self._wanted: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {}
+
+    def add(self, fact: Fact) -> None:
+        place = (fact.space, fact.key)
+        if fact.kind:
+            wanted = (fact.kind, fact.name)
+            places = self._wanted.get(wanted, ())
+            if place not in places:
+                self._wanted[wanted] = (*places, place)
+            return
+        there = self._there.setdefault(fact.space, set())
+        if fact.key in there:
+            self._repeated.add(place)
+        there.add(fact.key)
+
+    def repeated(self, spaces: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Yield the places, as space and key, that more than one item has, in no order."""
+        return (place for place in self._repeated if place[0] in spaces)
+
+    def missing(self) -> Iterator[tuple[str, str]]:
+        """Yield what is referred to, as kind and name, and found nowhere, in no order."""
+        nothing: set[str] = set()
+        for wanted, places in self._wanted.items():
+            if not any(key in self._there.get(space, nothing) for space, key in places):
+                yield wanted
+
+    def wanted(self) -> Counter[str]:
+        """Return how many different names of each kind are referred to."""
+        return Counter(kind for kind, _ in self._wanted)
 
 
 def facts_of(section: str, model: CanonicalModel) -> Iterator[Fact]:
@@ -97,7 +146,7 @@ def unresolved(
 def reference_count(facts: FactIndex) -> int:
     """Return how many different things are referred to."""
     counts = facts.wanted()
-    return sum(counts.values()) - counts.get(ReferenceKind.LISTED_LINEAGE.name, 0)
+    return sum(counts.values()) - counts[ReferenceKind.LISTED_LINEAGE.name]
 
 
 def _key(section: str, model: CanonicalModel) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -22,7 +21,7 @@ from lumos.core.store.snapshot_sections import header_of
 from lumos.core.store.snapshot_store import LATEST, SnapshotStore
 from lumos.core.store.stored_snapshot import StoredSnapshot
 from lumos.feature.snapshot.document import stored_document, unreadable
-from lumos.feature.snapshot.scratch import Scratch, scratch_folder
+from lumos.feature.snapshot.scratch import Scratch
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
     from lumos.core.models import Snapshot, SnapshotStatistics
     from lumos.core.platform.unreadable import Unreadable
-    from lumos.feature.snapshot.bucket_work import BucketEngine
 
 
 class Bucket(Protocol):
@@ -225,22 +223,6 @@ def section_lines(source: SnapshotSource, section: str) -> Iterator[bytes]:
     """Yield the lines of a section, holding one bucket at a time."""
     for bucket in range(source.bucket_count(section)):
         yield from source.bucket_lines(bucket, section=section)
-
-
-@contextmanager
-def in_parts(source: SnapshotSource, engine: BucketEngine) -> Iterator[SnapshotSource]:
-    """Yield the snapshot in a form that the engine can read.
-
-    What lies in no parts, a document or a catalog, is written to a temporary folder as parts
-    where others than this process have to read it.
-    """
-    if isinstance(source, StoredSource) or not engine.reads_parts_only:
-        yield source
-        return
-    with scratch_folder() as folder:
-        store = SnapshotStore(folder)
-        info = store.write(source.load(), at=source.header.export_timestamp)
-        yield StoredSource(store.open(info.id), source.name)
 
 
 def section_items(snapshot: Snapshot, section: str) -> Iterator[dict[str, JsonValue]]:

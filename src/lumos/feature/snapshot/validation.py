@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ from lumos.core.models.base import CanonicalModel, Count
 from lumos.core.models.migrations import migrated
 from lumos.core.store.manifest import ContentHasher, StatisticsCounter
 from lumos.core.store.snapshot_sections import MODEL_OF
-from lumos.feature.snapshot.bucket_work import LOCAL, BucketEngine, FactIndex
 from lumos.feature.snapshot.document import checked_seal, opened_file
 from lumos.feature.snapshot.document_spool import CHUNK_ITEMS, DocumentSpool
 from lumos.feature.snapshot.document_text import DocumentText
@@ -25,13 +25,12 @@ from lumos.feature.snapshot.part_check import (
     PartFindings,
     PartToCheck,
     Told,
-    check_work,
-    chunks_in_parts,
+    check_bucket,
     chunks_to_check,
     parts_to_check,
     spelt_key,
 )
-from lumos.feature.snapshot.references import reference_count, unresolved
+from lumos.feature.snapshot.references import Fact, FactIndex, reference_count, unresolved
 from lumos.feature.snapshot.source import opened_stored, printable
 
 if TYPE_CHECKING:
@@ -103,9 +102,7 @@ class ValidationReport(CanonicalModel):
         }
 
 
-def validate(
-    reference: str, *, store: SnapshotStore, engine: BucketEngine = LOCAL
-) -> ValidationReport:
+def validate(reference: str, *, store: SnapshotStore) -> ValidationReport:
     """Check what the user named: `latest`, an id in the store, a snapshot folder or a document.
 
     Raises:
@@ -116,14 +113,14 @@ def validate(
     try:
         stored = opened_stored(reference, store=store)
         if stored is not None:
-            return validate_stored(stored, engine)
+            return validate_stored(stored)
     except CorruptSnapshotError as error:
         failed = _failed("checksums", printable(error.message))
         return ValidationReport(name=printable(reference), checks=(failed,))
-    return validate_file(Path(reference), engine)
+    return validate_file(Path(reference))
 
 
-def validate_file(path: Path, engine: BucketEngine = LOCAL) -> ValidationReport:
+def validate_file(path: Path) -> ValidationReport:
     """Check a one-document snapshot, of which only a part is held at a time.
 
     Raises:
@@ -149,12 +146,10 @@ def validate_file(path: Path, engine: BucketEngine = LOCAL) -> ValidationReport:
             for section in MODEL_OF
             for number, chunk in enumerate(spool.chunks(section))
         ]
-        return _document_report(spool.head, chunks, name=name, engine=engine)
+        return _document_report(spool.head, chunks, name=name)
 
 
-def validate_document(
-    document: JsonValue, name: str, *, engine: BucketEngine = LOCAL
-) -> ValidationReport:
+def validate_document(document: JsonValue, name: str) -> ValidationReport:
     """Check a parsed one-document snapshot."""
     try:
         current = migrated(document)
@@ -166,13 +161,13 @@ def validate_document(
         if isinstance(items := current.get(section, []), list)
         for chunk in chunks_to_check(section, items)
     ]
-    return _document_report(current, chunks, name=name, engine=engine)
+    return _document_report(current, chunks, name=name)
 
 
-def validate_stored(stored: StoredSnapshot, engine: BucketEngine = LOCAL) -> ValidationReport:
+def validate_stored(stored: StoredSnapshot) -> ValidationReport:
     """Check a snapshot in the store's form, its bytes and its content, each part read once."""
     gathered = _Gathered()
-    facts = gathered.check(parts_to_check(stored), engine)
+    facts = gathered.check(parts_to_check(stored))
     claimed = stored.manifest.statistics.model_dump(mode="json")
     report = gathered.report(stored.manifest.id, facts, claimed=claimed, stale=CheckStatus.FAIL)
     checksums = _checksums(gathered, stored)
@@ -180,7 +175,7 @@ def validate_stored(stored: StoredSnapshot, engine: BucketEngine = LOCAL) -> Val
 
 
 def _document_report(
-    head: Mapping[str, JsonValue], chunks: Sequence[HeldItems], *, name: str, engine: BucketEngine
+    head: Mapping[str, JsonValue], chunks: Sequence[HeldItems], *, name: str
 ) -> ValidationReport:
     gathered = _Gathered()
     gathered.check_header(head)
@@ -189,11 +184,7 @@ def _document_report(
             gathered.add_problem(section, f"{section} is not a list")
     stated = head.get("statistics")
     claimed = stated if isinstance(stated, dict) else {}
-    if engine.reads_parts_only:
-        with chunks_in_parts(chunks, name) as parts:
-            facts = gathered.check(parts, engine)
-            return gathered.report(name, facts, claimed=claimed)
-    return gathered.report(name, gathered.check(chunks, engine), claimed=claimed)
+    return gathered.report(name, gathered.check(chunks), claimed=claimed)
 
 
 def _checksums(gathered: _Gathered, stored: StoredSnapshot) -> Check:
@@ -246,11 +237,14 @@ class _Gathered:
     def add_problem(self, section: str, problem: str) -> None:
         self._problems[section] = self._told(section).and_then(Told.of([problem]))
 
-    def check(self, tasks: Sequence[HeldItems | PartToCheck], engine: BucketEngine) -> FactIndex:
+    def check(self, tasks: Sequence[HeldItems | PartToCheck]) -> FactIndex:
         """Check the buckets, and return the facts of their items."""
-        results, facts = engine.check(check_work(), tasks)
-        for findings in results:
-            self._add(findings)
+        facts = FactIndex()
+        for found in chain.from_iterable(map(check_bucket, tasks)):
+            if isinstance(found, Fact):
+                facts.add(found)
+            else:
+                self._add(found)
         return facts
 
     def _add(self, findings: PartFindings) -> None:
