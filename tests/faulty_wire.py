@@ -10,11 +10,11 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from email.message import Message
 from threading import Lock
 from typing import Final, NamedTuple
 
 import pytest
+from urllib3 import HTTPHeaderDict
 
 from lumos.core.platform.connections import (
     Answer,
@@ -57,7 +57,7 @@ def _refusal(
             send(request)
         kind = "text/html" if html else "application/json"
         body = PAGE if html else b'{"message": "said so"}'
-        return Answer(status, _message({"Content-Type": kind, **(headers or {})}), body)
+        return Answer(status, HTTPHeaderDict({"Content-Type": kind, **(headers or {})}), body)
 
     return happen
 
@@ -73,14 +73,7 @@ def _broken(error: Exception, *, done: bool) -> Callable[[Send, Request], Answer
 
 def _no_json(send: Send, request: Request) -> Answer:
     whole = send(request)
-    return Answer(whole.status, _message({"Content-Type": JSON}), whole.content[:-1] or b"{")
-
-
-def _message(headers: Mapping[str, str]) -> Message:
-    message = Message()
-    for name, value in headers.items():
-        message[name] = value
-    return message
+    return Answer(whole.status, HTTPHeaderDict({"Content-Type": JSON}), whole.content[:-1] or b"{")
 
 
 JSON: Final = "application/json"

@@ -222,6 +222,24 @@ def test_a_server_that_does_not_read_is_left_when_the_time_is_over() -> None:
             ended.set()
 
 
+def test_a_server_that_begins_no_tls_is_left_when_the_time_is_over() -> None:
+    ended = threading.Event()
+    limits = LIMITS._replace(seconds=0.3)
+
+    def serve(_: socket.socket) -> None:
+        ended.wait()
+
+    with (
+        listening(serve) as port,
+        client(f"https://127.0.0.1:{port}", limits=limits) as http,
+    ):
+        try:
+            with pytest.raises(PlatformUnavailableError, match=r"took longer than 0\.3 s"):
+                http.json("GET", "/x")
+        finally:
+            ended.set()
+
+
 def test_a_proxy_that_drips_is_left_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = threading.Event()
     drip = dripping(b"HTTP/1.1 200 OK\r\n", ended)

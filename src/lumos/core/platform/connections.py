@@ -1,7 +1,7 @@
-"""Connections to the server of one catalog: requests go out as bytes and answers come back whole.
+"""Connections to one server: requests go out and whole answers come back, within limits.
 
-It is the standard library's HTTP/1.1 with as little around it as there can be: a request that
-waits 20 ms for its answer should not cost another one of CPU.
+urllib3 keeps the connections and speaks HTTP/1.1, TLS and to proxies. Added here are the limits:
+how much of an answer is taken, and by when a request is over, whatever the server does.
 """
 
 from __future__ import annotations
@@ -9,31 +9,46 @@ from __future__ import annotations
 import base64
 import os
 import re
-import select
 import sys
 import time
 import zlib
 from collections.abc import Mapping
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from contextvars import ContextVar
+from http.client import HTTPException
 from http.cookiejar import CookieJar
 from ssl import SSLCertVerificationError
-from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import Request as CookieRequest
 from urllib.request import getproxies, proxy_bypass
 
+from typing_extensions import override
+from urllib3 import (
+    HTTPConnectionPool,
+    HTTPHeaderDict,
+    HTTPSConnectionPool,
+    PoolManager,
+    ProxyManager,
+)
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import EmptyPoolError, HTTPError
+
 from lumos.core.platform.answer_limits import DEFAULT_LIMITS, AnswerLimits, OverLimitError
-from lumos.core.platform.limited_reading import Deadline, LimitedSocket, reach, read_body
+from lumos.core.platform.bounds import (
+    BoundedResponse,
+    Bounds,
+    StalledError,
+    reach,
+    read_body,
+    send_all,
+)
 
 if TYPE_CHECKING:
     import socket
     import ssl
-    from email.message import Message
 
 _KEPT_SECONDS: Final = 5.0
 """How long a connection may be idle: what is between here and the server may forget it."""
-_WITH_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FORBIDDEN: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _AUTHORITIES: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -87,7 +102,7 @@ class Answer(NamedTuple):
     """What came back."""
 
     status: int
-    headers: Message
+    headers: HTTPHeaderDict
     content: bytes
 
 
@@ -95,11 +110,63 @@ class ProxyError(ValueError):
     """The proxy that the environment names cannot be used; the text says why."""
 
 
-class _Proxy(NamedTuple):
-    host: str
-    port: int
-    headers: dict[str, str]
-    encrypted: bool
+_BOUNDS: ContextVar[Bounds] = ContextVar("of the request under way")
+
+
+class _Bounded(HTTPConnection):
+    """A connection that keeps to the bounds of the request under way."""
+
+    _used_at = 0.0
+
+    @override
+    def connect(self) -> None:
+        try:
+            with _BOUNDS.get().watched():
+                super().connect()
+        except SSLCertVerificationError as error:
+            raise CertificateError(str(error)) from error
+        except (OSError, HTTPException, HTTPError, StalledError, UnicodeError) as error:
+            raise UnreachedError(type(error).__name__) from error
+
+    @override
+    def send(self, data: bytes) -> None:  # type: ignore[override]
+        if self.is_closed:
+            self.connect()
+        send_all(self.sock, data, _BOUNDS.get())
+
+    @override
+    def _new_conn(self) -> socket.socket:
+        return reach((self._dns_host, self.port), _BOUNDS.get())
+
+    @override
+    def response_class(  # type: ignore[override]
+        self, connection: socket.socket, *, method: str | None = None
+    ) -> BoundedResponse:
+        self._used_at = time.monotonic()
+        return BoundedResponse(connection, _BOUNDS.get(), method=method)
+
+    @property
+    @override
+    def is_connected(self) -> bool:
+        return time.monotonic() - self._used_at < _KEPT_SECONDS and super().is_connected
+
+
+class _BoundedTls(_Bounded, HTTPSConnection):
+    pass
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Bounded
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = _BoundedTls
+
+    @override
+    def _validate_conn(self, conn: HTTPConnection) -> None:  # type: ignore[override]
+        """Connect, without urllib3's warning where the settings ask for no check."""
+        if conn.is_closed:
+            conn.connect()
 
 
 class Connections:
@@ -129,26 +196,32 @@ class Connections:
             ValueError: a header cannot be used.
         """
         place = urlsplit(base_url)
-        self._host = place.hostname or ""
-        self._encrypted = place.scheme == "https"
-        self._port = place.port or (443 if self._encrypted else 80)
-        self._authority = place.netloc.rpartition("@")[2].encode("idna").decode("ascii")
-        self._proxy = _proxy_for(place.scheme, self._authority)
-        if self._proxy is not None and self._proxy.encrypted and self._encrypted:
-            raise ProxyError("it is itself spoken to by TLS, which https through it cannot be")
-        checked = self._encrypted or isinstance(verify, str)  # a wrong file is told at once
-        self._trust = _trusted(verify) if checked else None
-        common = {"Host": self._authority, **_credentials(place), **headers}
-        if self._proxy is not None and not self._encrypted:
-            common |= self._proxy.headers
-        self._origin = f"{place.scheme}://{self._authority}"
-        self._common = _lines(common)
+        authority = place.netloc.rpartition("@")[2].encode("idna").decode("ascii")
+        encrypted = place.scheme == "https"
+        checked = encrypted or isinstance(verify, str)  # a wrong file is told at once
+        trust = _trusted(verify) if checked else None
+        self._origin = f"{place.scheme}://{authority}"
+        self._common = _checked({"Host": authority, **_credentials(place), **headers})
         self._limits = limits
-        self._free = BoundedSemaphore(most)
-        self._idle: list[tuple[HTTPConnection, float]] = []
         self._cookies = CookieJar()
         self._has_cookies = False
-        self._closed = False
+        proxy = _proxy_for(place.scheme, authority)
+        self._is_forwarded = proxy is not None and not encrypted
+        if proxy is None:
+            pools = PoolManager(maxsize=most, block=True, ssl_context=trust)
+        else:
+            pools = ProxyManager(
+                proxy.geturl(),
+                maxsize=most,
+                block=True,
+                ssl_context=trust if encrypted else None,
+                proxy_ssl_context=_trusted(True) if proxy.scheme == "https" else None,
+                proxy_headers={"Proxy-Authorization": _basic(proxy)} if _has_user(proxy) else None,
+            )
+        pools.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+        host = place.hostname or ""
+        name = f"[{host}]" if ":" in host else host.encode("idna").decode("ascii")
+        self._pool = pools.connection_from_host(name, place.port, place.scheme)
 
     def send(self, request: Request) -> Answer:
         """Send one request and return its whole answer.
@@ -160,107 +233,51 @@ class Connections:
             LimitError: the answer is too large, or took too long as a whole.
             BrokenOffError: the answer is not whole.
         """
-        sent = self._bytes_of(request)
-        if not self._free.acquire(timeout=request.timeout):
-            raise UnreachedError("all connections are in use")
-        deadline = Deadline(request.seconds)
+        bounds = Bounds(request.timeout, seconds=request.seconds, limits=self._limits)
+        token = _BOUNDS.set(bounds)
         try:
-            connection = self._usable(request.timeout, deadline)
-            try:
-                wire = self._limited(connection, deadline, request.timeout)
-                answer, again = _exchanged(wire, sent, request.method, limits=self._limits)
-            except BaseException:
-                connection.close()
-                raise
-            if again and not self._closed:
-                self._idle.append((connection, time.monotonic()))
-            else:
-                connection.close()
+            answer = self._exchanged(request)
         except OverLimitError as error:
             raise LimitError(error) from error
-        except TimeoutError as error:
-            if deadline.is_over():
-                raise LimitError(deadline.passed()) from error
-            raise TooSlowError(type(error).__name__) from error
-        except (OSError, HTTPException, zlib.error, EOFError, ValueError) as error:
+        except StalledError as error:
+            raise TooSlowError("nothing came") from error
+        except EmptyPoolError as error:
+            raise UnreachedError("all connections are in use") from error
+        except (HTTPError, OSError, zlib.error, EOFError, ValueError) as error:
             raise BrokenOffError(type(error).__name__) from error
         finally:
-            self._free.release()
+            _BOUNDS.reset(token)
         if "Set-Cookie" in answer.headers:
             self._remember(request.target, answer)
         return answer
 
     def close(self) -> None:
         """Let go of the connections; those in use are closed when their answer is there."""
-        self._closed = True
-        while self._idle:
-            self._idle.pop()[0].close()
+        self._pool.close()
 
-    def _bytes_of(self, request: Request) -> bytes:
-        method, target, body, headers, *_ = request
-        if self._has_cookies:
-            headers = {**headers, **self._cookie_header(target)}
-        if body is not None or method in _WITH_LENGTH:
-            headers = {**headers, "Content-Length": str(len(body or b""))}
-        where = f"{self._origin}{target}" if self._proxy and not self._encrypted else target
-        first = f"{method} {where} HTTP/1.1\r\n".encode("ascii")
-        return b"".join((first, self._common, _lines(headers), b"\r\n", body or b""))
-
-    def _limited(
-        self, connection: HTTPConnection, deadline: Deadline, timeout: float
-    ) -> LimitedSocket:
-        return LimitedSocket(connection.sock, deadline, timeout=timeout, limits=self._limits)
-
-    def _usable(self, timeout: float, deadline: Deadline) -> HTTPConnection:
-        while self._idle:
-            try:
-                connection, since = self._idle.pop()
-            except IndexError:  # another thread took the last one
-                break
-            if time.monotonic() - since < _KEPT_SECONDS and _is_quiet(connection):
-                return connection
-            connection.close()
-        return self._opened(timeout, deadline)
-
-    def _opened(self, timeout: float, deadline: Deadline) -> HTTPConnection:
-        host, port = self._host, self._port
-        if self._proxy is not None:
-            host, port = self._proxy.host, self._proxy.port
-        connection: HTTPConnection
-        if self._encrypted:
-            connection = HTTPSConnection(host, port, timeout=timeout, context=self._trust)
-        elif self._proxy is not None and self._proxy.encrypted:
-            connection = HTTPSConnection(host, port, timeout=timeout, context=_trusted(True))
-        else:
-            connection = HTTPConnection(host, port, timeout=timeout)
-        if self._proxy is not None and self._encrypted:
-            connection.set_tunnel(self._host, self._port, headers=self._proxy.headers)
-        self._limit_connecting(connection, timeout, deadline)
+    def _exchanged(self, request: Request) -> Answer:
+        method, target, body, headers, timeout, _ = request
+        cookies = self._cookie_header(target) if self._has_cookies else {}
+        response = self._pool.urlopen(
+            method,
+            f"{self._origin}{target}" if self._is_forwarded else target,
+            body=body,
+            headers={**self._common, **headers, **cookies},
+            retries=False,
+            redirect=False,
+            assert_same_host=False,
+            timeout=timeout,
+            pool_timeout=timeout,  # type: ignore[arg-type] # a queue takes fractions too
+            preload_content=False,
+        )
         try:
-            connection.connect()
-        except SSLCertVerificationError as error:
-            connection.close()
-            raise CertificateError(str(error)) from error
-        except (OSError, HTTPException, UnicodeError) as error:
-            connection.close()
-            if deadline.is_over():
-                raise deadline.passed() from error
-            raise UnreachedError(type(error).__name__) from error
-        return connection
-
-    def _limit_connecting(
-        self, connection: HTTPConnection, timeout: float, deadline: Deadline
-    ) -> None:
-        """Keep to the deadline with the search for an address and the answer of a proxy, too."""
-
-        def connected(address: tuple[str, int], *_: object) -> socket.socket:
-            return reach(address, deadline, timeout=timeout)
-
-        def proxy_answer(wire: socket.socket, **options: str) -> HTTPResponse:
-            limited = LimitedSocket(wire, deadline, timeout=timeout, limits=self._limits)
-            return HTTPResponse(limited, **options)  # type: ignore[arg-type]
-
-        vars(connection).update(_create_connection=connected, response_class=proxy_answer)
+            content = read_body(response, self._limits)
+        except BaseException:
+            response.close()
+            raise
+        finally:
+            response.release_conn()
+        return Answer(response.status, response.headers, content)
 
     def _cookie_header(self, target: str) -> dict[str, str]:
         asked = CookieRequest(f"{self._origin}{target}")  # noqa: S310 (nothing is opened by it)
@@ -279,54 +296,26 @@ class Connections:
 class _Told(NamedTuple):
     """What a jar of cookies asks of an answer."""
 
-    headers: Message
+    headers: HTTPHeaderDict
 
-    def info(self) -> Message:
+    def info(self) -> HTTPHeaderDict:
         return self.headers
 
 
-def _exchanged(
-    wire: LimitedSocket, sent: bytes, method: str, *, limits: AnswerLimits
-) -> tuple[Answer, bool]:
-    """Return an answer, and whether the connection may be used again."""
-    try:
-        wire.send_all(sent)
-        refused = None
-    except (BrokenPipeError, ConnectionResetError) as error:
-        refused = error  # a server may refuse a request before it has read all of it
-    response = HTTPResponse(wire, method=method)  # type: ignore[arg-type]
-    try:
-        response.begin()
-        wire.expect_body()
-        content = read_body(response, limits)
-    except (OSError, HTTPException):
-        if refused is not None:
-            raise refused from None
-        raise
-    finally:
-        response.close()
-    answer = Answer(response.status, response.headers, content)
-    return answer, refused is None and not response.will_close
-
-
-def _is_quiet(connection: HTTPConnection) -> bool:
-    """Tell whether nothing came on an idle connection, not even its end."""
-    poll = select.poll()
-    poll.register(connection.sock, select.POLLIN)
-    return not poll.poll(0)
-
-
-def _lines(headers: Mapping[str, str]) -> bytes:
+def _checked(headers: Mapping[str, str]) -> Mapping[str, str]:
     for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name) or _FORBIDDEN.search(value):
+        wrong = not _HEADER_NAME.fullmatch(name) or _FORBIDDEN.search(value)
+        if wrong or not value.isascii():
             raise ValueError("a header with characters that headers may not have")
-    return "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode("ascii")
+    return headers
 
 
 def _credentials(place: SplitResult) -> dict[str, str]:
-    if not place.username and not place.password:
-        return {}
-    return {"Authorization": _basic(place)}
+    return {"Authorization": _basic(place)} if _has_user(place) else {}
+
+
+def _has_user(place: SplitResult) -> bool:
+    return bool(place.username or place.password)
 
 
 def _basic(place: SplitResult) -> str:
@@ -334,7 +323,7 @@ def _basic(place: SplitResult) -> str:
     return f"Basic {base64.b64encode(both.encode()).decode()}"
 
 
-def _proxy_for(scheme: str, authority: str) -> _Proxy | None:
+def _proxy_for(scheme: str, authority: str) -> SplitResult | None:
     """Return the proxy that the environment names for a server."""
     named = getproxies()
     address = named.get(scheme) or named.get("all")
@@ -343,10 +332,9 @@ def _proxy_for(scheme: str, authority: str) -> _Proxy | None:
     place = urlsplit(address if "://" in address else f"http://{address}")
     if place.scheme not in {"http", "https"} or not place.hostname:
         raise ProxyError("it is none of HTTP")
-    encrypted = place.scheme == "https"
-    given = _basic(place) if place.username or place.password else None
-    headers = {} if given is None else {"Proxy-Authorization": given}
-    return _Proxy(place.hostname, place.port or (443 if encrypted else 80), headers, encrypted)
+    if place.scheme == scheme == "https":
+        raise ProxyError("it is itself spoken to by TLS, which https through it cannot be")
+    return place
 
 
 def _trusted(verify: bool | str) -> ssl.SSLContext:

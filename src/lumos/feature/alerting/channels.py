@@ -22,13 +22,6 @@ from lumos import __version__
 from lumos.core.certificates import certificate_problem
 from lumos.core.errors import EXIT_UNREADABLE, LumosError, MissingExtraError
 from lumos.core.platform.answer_limits import AnswerLimits
-from lumos.core.platform.connections import (
-    CertificateError,
-    Connections,
-    LimitError,
-    Request,
-    TransportError,
-)
 from lumos.core.settings import EmailChannel, SlackChannel, WebhookChannel
 from lumos.feature.alerting.messages import Message, in_slack
 
@@ -139,6 +132,8 @@ class _Posting:
         Raises:
             NotTakenError: the reason, which holds neither address nor secret.
         """
+        from lumos.core.platform import connections as wire
+
         address = urlsplit(self._url)
         target = quote(address.path or "/", safe=_PATH_SAFE)
         query = f"?{quote(address.query, safe=_PATH_SAFE)}" if address.query else ""
@@ -146,17 +141,17 @@ class _Posting:
         seconds = self._timeout * _WAITS_IN_A_REQUEST
         limits = AnswerLimits(response_bytes=_LARGEST_ANSWER, seconds=seconds)
         try:
-            wire = Connections(self._url, headers={}, verify=True, most=1, limits=limits)
-            request = Request(
-                "POST", f"{target}{query}", content, self._headers, self._timeout, seconds
+            server = wire.Connections(
+                self._url, headers=self._headers, verify=True, most=1, limits=limits
             )
-            with closing(wire):
-                status = wire.send(request).status
-        except LimitError as error:
+            request = wire.Request("POST", f"{target}{query}", content, {}, self._timeout, seconds)
+            with closing(server):
+                status = server.send(request).status
+        except wire.LimitError as error:
             raise NotTakenError(error.reason) from None
-        except CertificateError as error:
+        except wire.CertificateError as error:
             raise NotTakenError(_certificate_reason(error)) from None
-        except TransportError:
+        except wire.TransportError:
             raise NotTakenError("it could not be reached, or did not answer in time") from None
         except (OSError, ValueError) as error:
             raise NotTakenError(f"it cannot be asked ({type(error).__name__})") from None
@@ -165,7 +160,7 @@ class _Posting:
         return True
 
 
-def _certificate_reason(error: CertificateError) -> str:
+def _certificate_reason(error: Exception) -> str:
     problem = certificate_problem(str(error), authority=_AUTHORITY)
     return f"{problem.reason}; {problem.hint}" if problem else "its certificate is not accepted"
 
