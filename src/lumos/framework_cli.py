@@ -30,6 +30,7 @@ COMMANDS = (
     ),
     LazyCommand("demo", _START, "See Lumos work on a small lake.", f"{_CLI}.demo:demo"),
     LazyCommand("doctor", _START, "Check what Lumos needs here.", f"{_CLI}.start:doctor"),
+    LazyCommand("state", _START, "Move the state database.", f"{_CLI}.state:app"),
     LazyCommand(
         "discover", _SOURCES, "Find the datasets below a folder.", f"{_CLI}.ingest:discover"
     ),

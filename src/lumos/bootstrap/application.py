@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +13,11 @@ from lumos.core.settings import SETTINGS_FILE
 if TYPE_CHECKING:
     from lumos.core.controllers.chain_controller import ChainController
     from lumos.core.controllers.demo_controller import DemoController
+    from lumos.core.controllers.state_controller import StateController
     from lumos.core.controllers.system_controller import SystemController
     from lumos.core.progress import Progress
     from lumos.core.settings import InvalidSettingsError
+    from lumos.core.store.database import StateDatabase
     from lumos.core.store.integrity import DocumentCheck
 
 DOCTOR_SECONDS = 10.0
@@ -44,6 +47,31 @@ class Application(IngestionCommands):
             other_platforms=self._other_platforms,
             clock_warnings=lambda: self.snapshots.list().warnings,
         )
+
+    @cached_property
+    def state(self) -> StateController:
+        from lumos.core.controllers.state_controller import StateController
+        from lumos.core.store.same_database import same_database
+
+        return StateController(
+            open_state=self._existing_state,
+            is_own=lambda address: same_database(self._state_address, address),
+            write_lock=self._lock_of_state_folder,
+            state_dir=lambda: self.state_dir,
+            environment=self._environment,
+        )
+
+    def _existing_state(self) -> StateDatabase:
+        """Return the state database for writing; one that does not exist is not made."""
+        _ = self._reader  # refuses a place without a state
+        return self._writer
+
+    def _lock_of_state_folder(self, purpose: str) -> AbstractContextManager[None]:
+        """Keep other writers out; unlike `_write_lock`, send no alerts afterwards."""
+        from lumos.core.store.state_lock import StateLock
+
+        lock = StateLock(self.state_dir)
+        return lock.acquire(purpose, self.settings.lock_seconds, on_wait=self._notice)
 
     @cached_property
     def chains(self) -> ChainController:

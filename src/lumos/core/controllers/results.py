@@ -448,6 +448,30 @@ class EngineResult(_Result):
     engine: RunningEngine | None = None
 
 
+class MovedTable(_Result):
+    """A table of the state that is equal in both databases."""
+
+    name: str
+    rows: int
+    checksum: str = Field(description="SHA-256 over all values of all rows, equal in both.")
+
+
+class StateMoveResult(_Result):
+    """What `lumos state move` copied."""
+
+    source: str
+    destination: str
+    tables: tuple[MovedTable, ...]
+    damaged: int = Field(
+        description="Rows that did not match their checksums before; copied unchanged."
+    )
+    damaged_rows: tuple[str, ...] = Field(description="The first of them.")
+    left_in_place: tuple[str, ...] = Field(
+        description="What belongs to the state and stays in the state folder."
+    )
+    next_step: str = Field(description="What to change in the settings.")
+
+
 class ChainResult(_Result):
     """What the steps of a chain did, in order."""
 
@@ -517,6 +541,7 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "demo": DemoResult,
     "doctor": DoctorReport,
     "engine": EngineResult,
+    "state-move": StateMoveResult,
     "search": SearchPage,
     "show": ShownDataset,
     "show-trend": TrendResult,

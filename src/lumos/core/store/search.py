@@ -114,6 +114,10 @@ class SearchIndex(ABC):
         """Forget the words of a dataset."""
 
     @abstractmethod
+    def page(self, after: int | None, *, limit: int) -> list[tuple[int, SearchText]]:
+        """Return the words of the next datasets in the order of their ids."""
+
+    @abstractmethod
     def _match(self, words: tuple[str, ...], *, in_name: bool) -> str:
         """Return the engine's query for datasets that have a word with each beginning."""
 
@@ -205,6 +209,21 @@ class Fts5Index(SearchIndex):
         self._database.execute("DELETE FROM search_index WHERE rowid = :id", {"id": dataset_id})
 
     @override
+    def page(self, after: int | None, *, limit: int) -> list[tuple[int, SearchText]]:
+        rows = self._database.query(
+            "SELECT rowid AS id, name, fields, labels, prose FROM search_index "
+            "WHERE :after IS NULL OR rowid > :after ORDER BY rowid LIMIT :limit",
+            {"after": after, "limit": limit},
+        )
+        return [
+            (
+                row.integer("id"),
+                SearchText(*(row.text(name).split() for name in SearchText._fields)),
+            )
+            for row in rows
+        ]
+
+    @override
     def _match(self, words: tuple[str, ...], *, in_name: bool) -> str:
         # A word holds letters, digits, marks and symbols only: there is no quote to escape.
         text = " AND ".join(f'"{word}"*' for word in words)
@@ -244,6 +263,24 @@ class TsvectorIndex(SearchIndex):
         self._database.execute(
             "DELETE FROM search_index WHERE dataset_id = :id", {"id": dataset_id}
         )
+
+    @override
+    def page(self, after: int | None, *, limit: int) -> list[tuple[int, SearchText]]:
+        rows = self._database.query(
+            "SELECT s.dataset_id AS id, w.lexeme AS word, "
+            "array_to_string(w.weights, '') AS weights "
+            "FROM (SELECT dataset_id, words FROM search_index "
+            "WHERE CAST(:after AS bigint) IS NULL OR dataset_id > :after "
+            "ORDER BY dataset_id LIMIT :limit) s "
+            "LEFT JOIN LATERAL unnest(s.words) w ON true ORDER BY s.dataset_id",
+            {"after": after, "limit": limit},
+        )
+        found: dict[int, SearchText] = {}
+        for row in rows:
+            text = found.setdefault(row.integer("id"), SearchText([], [], [], []))
+            for weight in row.optional_text("weights") or "":
+                text["ABCD".index(weight)].append(row.text("word"))
+        return [*found.items()]
 
     @override
     def _match(self, words: tuple[str, ...], *, in_name: bool) -> str:
