@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import logging
 import pkgutil
 import re
 import sys
@@ -24,6 +25,8 @@ from lumos.core import errors
 from lumos.core.changes import PROFILES, RULES, Rule
 from lumos.core.changes.profiles import BASES, CONFLUENT_ALIASES
 from lumos.core.controllers.results import JSON_OUTPUTS
+from lumos.core.event_kinds import EVENT_KINDS
+from lumos.core.logs import FOREIGN
 from lumos.core.models import ChangeScope, Snapshot
 from lumos.core.models.facets import FACETS
 from lumos.core.platform.factory import EMBEDDED, PlatformFactory
@@ -62,6 +65,7 @@ def generated() -> dict[Path, str]:
     schemas: dict[str, object] = {
         "snapshot": Snapshot.model_json_schema(mode="serialization"),
         "settings": settings_json_schema(),
+        "log-event": log_event_schema(),
     }
     schemas |= {
         name: model.model_json_schema(mode="serialization") for name, model in JSON_OUTPUTS.items()
@@ -81,7 +85,81 @@ def generated() -> dict[Path, str]:
         REFERENCE / "settings.md": settings_page(),
         REFERENCE / "catalogs.md": catalogs_page(),
         REFERENCE / "facets.md": facets_page(),
+        REFERENCE / "log-events.md": log_events_page(),
     }
+
+
+def log_event_schema() -> dict[str, object]:
+    """Return the JSON Schema of one line of a JSON log."""
+    common = {
+        "time": {"type": "string", "format": "date-time"},
+        "level": {"enum": ["error", "warning", "info", "debug", "critical"]},
+        "pid": {"type": "integer"},
+        "message": {"type": "string"},
+    }
+    within = {"run": {"type": "string"}, "operation": {"type": "string"}}
+    kinds: list[dict[str, object]] = []
+    logged = {name: kind for name, kind in EVENT_KINDS.items() if kind.level}
+    for name, kind in {FOREIGN: None, **logged}.items():
+        fields = kind.fields if kind else {}
+        always = fields.keys() - (kind.optional if kind else set())
+        own = {
+            field: {"type": ["string", "number", "boolean"], "description": meaning}
+            for field, meaning in fields.items()
+        }
+        kinds.append(
+            {
+                "properties": {"event": {"const": name}, **common, **within, **own},
+                "required": sorted({"event", *common, *always}),
+                "additionalProperties": False,
+            }
+        )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "LogEvent",
+        "description": "One line of a log written with --log-format json.",
+        "type": "object",
+        "oneOf": kinds,
+    }
+
+
+def log_events_page() -> str:
+    """Return the page that lists the events of the log."""
+    lines = [
+        "# Log events",
+        "",
+        "What a log holds, and how to get one: "
+        "[Find out what a run did](../how-to/find-out-what-a-run-did.md).",
+        "",
+        "With `--log-format json` each line is a JSON object with these keys, checked by "
+        "[log-event](../../src/lumos/schemas/log-event.schema.json):",
+        "",
+        "| key | meaning |",
+        "|---|---|",
+        "| `time` | when, in UTC |",
+        "| `level` | `error`, `warning`, `info` or `debug` |",
+        "| `event` | one of those below, or `message` for what a plug-in logs |",
+        "| `pid` | the process, where several write to one file |",
+        "| `run`, `operation` | within an operation: its id, which operations that it calls share, "
+        "and its name |",
+        "| `message` | the event for people |",
+        "",
+        "All other keys are fields of the event. A field in brackets is left out where it is not "
+        "known. Logger: `lumos.` and the part of the event before its dot.",
+        "",
+        "| event | level | meaning | fields |",
+        "|---|---|---|---|",
+    ]
+    for name, kind in EVENT_KINDS.items():
+        if kind.level:
+            level = logging.getLevelName(kind.level).lower()
+            fields = "; ".join(
+                f"{f'[`{field}`]' if field in kind.optional else f'`{field}`'}: "
+                f"{meaning[0].lower()}{meaning[1:].rstrip('.')}"
+                for field, meaning in kind.fields.items()
+            )
+            lines.append(f"| `{name}` | {level} | {kind.meaning} | {fields} |")
+    return "\n".join(lines) + "\n"
 
 
 def errors_page() -> str:

@@ -94,6 +94,7 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def lumos(
     context: typer.Context,
+    *,
     config: Annotated[
         Path | None,
         typer.Option(
@@ -105,6 +106,28 @@ def lumos(
         typer.Option("--state-dir", help="State folder; .lumos beside the settings if not given."),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,
+    verbose: Annotated[
+        int,
+        typer.Option(
+            "--verbose",
+            "-v",
+            count=True,
+            show_default=False,
+            help="Log what is done; -vv also why.",
+        ),
+    ] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Log errors only.")] = False,
+    log_level: Annotated[
+        str | None,
+        typer.Option("--log-level", help="error, warning, info or debug.", metavar="LEVEL"),
+    ] = None,
+    log_format: Annotated[
+        str | None, typer.Option("--log-format", help="human or json.", metavar="FORMAT")
+    ] = None,
+    log_file: Annotated[
+        Path | None,
+        typer.Option("--log-file", help="Append the log to a file, not to standard error."),
+    ] = None,
     version: Annotated[
         bool,
         typer.Option(
@@ -115,7 +138,8 @@ def lumos(
     """The layer between your data and your catalog: find it, version it, keep it current."""
     from lumos.bootstrap import Application
     from lumos.core.errors import InputUnreadableError
-    from lumos.entry.cli.output import print_notice
+    from lumos.entry.cli.error_boundary import tell_end_to
+    from lumos.entry.cli.log_options import LOG, LogOptions
 
     try:
         Path.cwd()
@@ -123,8 +147,24 @@ def lumos(
         raise InputUnreadableError(
             "the current folder no longer exists", hint="change to one that does"
         ) from None
+    options = LogOptions.given(
+        os.environ,
+        verbose=verbose,
+        quiet=quiet,
+        level=log_level,
+        format_=log_format,
+        file=log_file,
+    )
+    tell_end_to(LOG)
+    LOG.begin(context.invoked_subcommand or "", options)
     context.obj = context.with_resource(
-        Application(config=config, state_dir=state_dir, environment=os.environ, notice=print_notice)
+        Application(
+            config=config,
+            state_dir=state_dir,
+            environment=os.environ,
+            notice=LOG.notice,
+            on_logging=LOG.complete,
+        )
     )
 
 

@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from command_line import Lumos, capturing
+from lumos.core.settings import ENVIRONMENT_KEYS
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder that is the current one, with no setting in the environment."""
-    for name in ("LUMOS_PLATFORM", "LUMOS_DATABASE_URL", "LUMOS_STATE_DIR", "DATAHUB_GMS_URL"):
+    for name in ENVIRONMENT_KEYS:
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "project"
     folder.mkdir()

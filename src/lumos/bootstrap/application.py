@@ -108,6 +108,7 @@ class Application(IngestionCommands):
             environment=self._environment,
             clock=self._clock,
             notice=self._notice,
+            on_logging=self._on_logging,
         )
         return self._resources.enter_context(other)
 

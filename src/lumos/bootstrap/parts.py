@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lumos.core.models import Contributor
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.run_report import RunReport
-    from lumos.core.settings import LumosSettings, RawSettings
+    from lumos.core.settings import LoggingSettings, LumosSettings, RawSettings
     from lumos.core.store.catalog_tables import CatalogTables
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.snapshot_store import SnapshotStore
@@ -40,7 +40,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _ignore(_notice: str) -> None:
+def _ignore(_told: object) -> None:
     pass
 
 
@@ -55,8 +55,20 @@ class Parts:
         environment: Mapping[str, str],
         clock: Callable[[], datetime] = _now,
         notice: Callable[[str], None] = _ignore,
+        on_logging: Callable[[LoggingSettings], None] = _ignore,
     ) -> None:
+        """Open the project of a settings file; nothing is read yet.
+
+        Args:
+            config: the settings file; None looks for `lumos.yaml` here.
+            state_dir: instead of that of the settings.
+            environment: the variables that settings may use.
+            clock: the time.
+            notice: is told in a line what is no error.
+            on_logging: is told what the settings say of logs, which only programs set up.
+        """
         self._notice = notice
+        self._on_logging = on_logging
         self._config = config
         self._given_state_dir = state_dir
         self._environment = environment
@@ -81,6 +93,7 @@ class Parts:
         from lumos.core.settings import ChangePolicySettings, load_settings
 
         settings = load_settings(self._config, self._environment)
+        self._on_logging(settings.logging)
         if "alerts" not in settings.unset_sections:
             self._check_alerts(settings)
         if unread := settings.without_effect:

@@ -6,6 +6,8 @@ from typing import Protocol
 
 from typing_extensions import override
 
+from lumos.core.events import Event, current_run, tell
+
 
 class Progress(Protocol):
     """Is told by an operation how far it has come; never fails and never slows it down."""
@@ -29,18 +31,48 @@ class Progress(Protocol):
         ...
 
 
-class _Silent(Progress):
+class EventProgress(Progress):
+    """Turns what an operation tells into events, which a display and the log hear."""
+
+    def __init__(self, display: Progress | None = None) -> None:
+        self._display = display
+
     @override
     def stage(self, name: str, *, total: int | None = None, unit: str = "files") -> None:
-        pass
+        if (run := current_run()) is not None:
+            run.begin_phase(name, unit)
+        tell(self._hear, "phase.started", phase=name, total=total, unit=unit)
 
     @override
     def advance(self, done: int) -> None:
-        pass
+        if (run := current_run()) is not None:
+            run.advance(done)
+        tell(self._hear, "phase.advanced", done=done)
 
     @override
     def note(self, text: str) -> None:
-        pass
+        tell(self._hear, "waiting", text=text)
+
+    def _hear(self, event: Event) -> None:
+        if self._display is not None:
+            show(event, self._display)
 
 
-SILENT: Progress = _Silent()
+def show(event: Event, display: Progress) -> None:
+    """Let a display show an event of its run."""
+    fields = event.fields
+    if event.name == "phase.started":
+        total = fields["total"]
+        display.stage(
+            str(fields["phase"]),
+            total=total if isinstance(total, int) else None,
+            unit=str(fields["unit"]),
+        )
+    elif event.name == "phase.advanced" and isinstance(done := fields["done"], int):
+        display.advance(done)
+    elif event.name == "waiting":
+        display.note(str(fields["text"]))
+
+
+SILENT: Progress = EventProgress()
+"""Shows nothing; the log hears it."""

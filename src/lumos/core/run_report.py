@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
 from lumos.core.errors import LumosError
+from lumos.core.events import Event, current_run, tell
 from lumos.core.redaction import PROCESS_SECRETS, SecretRegistry
 
 Status = Literal["done", "skipped", "failed"]
@@ -120,7 +121,7 @@ def _by_reason(
 
 
 class RunRecorder:
-    """Gathers outcomes while a run goes on; every text is redacted as it comes in.
+    """Emits what becomes of items as events, and gathers them into the report.
 
     Used by one thread, the one that drives the run.
     """
@@ -211,7 +212,7 @@ class RunRecorder:
 
     def warning(self, text: str) -> None:
         """Record what people should know; the same text counts once."""
-        self._warnings[self._secrets.redact(text)] = None
+        tell(self._keep_warning, "run.warning", secrets=self._secrets, text=text)
 
     def warnings(self, texts: Iterable[str]) -> None:
         """Record several of them."""
@@ -220,16 +221,19 @@ class RunRecorder:
 
     def finish(self, *, at: datetime) -> RunReport:
         """Return the report of everything recorded so far."""
+        counts = RunCounts(
+            done=self._counts["done"],
+            skipped=self._counts["skipped"],
+            failed=self._counts["failed"],
+        )
+        if (run := current_run()) is not None:
+            run.counts = counts.model_dump()
         return RunReport(
             operation=self._operation,
             started_at=self._started_at,
             finished_at=at,
             complete=self._complete,
-            counts=RunCounts(
-                done=self._counts["done"],
-                skipped=self._counts["skipped"],
-                failed=self._counts["failed"],
-            ),
+            counts=counts,
             items=tuple(self._items),
             warnings=tuple(self._warnings),
         )
@@ -237,21 +241,35 @@ class RunRecorder:
     def _add(
         self,
         item: str,
-        status: Status,
+        status: Literal["skipped", "failed"],
         *,
         reason: str,
         code: str | None = None,
         hint: str | None = None,
         retryable: bool = False,
     ) -> ItemOutcome:
-        outcome = ItemOutcome(
-            item=self._secrets.redact(item),
-            status=status,
-            reason=self._secrets.redact(reason),
-            code=code,
-            hint=None if hint is None else self._secrets.redact(hint),
-            retryable=retryable,
+        if status == "skipped":
+            tell(self._keep, "item.skipped", secrets=self._secrets, item=item, reason=reason)
+        else:
+            tell(
+                self._keep,
+                "item.failed",
+                secrets=self._secrets,
+                item=item,
+                reason=reason,
+                code=code,
+                hint=hint,
+                retryable=retryable,
+            )
+        return self._items[-1]
+
+    def _keep(self, event: Event) -> None:
+        """Put an item into the report."""
+        outcome = ItemOutcome.model_validate(
+            {**event.fields, "status": event.name.removeprefix("item.")}
         )
-        self._counts[status] += 1
+        self._counts[outcome.status] += 1
         self._items.append(outcome)
-        return outcome
+
+    def _keep_warning(self, event: Event) -> None:
+        self._warnings[str(event.fields["text"])] = None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from lumos.core.events import emit, is_logged
 from lumos.spark.driver_listing import MOST_FILES, MOST_FILES_PER_PART, DriverListing
 from lumos.spark.file_index import IndexTables, KnownUnit, KnownUnits, Session, parquet_table
 from lumos.spark.findings import Findings
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 _FEWEST_FILES_PER_TASK = 32
 _WORTH_A_TASK = 1_000
 """So many files, or datasets, keep a core busy for longer than another task costs."""
+_MOST_REREAD_TOLD = 1_000
 _SECONDS_BEFORE_SPARK = 3.0
 _SECONDS_AFTER_SPARK = 1.0
 _STACK = 16
@@ -108,6 +111,7 @@ class Pipeline(Findings):
         self._is_partial = False
         self._is_redivided = False
         self._is_in_parts = False
+        self._listing_seconds: Mapping[str, float] = {}
         self.written: Path | None = None
         """Where the tables for the file index lie; None where nothing is new in them."""
 
@@ -140,6 +144,7 @@ class Pipeline(Findings):
             self._listing = Listing(self._work, units=_as_known(to_list, known))
             return self._without_news()
         self._listing = self._listed(to_list, known, only_spark=_is_large(index, self._sources))
+        self._tell_listed()
         if not self._listing.has_news:
             return self._without_news()
         marks = self._marks()
@@ -205,11 +210,25 @@ class Pipeline(Findings):
         found = list_files(units_frame(self._session(), to_list), self._functions.list_unit)
         return listing_of(self._tables.written("listed", found, by_kind=True))
 
+    def _tell_listed(self) -> None:
+        units = Counter(unit.source for unit in self._listing.units)
+        same = self._listing.same()
+        for source, files in self._listing.files_of().items():
+            emit(
+                "source.listed",
+                source=source,
+                files=files,
+                units=units[source],
+                units_unchanged=len(same.get(source, ())),
+                seconds=self._listing_seconds.get(source),
+            )
+
     def _listed_here(
         self, units: Sequence[tuple[str, bytes, str | None]], *, may_be_same: bool
     ) -> bool:
         """List the units in this process, where that is soon done; else tell that it is not."""
         here = DriverListing(self._functions.list_unit, units, folder=self._work / "listed")
+        self._listing_seconds = here.seconds
         if may_be_same and here.wait(_SECONDS_BEFORE_SPARK) and not here.has_news:
             here.write(parts=1)  # and Spark need not even start
             return True
@@ -219,6 +238,7 @@ class Pipeline(Findings):
             here.write(parts=self._tasks(here.files))
             return True
         here.give_up()
+        self._listing_seconds = {}
         return False
 
     def _without_news(self) -> FileCounts:
@@ -257,6 +277,8 @@ class Pipeline(Findings):
                 marks = marks | self._marks_elsewhere(before, scope=scope, closed=closed)
             delta, news = self._compared(self._there(marks), full=full, scope=scope, closed=closed)
             to_read = deltas.to_read(delta)
+            if is_logged("file.reread"):
+                _tell_reread(delta)
         same = news.same
         if before is not None:
             units = ((source, unit) for source, each in listing.same().items() for unit in each)
@@ -415,6 +437,12 @@ class Pipeline(Findings):
     def _tasks_to_build(self) -> int:
         pieces = count_rows(kind_folder(self._work / "read", PIECE))
         return max(self._at_once, min(self._parallel, pieces // _WORTH_A_TASK))
+
+
+def _tell_reread(delta: DataFrame) -> None:
+    rows = delta.where(delta["status"] != deltas.GONE).select("source", "path", "status")
+    for source, path, status in rows.orderBy("source", "path").take(_MOST_REREAD_TOLD):
+        emit("file.reread", source=source, path=os.fsdecode(bytes(path)), status=status)
 
 
 class _News(NamedTuple):

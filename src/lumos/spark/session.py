@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lumos.core.events import emit, since
 from lumos.spark.class_archive import (
     ClassArchive,
     class_archive,
@@ -89,25 +91,66 @@ def spark_session(
         SparkUnavailableError: Spark did not start or does not answer.
     """
     tell = on_status or _tell_nobody
+    start = _Start(on_notice or _tell_nobody)
     with ExitStack() as stack:
+        stack.callback(start.tell_stopped)
         if settings.remote is not None:
             session = stack.enter_context(connected_session(settings, tell))
+            start.tell_started("Spark Connect", master="a Spark Connect server")
         elif running := _running_session():
             session = _beside(running, settings)
+            start.tell_started("running session", master=settings.master)
         else:
             # Before Java is looked for: a wrong setting is the quicker answer.
             user_options(settings)
             _require_master(settings.master)
             with _interrupts_as_before():
                 found = stack.enter_context(
-                    engine_session(
-                        settings, EngineFolder.of(environment), notice=on_notice or _tell_nobody
-                    )
+                    engine_session(settings, EngineFolder.of(environment), notice=start.no_engine)
                 )
                 session = found or stack.enter_context(
                     local_session(settings, environment=environment, cache_dir=cache_dir, tell=tell)
                 )
-        yield session
+            how = "engine" if found else "cold start"
+            start.tell_started(how, master=settings.master, engine=settings.engine)
+        try:
+            yield session
+        finally:
+            start.stop()
+
+
+class _Start:
+    """Tells how a session came to be, and how long its start and its end took."""
+
+    def __init__(self, notice: StatusListener) -> None:
+        self._notice = notice
+        self._began = time.monotonic()
+        self._stopping: float | None = None
+        self._reason: str | None = None
+        self._is_own = False
+
+    def no_engine(self, reason: str) -> None:
+        """Pass on why an engine is not used."""
+        self._reason = reason
+        self._notice(reason)
+
+    def tell_started(self, how: str, *, master: str, engine: str = "auto") -> None:
+        self._is_own = how == "cold start"
+        none = "the settings say engine: never" if engine == "never" else "no engine runs"
+        emit(
+            "spark.started",
+            master=master,
+            how=how,
+            reason=(self._reason or none) if self._is_own else None,
+            seconds=since(self._began),
+        )
+
+    def stop(self) -> None:
+        self._stopping = time.monotonic()
+
+    def tell_stopped(self) -> None:
+        if self._is_own and self._stopping is not None:
+            emit("spark.stopped", seconds=since(self._stopping))
 
 
 @contextmanager

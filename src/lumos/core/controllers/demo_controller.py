@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lumos.core.controllers.results import DemoResult
 from lumos.core.errors import UsageError
+from lumos.core.events import running
 from lumos.core.settings import SETTINGS_FILE
 from lumos.core.store.snapshot_files import storing
 from lumos.feature.demo.lake import evolve_lake, write_lake
@@ -54,6 +55,7 @@ class DemoController:
         self._open_project = open_project
         self._open_session = open_session
 
+    @running("demo")
     def run(self, folder: Path, *, progress: Progress) -> DemoResult:
         """Make the lake in a folder of its own and show what Lumos does with it.
 

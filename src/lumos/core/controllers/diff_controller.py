@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lumos.core.changes.policy import ChangePolicy
 from lumos.core.changes.profiles import resolve_profile
+from lumos.core.events import running
 from lumos.core.progress import SILENT, Progress
 from lumos.feature.snapshot.diff import StreamedDiff, diff_snapshots, streamed_diff
 from lumos.feature.snapshot.pair_diff import FurtherDiffs
@@ -72,11 +73,12 @@ class DiffController:
         from lumos.feature.snapshot.canonical_diff import canonical_diff
 
         judge, further = self._judges(profile, observations=observations)
-        old, new = self._open_pair(source, target, progress)
-        with streamed_diff(old, new, diff_datasets=judge, further=further) as found:
-            if canonical or self._moved_to(source, target) is not None:
-                found.canonical = canonical_diff(old, new)
-            yield found
+        with running("diff"):
+            old, new = self._open_pair(source, target, progress)
+            with streamed_diff(old, new, diff_datasets=judge, further=further) as found:
+                if canonical or self._moved_to(source, target) is not None:
+                    found.canonical = canonical_diff(old, new)
+                yield found
 
     def checks(
         self,

@@ -14,6 +14,7 @@ from lumos.core.controllers.found_datasets import Find
 from lumos.core.controllers.results import FileTotals
 from lumos.core.controllers.storage_functions import StorageFunctions
 from lumos.core.errors import UnreadableItemError
+from lumos.core.events import emit
 from lumos.core.formats.confined import OUTSIDE
 from lumos.spark.pipeline import Pipeline
 
@@ -58,6 +59,12 @@ class FileScan:
         functions = StorageFunctions.of(sources.by_name, folder=work)
         pipeline = Pipeline(session, functions, work=work, progress=progress)
         files = pipeline.run(sources.units, known, full=full, scope=under)
+        emit(
+            "files.compared",
+            opened=files.opened,
+            unchanged=files.unchanged,
+            reason=_why_read(known, full=full) if files.opened else None,
+        )
         unreadable = _record_problems(pipeline, evidence, recorder=recorder)
         if not full and under is None:
             _doubt_empty_sources(pipeline, evidence, recorder=recorder)
@@ -112,6 +119,14 @@ class FileScan:
             index.replace(pipeline.written, origin, run=run, units=pipeline.units)
         elif pipeline.has_new_units:
             index.keep_units(pipeline.units)
+
+
+def _why_read(known: IndexTables | None, *, full: bool) -> str:
+    if full:
+        return "all files are to be read"
+    if known is None:
+        return "there is no file index yet, or one of another version"
+    return "they are new or changed, or could not be read before"
 
 
 def _doubt_empty_sources(

@@ -12,6 +12,7 @@ from lumos.core.controllers.following_sync import with_sync
 from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.import_tally import ImportTally
 from lumos.core.controllers.results import ImportResult
+from lumos.core.events import running
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.feature.snapshot.import_plan import ImportMode
@@ -56,6 +57,7 @@ class ImportController:
         self._keep_report = keep_report
         self._clock = clock
 
+    @running("import")
     def run(
         self,
         reference: str,

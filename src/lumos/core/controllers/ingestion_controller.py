@@ -27,6 +27,7 @@ from lumos.core.controllers.results import (
 from lumos.core.controllers.scan_sources import Folders, ScanSources, scan_sources
 from lumos.core.controllers.storage_functions import READERS
 from lumos.core.errors import LumosError, UsageError
+from lumos.core.events import running
 from lumos.core.models import Contributor, LumosDataset
 from lumos.core.platform.factory import EMBEDDED
 from lumos.core.private_files import make_private_folder
@@ -166,6 +167,7 @@ class IngestionController:
         self._keep_report = keep_report
         self._clock = clock
 
+    @running("ingest")
     def ingest(
         self,
         *,
@@ -218,6 +220,7 @@ class IngestionController:
             detail = ErrorDetail.model_validate(error.as_json())
             return result.model_copy(update={"sync_error": detail})
 
+    @running("discover")
     def discover(
         self, entries: Sequence[SourceEntry], *, progress: Progress = SILENT
     ) -> IngestResult:

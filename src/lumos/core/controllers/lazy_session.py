@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
+from contextvars import copy_context
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -53,7 +55,8 @@ class LazySession:
     def end_meanwhile(self) -> None:
         """Let Spark end while the caller goes on without it."""
         if self._session is not None and self._end is None:
-            self._end = threading.Thread(target=self._close, name="lumos-end-of-spark")
+            close = partial(copy_context().run, self._close)
+            self._end = threading.Thread(target=close, name="lumos-end-of-spark")
             self._end.start()
 
     def __enter__(self) -> Self:

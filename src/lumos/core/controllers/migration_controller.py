@@ -15,6 +15,7 @@ from lumos.core.controllers.migration_checks import everything_moved
 from lumos.core.controllers.migration_results import MigrationCheck, UnlikeDataset
 from lumos.core.controllers.results import MigrationResult
 from lumos.core.errors import GateFailedError, LumosError, StateError, UsageError
+from lumos.core.events import running
 from lumos.core.private_files import make_private_folder, tighten_below
 from lumos.core.progress import SILENT, Progress
 from lumos.core.redaction import redact
@@ -79,6 +80,7 @@ class MigrationController:
         self._counts_versions = counts_versions
         self._folder = folder
 
+    @running("migrate")
     def migrate(
         self,
         source: str,

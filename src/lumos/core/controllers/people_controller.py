@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from lumos.core.controllers.following_sync import with_sync
+from lumos.core.events import running
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.settings import SettingsDocument, read_document
 from lumos.core.settings.yaml_document import ITEMS
@@ -63,13 +64,14 @@ class PeopleController:
         return self._run("enrich", file, operation=self._enrichment.enrich)
 
     def _run(self, name: str, file: Path, *, operation: _Operation) -> RunReport:
-        recorder = RunRecorder(name, started_at=self._clock())
-        document = read_document(file, kind=ITEMS)
-        with self._write_lock(name):
-            operation(document, recorder=recorder)
-            report = recorder.finish(at=self._clock())
-            self._keep_report(report)
-        return with_sync(report, self._sync)
+        with running(name):
+            recorder = RunRecorder(name, started_at=self._clock())
+            document = read_document(file, kind=ITEMS)
+            with self._write_lock(name):
+                operation(document, recorder=recorder)
+                report = recorder.finish(at=self._clock())
+                self._keep_report(report)
+            return with_sync(report, self._sync)
 
 
 def _publish_by(publisher: Publisher) -> Callable[[LumosDataset, LumosDataset], None]:

@@ -13,6 +13,7 @@ from lumos.core.controllers.results import ProfiledDataset, ProfileResult
 from lumos.core.controllers.scan_sources import files_of
 from lumos.core.controllers.storage_functions import READERS
 from lumos.core.errors import DamagedDocumentError, LumosError, UnreadableItemError, UsageError
+from lumos.core.events import running
 from lumos.core.models import LumosDataset, Urn, with_parts
 from lumos.core.models.origin import Origin, origin_of
 from lumos.core.platform.batches import dataset_or_none
@@ -86,6 +87,7 @@ class ProfileController:
         self._keep_report = keep_report
         self._clock = clock
 
+    @running("profile")
     def profile(
         self,
         references: Sequence[str] = (),

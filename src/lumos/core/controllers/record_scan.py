@@ -13,6 +13,7 @@ import orjson
 from lumos.core.controllers.found_datasets import Find
 from lumos.core.controllers.record_evidence import RecordEvidence
 from lumos.core.controllers.scan_sources import all_of
+from lumos.core.events import emit
 from lumos.core.models import LineageEdge, Observation, Urn
 from lumos.core.platform.entities import ENTITY_KINDS, ENTITY_MODELS, EntityKind
 from lumos.feature.ingestion.record_scan import PlannedSource, RecordFunctions, plan_sources
@@ -78,6 +79,9 @@ class RecordScan:
         problems = [*pipeline.problems()]
         for problem in problems:
             _report(problem, recorder)
+        failed = Counter(each.source for each in problems if each.kind == UNIT_FAILED)
+        for name, count in Counter(unit.source for unit in units).items():
+            emit("source.scanned", source=name, units=count, failed=failed[name])
         evidence = RecordEvidence.of(pipeline.scopes(), problems)
         return cls([handler.name for handler in handlers], pipeline, evidence, failures)
 

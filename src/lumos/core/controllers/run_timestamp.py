@@ -15,6 +15,7 @@ from lumos.core.controllers.scan_sources import ScanSource, ScanSources, files_o
 from lumos.core.controllers.storage_functions import READERS
 from lumos.core.controllers.warm_session import WarmSession
 from lumos.core.errors import ConfigurationError, SourceError, UsageError
+from lumos.core.events import running
 from lumos.core.models import LumosDataset, Schema, Urn, with_parts
 from lumos.core.progress import SILENT, Progress
 from lumos.core.store.state_folder import FILE_INDEX
@@ -99,6 +100,7 @@ class RunTimestampController:
         self._state_dir = state_dir
         self._clock = clock
 
+    @running("ingest of a partition")
     def ingest(
         self,
         timestamp: datetime | str,

@@ -13,6 +13,7 @@ from lumos.core.errors import (
     NoCatalogError,
     UsageError,
 )
+from lumos.core.events import running
 from lumos.core.platform.abilities import IdentityAbility
 from lumos.core.platform.search_page import SearchFilters, SearchPage
 
@@ -61,6 +62,7 @@ class SearchController:
         self._open = open_platform
         self._timeout = timeout
 
+    @running("search")
     def search(
         self,
         query: str,

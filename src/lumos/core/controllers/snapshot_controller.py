@@ -16,6 +16,7 @@ from lumos.core.controllers.results import (
 from lumos.core.controllers.snapshot_opening import PlatformOf, SnapshotOpener, located
 from lumos.core.controllers.snapshot_results import PruneResult
 from lumos.core.errors import UsageError
+from lumos.core.events import emit, running
 from lumos.core.models import SNAPSHOT_SCHEMA_VERSION
 from lumos.core.platform.abilities import content_fingerprint, reading_at_once
 from lumos.core.platform.unreadable import reading_report
@@ -79,6 +80,7 @@ class SnapshotController:
             store, platform_of=platform_of, platform_names=platform_names, clock=clock
         )
 
+    @running("snapshot create")
     def create(
         self,
         platform: str | None = None,
@@ -105,6 +107,7 @@ class SnapshotController:
         if unreadable := catalog.unreadable():
             done = made.statistics.datasets
             unread(reading_report("snapshot", unreadable, done=done, at=now))
+        emit("snapshot.stored", snapshot=made.id)
         return made
 
     def newest(self) -> str | None:
@@ -162,6 +165,7 @@ class SnapshotController:
         now = self._clock()
         return tuple(filter(None, (from_the_future(info, now=now) for info in snapshots)))
 
+    @running("export")
     def export(
         self,
         output: Path,
@@ -204,6 +208,7 @@ class SnapshotController:
             unread(self._reading(source))
         yield from document_chunks(source, spill_folder, pretty=pretty)
 
+    @running("validate")
     def validate(self, reference: str) -> ValidationResult:
         """Check a snapshot in any form."""
         with located(reference) as place:

@@ -12,6 +12,7 @@ from lumos.core.controllers.cut_short import report_if_cut_short
 from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.sync_results import SyncedKind, SyncResult
 from lumos.core.errors import UsageError
+from lumos.core.events import emit, running
 from lumos.core.models import Contributor, ContributorKind, LumosDataset
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
@@ -95,6 +96,7 @@ class SyncController:
         self._keep_report = keep_report
         self._clock = clock
 
+    @running("sync")
     def sync(
         self,
         output: str,
@@ -183,6 +185,8 @@ class SyncController:
                     ends, settings, tally=tally, dry_run=not writing, confirmed=asked.confirmed
                 )
                 removals.remove(datasets=plan.datasets, edges=plan.edges)
+        for kind, counted in tally.kinds.items():
+            emit("sync.counted", target=target.platform.name, kind=kind, **asdict(counted))
         tally.recorder.warnings(target.platform.remarks())
         report = tally.recorder.finish(at=self._clock())
         keep(report)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from lumos.core.controllers.results import DoctorCheck, DoctorReport, InitResult
 from lumos.core.errors import LumosError, NoCatalogError, StateError, StateReadOnlyError
+from lumos.core.events import running
 from lumos.core.progress import SILENT, Progress
 from lumos.core.redaction import redact
 from lumos.core.settings import SETTINGS_FILE, InvalidSettingsError
@@ -85,6 +86,7 @@ class SystemController:
             settings_file=str(target), settings_created=created, state=self._make_state()
         )
 
+    @running("doctor")
     def doctor(self, progress: Progress = SILENT) -> DoctorReport:
         """Run every check, which only looks; one that fails does not stop the others."""
         checks: list[tuple[str, Callable[[], str]]] = [

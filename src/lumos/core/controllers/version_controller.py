@@ -20,6 +20,7 @@ from lumos.core.controllers.version_results import (
 )
 from lumos.core.controllers.version_sources import BATCH, GoneDatasets, SnapshotStates, batches
 from lumos.core.errors import DamagedDocumentError
+from lumos.core.events import running
 from lumos.core.models import Bump, Change, Urn
 from lumos.core.platform.unreadable import Unreadable, outcomes
 from lumos.core.progress import SILENT, Progress
@@ -177,6 +178,7 @@ class VersionController:
             self._parts.sync(SILENT)
         return result
 
+    @running("version compute")
     def compute(
         self,
         *,
@@ -212,6 +214,7 @@ class VersionController:
             progress.advance(done)
         return tally.result(HISTORY, states.name, dry_run=True)
 
+    @running("version apply")
     def apply(
         self,
         *,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -35,6 +36,7 @@ from lumos.core.errors import (
     PlatformNotFoundError,
     PlatformUnavailableError,
 )
+from lumos.core.events import emit, since
 from lumos.core.platform.answer_limits import (
     DEFAULT_LIMITS,
     AnswerLimits,
@@ -56,6 +58,8 @@ OK: Final = (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, HTTPStatus.
 DEFAULT_TIMEOUT: Final = 30.0
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
 _LONGEST_PATH: Final = 120
+_SLOW_SECONDS: Final = 5.0
+"""From here on a request is told as slow."""
 _PATH_SAFE: Final = "%/?:@!$&'()*+,;=~-._[]|^\\"
 _COMMON: Final[Mapping[str, str]] = {
     "Accept": JSON,
@@ -317,15 +321,45 @@ class CatalogHttp:
                 wait_jitter=self._retries.first_wait,
             ):
                 with attempt:
-                    if attempt.num == 1:
-                        raise failed
-                    self._left -= 1
-                    return self._once(call)
+                    try:
+                        if attempt.num == 1:
+                            raise failed
+                        self._left -= 1
+                        return self._once(call)
+                    except _AgainError as again:
+                        if attempt.num < attempts and self._wait_before(again) is not False:
+                            wait = attempt.next_wait if again.after is None else again.after
+                            self._tell_retry(call, again, attempt=attempt.num, wait=wait)
+                        raise
         except _AgainError as again:
             raise again.error from again.__cause__
         raise AssertionError("a retry ends by returning or raising")  # pragma: no cover
 
+    def _tell_retry(self, call: _Call, again: _AgainError, *, attempt: int, wait: float) -> None:
+        method = call.request.method
+        emit(
+            "http.retried",
+            platform=self._name,
+            method=method,
+            server=self._server,
+            reason=again.error.message.removeprefix(f"{self.where(method, call.path)}: "),
+            attempt=attempt,
+            wait_seconds=round(wait, 3),
+        )
+
+    def _tell_if_slow(self, call: _Call, seconds: float) -> None:
+        if seconds >= _SLOW_SECONDS:
+            emit(
+                "http.slow",
+                platform=self._name,
+                method=call.request.method,
+                server=self._server,
+                path=_shown(call.path),
+                seconds=seconds,
+            )
+
     def _once(self, call: _Call) -> JsonValue | None:
+        began = time.monotonic()
         try:
             answer = self._connections.send(call.request)
         except self._wire.LimitError as error:
@@ -337,6 +371,8 @@ class CatalogHttp:
             if call.repeatable or isinstance(error, self._wire.UnreachedError):
                 raise _AgainError(failed) from error
             raise failed from error
+        finally:
+            self._tell_if_slow(call, since(began))
         if answer.status not in call.ok:
             raise self._refused(call, answer)
         return self._content(call, answer)

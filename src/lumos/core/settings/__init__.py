@@ -16,6 +16,7 @@ from lumos.core.settings.loader import ENVIRONMENT_KEYS as ENVIRONMENT_KEYS
 from lumos.core.settings.loader import SETTINGS_FILE as SETTINGS_FILE
 from lumos.core.settings.loader import load_settings as load_settings
 from lumos.core.settings.loader import settings_from_mapping as settings_from_mapping
+from lumos.core.settings.logs import LoggingSettings as LoggingSettings
 from lumos.core.settings.models import AttributionSettings as AttributionSettings
 from lumos.core.settings.models import ComputeRates as ComputeRates
 from lumos.core.settings.models import CostModelSettings as CostModelSettings

@@ -33,6 +33,9 @@ ENVIRONMENT_KEYS: Final[Mapping[str, KeyPath]] = {
     "LUMOS_PLATFORM": ("platform",),
     "LUMOS_DATABASE_URL": ("database_url",),
     "LUMOS_STATE_DIR": ("state_dir",),
+    "LUMOS_LOG_LEVEL": ("logging", "level"),
+    "LUMOS_LOG_FORMAT": ("logging", "format"),
+    "LUMOS_LOG_FILE": ("logging", "file"),
     "DATAHUB_GMS_URL": ("platform_config", "datahub", "gms_server"),
 }
 # The current folder, as shells export it: not a password, whatever its name looks like.
@@ -306,6 +309,9 @@ def _begin_paths_at(folder: Path, values: dict[str, JsonValue]) -> None:
     snapshots = values.get("snapshots")
     if isinstance(snapshots, dict) and isinstance(path := snapshots.get("path"), str):
         values["snapshots"] = {**snapshots, "path": str(folder / Path(path).expanduser())}
+    logs = values.get("logging")
+    if isinstance(logs, dict) and isinstance(path := logs.get("file"), str):
+        values["logging"] = {**logs, "file": str(folder / Path(path).expanduser())}
     url = values.get("database_url")
     if isinstance(url, str) and url and url != _IN_MEMORY:
         scheme = _SQLITE if url.startswith(_SQLITE) else ""

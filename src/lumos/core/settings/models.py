@@ -21,6 +21,7 @@ from typing_extensions import override
 from lumos.core.settings.alerts import AlertSettings
 from lumos.core.settings.base import Name, SettingsModel
 from lumos.core.settings.change_policy import ChangePolicySettings
+from lumos.core.settings.logs import LoggingSettings
 from lumos.core.settings.problems import InvalidSettingsError, KeyPath, SettingsProblem, key_text
 from lumos.core.settings.raw import Origin, RawSettings
 from lumos.core.settings.retention import ObservationSettings, RetentionSettings
@@ -389,6 +390,10 @@ class LumosSettings(SettingsModel):
 
     search: SearchSettings = Field(
         default=SearchSettings(), description="How a search asks several catalogs."
+    )
+
+    logging: LoggingSettings = Field(
+        default=LoggingSettings(), description="What commands log, how and where to."
     )
 
     _file: Path | None = PrivateAttr(default=None)

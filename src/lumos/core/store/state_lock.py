@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lumos.core.errors import StateLockedError
+from lumos.core.events import emit, since
 from lumos.core.private_files import FILE_MODE, private_opener
 from lumos.core.regular_files import read_regular
 from lumos.core.store.snapshot_files import storing
@@ -53,10 +55,12 @@ class StateLock:
             try:
                 lock.acquire(timeout=moment)
             except Timeout:
+                began, holder = time.monotonic() - moment, self._holder()
                 try:
                     if timeout > moment:
-                        on_wait(f"waiting up to {timeout:g} s for {self._holder()} to end")
+                        on_wait(f"waiting up to {timeout:g} s for {holder} to end")
                     lock.acquire(timeout=max(timeout, 0.0) - moment)
+                    emit("lock.waited", holder=holder, seconds=since(began))
                 except Timeout:
                     raise self._locked() from None
         try:

@@ -20,6 +20,9 @@ from lumos.entry.cli.output import OutputError, StoppedError, print_json, printa
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.entry.cli.log_options import CommandLog
+
+_LOGS: list[CommandLog] = []
 _COMPLETION_VARIABLE = "_LUMOS_COMPLETE"
 
 
@@ -33,6 +36,18 @@ class InterruptedRunError(LumosError):
 def run_within_boundary(app: typer.Typer, arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code; no exception gets past."""
     _hold_closed_streams()
+    code = _within_boundary(app, arguments)
+    while _LOGS:
+        _LOGS.pop().end(code)
+    return code
+
+
+def tell_end_to(log: CommandLog) -> None:
+    """Let a log hear how the command ends; asking for help makes none."""
+    _LOGS.append(log)
+
+
+def _within_boundary(app: typer.Typer, arguments: Sequence[str]) -> int:
     try:
         code = _run(app, arguments)
         with writing_output():
@@ -74,8 +89,11 @@ def _reported(error: BaseException, arguments: Sequence[str]) -> int:
     if "--debug" in arguments:
         trace = "".join(traceback.format_exception(error))
         _write_error(trace.rstrip("\n"))
-    line = f"lumos: {told.message}" + (f" ({told.hint})" if told.hint else "")
-    _write_error(" ".join(line.split()))
+    for log in _LOGS:
+        log.failed(told)
+    if not any(log.is_json_on_standard_error for log in _LOGS):  # whose lines are all JSON
+        line = f"lumos: {told.message}" + (f" ({told.hint})" if told.hint else "")
+        _write_error(" ".join(line.split()))
     if isinstance(told, OutputError):
         _silence(sys.stdout)
     elif "--json" in arguments:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from lumos.core.progress import SILENT, Progress
+from lumos.core.progress import SILENT, EventProgress, Progress
+from lumos.entry.cli.log_options import watched_by_a_person
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -28,13 +29,13 @@ def progress(title: str) -> Iterator[Progress]:
     Nothing is written to standard output. The bar is gone at the end, also of a command that was
     interrupted.
     """
-    if not sys.stderr.isatty():
+    if not watched_by_a_person():
         yield SILENT
     elif os.environ.get("TERM") in {"dumb", "unknown"}:
-        yield _Lines(title)
+        yield EventProgress(_Lines(title))
     else:
         with _bars() as bars:
-            yield _Bar(title, bars)
+            yield EventProgress(_Bar(title, bars))
 
 
 class _Lines(Progress):

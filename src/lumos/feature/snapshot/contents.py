@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import lumos
+from lumos.core.events import is_logged
 from lumos.core.models import (
     SNAPSHOT_SCHEMA_VERSION,
     Domain,
@@ -69,7 +70,8 @@ def catalog_content(
             if type(platform).reached is not MetadataPlatformInterface.reached:
                 platform.reached()  # another server, or an older one, may seem to hold nothing
             found = _sections(platform).lines(counter)
-            yield from found if progress is SILENT else _shown(found, platform.name, progress)
+            is_told = progress is not SILENT or is_logged("phase.started")
+            yield from _shown(found, platform.name, progress) if is_told else found
 
     return SnapshotContent(
         header=header,
