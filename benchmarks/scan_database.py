@@ -105,7 +105,7 @@ def floor(url: str) -> int:
 
 
 class Project:
-    """A database as the one source, and a state of its own."""
+    """A project whose only source is a database, with an empty state."""
 
     def __init__(self, folder: Path, url: str, *, session: WarmSession) -> None:
         folder.mkdir()

@@ -28,7 +28,7 @@ from lumos.core.platform.batch import Batch
 from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.fidelity import CONCEPTS
 from lumos.core.platform.http import RetryPolicy
-from lumos.core.platform.impl.datahub.client import Held
+from lumos.core.platform.impl.datahub.client import StoredEntity
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.datahub.settings import DataHubSettings
 from lumos.testing.platform_samples import AT, dataset, rich_dataset
@@ -186,7 +186,7 @@ def test_an_answer_that_no_datahub_gives_is_no_success(
     original = platform._client.get  # what is written must be told of as well
     answers = iter([True])
 
-    def get_and_then_nothing(*given: object, **named: object) -> list[Held]:
+    def get_and_then_nothing(*given: object, **named: object) -> list[StoredEntity]:
         found = original(*given, **named)  # type: ignore[arg-type]
         if next(answers, False):
             server.faults.append(Fault(200, body=body))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.snapshot_opening import SnapshotOpener
     from lumos.core.controllers.sync_controller import SyncController, SyncTarget
     from lumos.core.models import Contributor, LumosDataset
-    from lumos.core.platform.fidelity import Keeper
+    from lumos.core.platform.fidelity import AdapterRef
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.store.database import StateDatabase
     from lumos.feature.snapshot.source import SnapshotSource
@@ -54,11 +54,11 @@ class SnapshotCommands(Parts):
             moved_to=self._moved_to,
         )
 
-    def _moved_to(self, source: str, target: str) -> Keeper | None:
-        """Return what tells how the second of two catalogs keeps things; None for files."""
+    def _moved_to(self, source: str, target: str) -> AdapterRef | None:
+        """Return the adapter of the second of two catalogs, for its fidelity; None for files."""
         if not all(self._opener.is_catalog(name) for name in (source, target)):
             return None
-        return self._keeper(target)
+        return self._adapter_ref(target)
 
     @cached_property
     def _opener(self) -> SnapshotOpener:
@@ -123,7 +123,7 @@ class SnapshotCommands(Parts):
             target=target,
             checkpoints=lambda: CheckpointRepository(self._writer),
             keeps_history=lambda: self.settings.features.schema_tracking,
-            keeper=lambda: self._lossy_keeper(name),
+            adapter_ref=lambda: self._lossy_adapter(name),
             sync=None if self._is_own(name) else self._following_sync,
             clock=self._clock,
         )
@@ -144,12 +144,12 @@ class SnapshotCommands(Parts):
         return CatalogDestination(
             look=lambda: self._catalog_if_any(name),
             target=target,
-            keeper=lambda: self._lossy_keeper(name),
+            adapter_ref=lambda: self._lossy_adapter(name),
             clock=self._clock,
         )
 
-    def _lossy_keeper(self, name: str) -> Keeper | None:
-        """Return what tells how a catalog keeps things; None where it is one of Lumos."""
+    def _lossy_adapter(self, name: str) -> AdapterRef | None:
+        """Return the adapter of a catalog, for its fidelity; None for the embedded one."""
         return None if self._is_own(name) or is_database(name) else self._platform(name)
 
     @cached_property
@@ -161,7 +161,7 @@ class SnapshotCommands(Parts):
             snapshots=lambda: self.snapshots,
             diffs=lambda: self.diffs,
             importer=self._migration_importer,
-            keeper=self._keeper,
+            adapter_ref=self._adapter_ref,
             place_of=self._place,
             is_same=self._is_same,
             counts_versions=self._is_own,
@@ -175,8 +175,8 @@ class SnapshotCommands(Parts):
         name = name or self.settings.platform
         return place_of(name, self.settings.platform_settings(name))
 
-    def _keeper(self, name: str) -> Keeper:
-        """Return what tells how a catalog keeps things; no database is made for it."""
+    def _adapter_ref(self, name: str) -> AdapterRef:
+        """Return the adapter of a catalog, for its fidelity; this opens no database."""
         from lumos.core.platform.factory import EMBEDDED, PlatformFactory
 
         if name == EMBEDDED or is_database(name):

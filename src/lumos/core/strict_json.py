@@ -76,7 +76,7 @@ def require_unique(text: bytes, value: object) -> None:
 
 
 def require_all_keys(text: bytes | str, written: bytes) -> None:
-    """Check likewise, given JSON that was written of the parsed value in whatever order.
+    """Check the same for JSON that was written from the parsed value, in any order of keys.
 
     Raises:
         DuplicateKeyError: `text` has a key twice in one object.

@@ -69,26 +69,26 @@ class _Answer:
     """What the answers share: they are summed up in one line."""
 
     @abstractmethod
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         """Say in one line what this is."""
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(self.in_short())}</p>"
+        return f"<p>{escape(self.one_line())}</p>"
 
     @override
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.in_short()}>"
+        return f"<{type(self).__name__} {self.one_line()}>"
 
     @override
     def __str__(self) -> str:
-        return self.in_short()
+        return self.one_line()
 
 
 class Dataset(_Answer, LumosDataset):
     """A dataset of the catalog."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         columns = len(self.schema.fields)
         version = f", version {self.version}" if self.version else ""
         return f"{self.urn}: {columns} columns{version}"
@@ -126,7 +126,7 @@ class SearchResults(_Answer, SearchPage):
     """What a search found."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         missing = ", ".join(answer.catalog for answer in self.problems)
         without = f", without {missing}" if missing else ""
         return f"{len(self.hits):,} of {self.total:,} datasets{without}"
@@ -138,14 +138,14 @@ class SearchResults(_Answer, SearchPage):
             for hit in self.hits
         )
         headers = ("name", "platform", "format", "owners", "version", "urn")
-        return table(self.in_short(), headers, rows=rows)
+        return table(self.one_line(), headers, rows=rows)
 
 
 class History(_Answer, SchemaHistory):
     """The versions of a dataset, newest last."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         newest = self.schema_history[-1].version if self.schema_history else "none"
         return f"{self.urn}: {len(self.schema_history):,} versions, newest {newest}"
 
@@ -161,14 +161,14 @@ class History(_Answer, SchemaHistory):
             )
             for version in reversed(self.schema_history)
         )
-        return table(self.in_short(), ("version", "when", "change", "", "author"), rows=rows)
+        return table(self.one_line(), ("version", "when", "change", "", "author"), rows=rows)
 
 
 class Trend(_Answer, TrendResult):
     """What was measured of a dataset over time, by kind, newest last."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         return f"{self.urn}: {len(self.observations):,} measurements"
 
     @override
@@ -187,14 +187,14 @@ class Trend(_Answer, TrendResult):
             )
             for point in reversed(self.observations)
         )
-        return table(self.in_short(), headers, rows=rows)
+        return table(self.one_line(), headers, rows=rows)
 
 
 class Blame(_Answer, BlameResult):
     """Which version brought each column of a dataset in, and which one changed it last."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         return f"{self.urn}: {len(self.columns):,} columns of version {self.version or 'none'}"
 
     @override
@@ -211,14 +211,14 @@ class Blame(_Answer, BlameResult):
             for column in self.columns
         )
         headers = ("column", "type", "added in", "changed in", "when", "author")
-        return table(self.in_short(), headers, rows=rows)
+        return table(self.one_line(), headers, rows=rows)
 
 
 class Versions(_Answer, VersionScanResult):
     """The versions that datasets get, or got."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         counts, verb = self.counts, "would get" if self.dry_run else "got"
         return (
             f"{counts.new:,} datasets {verb} a version: {counts.first:,} first, "
@@ -231,14 +231,14 @@ class Versions(_Answer, VersionScanResult):
             (each.dataset, each.previous_version, each.version, each.change_type)
             for each in self.versions
         )
-        return table(self.in_short(), ("dataset", "was", "is", "change"), rows=rows)
+        return table(self.one_line(), ("dataset", "was", "is", "change"), rows=rows)
 
 
 class Comparison(_Answer, ComparisonResult):
     """How two versions of a dataset differ."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         return (
             f"{self.dataset}: {_counted(self.changes)} from {self.from_version} "
             f"to {self.to_version}"
@@ -246,14 +246,14 @@ class Comparison(_Answer, ComparisonResult):
 
     @override
     def _repr_html_(self) -> str:
-        return _changes_table(self.in_short(), self.changes)
+        return _changes_table(self.one_line(), self.changes)
 
 
 class Diff(_Answer, DiffResult):
     """How two snapshots or catalogs differ."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         return (
             f"{self.source} to {self.target}: {_counted(self.changes)}; datasets: "
             f"{len(self.added):,} added, {len(self.removed):,} removed, "
@@ -262,14 +262,14 @@ class Diff(_Answer, DiffResult):
 
     @override
     def _repr_html_(self) -> str:
-        return _changes_table(self.in_short(), self.changes)
+        return _changes_table(self.one_line(), self.changes)
 
 
 class Profiles(_Answer, ProfileResult):
     """What the data of datasets showed."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         rows = sum(each.profile.row_count for each in self.profiles)
         return f"{len(self.profiles):,} profiled, {rows:,} rows; {len(self.failed):,} failed"
 
@@ -301,7 +301,7 @@ class Ingestion(_Answer, IngestResult):
     """What an ingestion found and what had changed."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         return (
             f"{self.datasets.found:,} datasets in {self.files.listed:,} files, "
             f"{_counted(self.changes)}, {self.files.unreadable:,} unreadable files"
@@ -309,14 +309,14 @@ class Ingestion(_Answer, IngestResult):
 
     @override
     def _repr_html_(self) -> str:
-        return _changes_table(self.in_short(), self.changes)
+        return _changes_table(self.one_line(), self.changes)
 
 
 class StoredSnapshot(_Answer, SnapshotInfo):
     """A snapshot in the store."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         return f"{self.id}: {self.statistics.datasets:,} datasets"
 
 
@@ -324,7 +324,7 @@ class Export(_Answer, ExportResult):
     """What was written, and where to."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         return f"{self.output}: {self.statistics.datasets:,} datasets of {self.source}"
 
 
@@ -332,7 +332,7 @@ class Import(_Answer, ImportResult):
     """What an import did, or would do."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         verb = "would import" if self.dry_run else "imported"
         return (
             f"{verb}: {len(self.created):,} new, {len(self.updated):,} changed, "
@@ -345,7 +345,7 @@ class Validation(_Answer, ValidationResult):
     """What a check of a snapshot found."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         return f"{self.status}: {'; '.join(check.message for check in self.checks)}"
 
     @override
@@ -358,7 +358,7 @@ class Sync(_Answer, SyncResult):
     """What a sync did, or would do."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         verb = "would bring" if self.dry_run else "brought"
         datasets = self.kinds.get("dataset")
         if datasets is None:
@@ -376,14 +376,14 @@ class Sync(_Answer, SyncResult):
             (kind.replace("_", " "), *(f"{getattr(each, name):,}" for name in names))
             for kind, each in self.kinds.items()
         )
-        return table(self.in_short(), ("", *names), rows=rows)
+        return table(self.one_line(), ("", *names), rows=rows)
 
 
 class Migration(_Answer, MigrationResult):
     """What a migration did, or would do."""
 
     @override
-    def in_short(self) -> str:
+    def one_line(self) -> str:
         way = f"{self.source} to {self.target}"
         if self.dry_run:
             return f"{way}: nothing was written"

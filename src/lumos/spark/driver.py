@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # C1 alone and the serial collector suit a JVM that lives for seconds on a few cores.
 SHORT_LIFE = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-# The JVM's own remarks (an archive that does not fit, a directory in the class path) go nowhere.
+# The JVM's own notices (an archive that does not fit, a directory in the class path) go nowhere.
 _SILENCE = ("-Xlog:disable", "-Xlog:all=off", "-XX:-PrintWarnings")
 # Otherwise each JVM puts a file with its command line into /tmp/hsperfdata_USER.
 _NO_PERFORMANCE_FILE = "-XX:-UsePerfData"

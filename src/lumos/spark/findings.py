@@ -30,7 +30,7 @@ class ProblemFile(NamedTuple):
     dataset: str | None = None
 
 
-class FileRemark(NamedTuple):
+class FileNotice(NamedTuple):
     """Something to say about one or more files; one of them is named."""
 
     source: str
@@ -198,7 +198,7 @@ class Findings(FoundTables):
         found = [ProblemFile(*row) for row in rows]  # type: ignore[arg-type]
         yield from sorted(found, key=lambda each: (each.source, each.path))
 
-    def remarks(self) -> Iterator[FileRemark]:
+    def notices(self) -> Iterator[FileNotice]:
         """Yield what is odd about files, each oddity once however many files have it."""
         import pyarrow.dataset as pads
 
@@ -210,11 +210,11 @@ class Findings(FoundTables):
             key, here = (source, *oddity), bytes(path)  # type: ignore[call-overload]
             first, files = counted.get(key, (here, 0))
             counted[key] = (min(first, here), files + 1)
-        remarks = [
-            FileRemark(str(source), path, files, warnings, skipped)  # type: ignore[arg-type]
+        notices = [
+            FileNotice(str(source), path, files, warnings, skipped)  # type: ignore[arg-type]
             for (source, warnings, skipped), (path, files) in counted.items()
         ]
-        yield from sorted(remarks, key=lambda each: (each.source, each.path))
+        yield from sorted(notices, key=lambda each: (each.source, each.path))
 
 
 def _in_order(frame: DataFrame, *columns: str) -> Iterator[Row]:

@@ -15,7 +15,7 @@ from lumos.spark.stages.files import UNIT_COLUMNS, unit_of_row
 from lumos.spark.stages.rows import FILES, LINKS, LOGS, ROW, UNITS, UNLISTED, ListedUnit
 
 if TYPE_CHECKING:
-    from lumos.spark.stages.delta import Scope
+    from lumos.spark.stages.changed_files import Scope
 
 _MOST_CLOSED = 64
 """Where more folders cannot be listed, their whole sources count as such."""

@@ -15,7 +15,7 @@ from lumos.spark.findings import Findings
 from lumos.spark.listing import Listing, kind_folder, listing_of
 from lumos.spark.options import is_local
 from lumos.spark.parquet_rows import count_rows
-from lumos.spark.stages import delta as deltas
+from lumos.spark.stages import changed_files
 from lumos.spark.stages.datasets import BuildDatasets, build_datasets, fold_files, schema_pieces
 from lumos.spark.stages.files import (
     IsInTable,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from lumos.core.progress import Progress
-    from lumos.spark.stages.delta import Scope
+    from lumos.spark.stages.changed_files import Scope
     from lumos.spark.stages.folding import NewFold
 
     FingerprintUnit = Callable[[str, str], str | None]
@@ -276,7 +276,7 @@ class Pipeline(Findings):
             if before is not None and (scope is not None or closed):
                 marks = marks | self._marks_elsewhere(before, scope=scope, closed=closed)
             delta, news = self._compared(self._there(marks), full=full, scope=scope, closed=closed)
-            to_read = deltas.to_read(delta)
+            to_read = changed_files.to_read(delta)
             if is_logged("file.reread"):
                 _tell_reread(delta)
         same = news.same
@@ -294,9 +294,9 @@ class Pipeline(Findings):
         self, before: IndexTables, *, scope: Scope | None, closed: Scope
     ) -> set[tuple[str, bytes, str]]:
         """Return the tables that are known of where nobody looked; files may lie in them."""
-        unlooked = deltas.unseen(closed)
+        unlooked = changed_files.unseen(closed)
         if scope is not None:
-            unlooked = unlooked | ~deltas.in_scope(scope)
+            unlooked = unlooked | ~changed_files.in_scope(scope)
         known = before.items.where(unlooked).where("kind IS NOT NULL")
         rows = known.select("source", "path", "kind").collect()
         return {(row[0], bytes(row[1]), row[2]) for row in rows}
@@ -318,25 +318,25 @@ class Pipeline(Findings):
         from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
 
         seen = Observation("compared")
-        is_same = F.col("status") == deltas.SAME
-        is_known = F.col("status").isin(deltas.SAME, deltas.UNSEEN)
+        is_same = F.col("status") == changed_files.SAME
+        is_known = F.col("status").isin(changed_files.SAME, changed_files.UNSEEN)
         if self._before is None:
-            every = deltas.all_new(there)
+            every = changed_files.all_new(there)
         else:
             known = self._before.items
             if same := self._listing.same():
-                known = known.where(~deltas.in_units(same))
+                known = known.where(~changed_files.in_units(same))
             looked = scope or dict.fromkeys(self._sources, (b"",))
-            every = deltas.compared(there, known, scope=looked, closed=closed, full=full)
+            every = changed_files.compared(there, known, scope=looked, closed=closed, full=full)
         counted = every.observe(
             seen,
             F.count_if(~is_known).alias("news"),
-            F.count_if(~is_known & (F.col("status") != deltas.GONE)).alias("to_read"),
+            F.count_if(~is_known & (F.col("status") != changed_files.GONE)).alias("to_read"),
             # Housekeeping files are known, too, but belong to no dataset.
             F.count_if(is_same & F.col("old_dataset").isNotNull()).alias("same"),
         )
         folder = self._tables.written("delta", counted.where(~is_known))
-        return parquet_table(self._session(), folder, deltas.DELTA), _News(**seen.get)
+        return parquet_table(self._session(), folder, changed_files.DELTA), _News(**seen.get)
 
     def _read(self, to_read: DataFrame, *, files: int, is_all: bool) -> int:
         """Read files and tables, and return how many of them are no mere housekeeping."""
@@ -394,10 +394,12 @@ class Pipeline(Findings):
             return self._built(pieces)
         before, read = self._before, self._of_kind(ITEM, ITEMS)
         key = ["source", "dataset"]
-        touched = deltas.affected(before.items, delta, read)
-        kept = deltas.kept(before.items, delta).unionByName(deltas.carried(before.items, read))
+        touched = changed_files.affected(before.items, delta, read)
+        kept = changed_files.kept(before.items, delta).unionByName(
+            changed_files.carried(before.items, read)
+        )
         if self._is_redivided:
-            kept = deltas.with_units(kept, self._listed_files())
+            kept = changed_files.with_units(kept, self._listed_files())
         self._tables.written("items", kept.unionByName(read).coalesce(self._parallel))
         texts = before.schemas.unionByName(self._of_kind(SCHEMA, SCHEMAS))
         folder = self._tables.written("schemas", texts.dropDuplicates(["fingerprint"]))
@@ -440,7 +442,7 @@ class Pipeline(Findings):
 
 
 def _tell_reread(delta: DataFrame) -> None:
-    rows = delta.where(delta["status"] != deltas.GONE).select("source", "path", "status")
+    rows = delta.where(delta["status"] != changed_files.GONE).select("source", "path", "status")
     for source, path, status in rows.orderBy("source", "path").take(_MOST_REREAD_TOLD):
         emit("file.reread", source=source, path=os.fsdecode(bytes(path)), status=status)
 

@@ -50,7 +50,7 @@ def test_a_value_that_its_guessed_definition_refuses_is_kept_and_told(
 
     assert shown(server) == {TEAM: ["blue"]}
     assert platform.get_dataset(emitted.urn) == emitted
-    (line,) = platform.remarks()
+    (line,) = platform.notices()
     assert DAYS in line
     assert "number" in line
     assert "a week" not in line
@@ -90,7 +90,7 @@ def test_a_text_is_guessed_to_be_a_text_whatever_it_looks_like(
     platform.emit_dataset(dataset(properties={DAYS: "none", TEAM: "blue"}))
 
     assert shown(server) == {DAYS: ["none"], TEAM: ["blue"]}
-    assert platform.remarks() == ()
+    assert platform.notices() == ()
 
 
 def test_a_guess_grows_with_the_number_of_values(
@@ -129,7 +129,7 @@ def test_a_definition_of_somebody_else_is_never_changed(
 
     assert server.stored[TEAM]["propertyDefinition"] == (definition("string"), 1)
     assert platform.get_dataset(emitted.urn) == emitted
-    assert len(platform.remarks()) == 1
+    assert len(platform.notices()) == 1
 
 
 def test_a_property_that_was_removed_takes_nothing(
@@ -141,7 +141,7 @@ def test_a_property_that_was_removed_takes_nothing(
     platform.emit_dataset(emitted)
 
     assert platform.get_dataset(emitted.urn) == emitted
-    (line,) = platform.remarks()
+    (line,) = platform.notices()
     assert "removed" in line
 
 
@@ -156,7 +156,7 @@ def test_a_name_that_datahub_has_no_property_for_takes_nothing(
     assert shown(server) == {TEAM: ["blue"]}
     assert odd not in server.stored
     assert platform.get_dataset(emitted.urn) == emitted
-    assert len(platform.remarks()) == 1
+    assert len(platform.notices()) == 1
 
 
 def test_a_true_definition_that_a_guess_refuses_is_kept_until_it_can_be_written(
@@ -174,7 +174,7 @@ def test_a_true_definition_that_a_guess_refuses_is_kept_until_it_can_be_written(
     assert server.stored[DAYS]["propertyDefinition"] == guessed
     assert platform.extensions()["datahub"] == extension
     assert platform.get_dataset(dataset().urn).properties[DAYS] == "2024-01-15"
-    assert {DAYS in line for line in platform.remarks()} == {True}
+    assert {DAYS in line for line in platform.notices()} == {True}
 
     del server.stored[DAYS]
     platform.apply(Batch(definitions={"datahub": extension}))

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from lumos.core.controllers.migration_results import MigrationCheck
     from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.results import DiffResult
-    from lumos.core.platform.fidelity import Keeper
+    from lumos.core.platform.fidelity import AdapterRef
     from lumos.feature.snapshot.pair_diff import DiffDatasets
     from lumos.feature.snapshot.source import SnapshotSource
 
-    MovedTo = Callable[[str, str], Keeper | None]
+    MovedTo = Callable[[str, str], AdapterRef | None]
 
 
 def _moved_nowhere(_source: str, _target: str) -> None:
@@ -43,7 +43,7 @@ class DiffController:
     ) -> None:
         """Take a way to two snapshots by any name, and the policy that judges changes.
 
-        Of two catalogs `moved_to` returns what tells how the second one keeps things.
+        Of two catalogs `moved_to` returns the adapter of the second, whose fidelity counts.
         """
         self._open_pair = open_pair
         self._clock = clock
@@ -100,8 +100,8 @@ class DiffController:
         """
         from lumos.core.controllers.migration_checks import migration_checks
 
-        keeper = self._moved_to(source, target)
-        if keeper is None:
+        adapter_ref = self._moved_to(source, target)
+        if adapter_ref is None:
             return None
         if unreadable is None:
             unreadable = [each.kind for each in found.unreadable_in_old]
@@ -109,7 +109,7 @@ class DiffController:
             migration_checks(
                 found.totals,
                 found.canonical,
-                target=keeper,
+                target=adapter_ref,
                 own_versions=own_versions,
                 unreadable=unreadable,
             )
@@ -131,14 +131,14 @@ class DiffController:
         judge, further = self._judges(profile, observations=observations)
         old, new = self._open_pair(source, target, SILENT)
         found = diff_snapshots(old, new, diff_datasets=judge, further=further)
-        keeper = self._moved_to(source, target)
-        canonical = canonical_diff(old, new) if keeper else None
+        adapter_ref = self._moved_to(source, target)
+        canonical = canonical_diff(old, new) if adapter_ref else None
         result = DiffResult.model_validate(found.as_json())
-        if keeper is None:
+        if adapter_ref is None:
             return result
         unreadable = [each.kind for each in old.unreadable]
         checks = migration_checks(
-            found.totals, canonical, target=keeper, own_versions=True, unreadable=unreadable
+            found.totals, canonical, target=adapter_ref, own_versions=True, unreadable=unreadable
         )
         return result.model_copy(update={"checks": tuple(checks)})
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lumos.core.progress import Progress
     from lumos.core.run_report import RunRecorder
     from lumos.spark.file_index import FileIndex, IndexTables, Origin, Session
-    from lumos.spark.findings import FileRemark
+    from lumos.spark.findings import FileNotice
     from lumos.spark.stages.rows import BuiltDataset
 
 
@@ -158,12 +158,12 @@ def _record_problems(pipeline: Pipeline, evidence: FileEvidence, *, recorder: Ru
         evidence.unbuilt.add((failed.source, failed.dataset))
         shown = evidence.shown_dataset(failed.source, failed.dataset)
         recorder.failed(shown, UnreadableItemError(failed.reason), scope_seen=True)
-    for remark in pipeline.remarks():
-        path = _named(remark, evidence)
-        for text in orjson.loads(remark.warnings or "[]"):
+    for notice in pipeline.notices():
+        path = _named(notice, evidence)
+        for text in orjson.loads(notice.warnings or "[]"):
             recorder.warning(f"{path}: {text}")
-        if remark.skipped:
-            recorder.skipped(path, reason=f"no table: {remark.skipped}")
+        if notice.skipped:
+            recorder.skipped(path, reason=f"no table: {notice.skipped}")
     return unreadable
 
 
@@ -183,6 +183,6 @@ def _record_links(pipeline: Pipeline, evidence: FileEvidence, *, recorder: RunRe
         )
 
 
-def _named(remark: FileRemark, evidence: FileEvidence) -> str:
-    path = evidence.shown(remark.source, remark.path)
-    return f"{path} and {remark.files - 1:,} more" if remark.files > 1 else path
+def _named(notice: FileNotice, evidence: FileEvidence) -> str:
+    path = evidence.shown(notice.source, notice.path)
+    return f"{path} and {notice.files - 1:,} more" if notice.files > 1 else path

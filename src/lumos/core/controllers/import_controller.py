@@ -113,11 +113,11 @@ class ImportController:
         self, planned: Callable[[FidelityReport], None] | None, source: SnapshotSource
     ) -> FidelityReport | None:
         """Tell what becomes of each concept, where somebody listens and anything can become."""
-        keeper = self._destination.keeper() if planned is not None else None
-        if planned is None or keeper is None:
+        adapter_ref = self._destination.adapter_ref() if planned is not None else None
+        if planned is None or adapter_ref is None:
             return None
         from lumos.feature.snapshot.fidelity_count import counted_fidelity
 
-        report = counted_fidelity(source, keeper)
+        report = counted_fidelity(source, adapter_ref)
         planned(report)
         return report

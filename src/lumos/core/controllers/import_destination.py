@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.import_tally import ImportTally
     from lumos.core.controllers.import_to_catalog import CatalogTarget
     from lumos.core.controllers.publishing import Clock, StateTarget
-    from lumos.core.platform.fidelity import Keeper
+    from lumos.core.platform.fidelity import AdapterRef
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.progress import Progress
     from lumos.feature.snapshot.import_plan import ImportMode
@@ -53,8 +53,8 @@ class Destination(ABC):
     """Brings the catalog of the settings up to date afterwards, where the state is not it."""
 
     @abstractmethod
-    def keeper(self) -> Keeper | None:
-        """Return what tells how concepts are kept; None where all is kept as it is."""
+    def adapter_ref(self) -> AdapterRef | None:
+        """Return the adapter whose fidelity counts; None where nothing is lost."""
 
     @abstractmethod
     def rehearse(
@@ -88,7 +88,7 @@ class StateDestination(Destination):
         target: Callable[[], StateTarget],
         checkpoints: Callable[[], Checkpoints],
         keeps_history: Callable[[], bool],
-        keeper: Callable[[], Keeper | None],
+        adapter_ref: Callable[[], AdapterRef | None],
         sync: FollowingSync | None,
         clock: Clock,
     ) -> None:
@@ -99,7 +99,7 @@ class StateDestination(Destination):
             target: the state for writing.
             checkpoints: keeps how far an interrupted import came.
             keeps_history: whether versions are counted.
-            keeper: what tells how the catalog of the settings keeps things.
+            adapter_ref: returns the adapter of the settings' catalog, for its fidelity.
             sync: brings that catalog up to date; None where the state is it.
             clock: the time.
         """
@@ -108,12 +108,12 @@ class StateDestination(Destination):
         self._target = target
         self._checkpoints = checkpoints
         self._keeps_history = keeps_history
-        self._keeper = keeper
+        self._adapter_ref = adapter_ref
         self._clock = clock
 
     @override
-    def keeper(self) -> Keeper | None:
-        return self._keeper()
+    def adapter_ref(self) -> AdapterRef | None:
+        return self._adapter_ref()
 
     @override
     def rehearse(
@@ -148,7 +148,7 @@ class CatalogDestination(Destination):
         *,
         look: Callable[[], MetadataPlatformInterface | None],
         target: Callable[[], CatalogTarget],
-        keeper: Callable[[], Keeper | None],
+        adapter_ref: Callable[[], AdapterRef | None],
         clock: Clock,
     ) -> None:
         """Take the ways to the parts.
@@ -156,17 +156,17 @@ class CatalogDestination(Destination):
         Args:
             look: the catalog for reading only; None where there is none yet.
             target: the catalog for writing.
-            keeper: what tells how it keeps things.
+            adapter_ref: returns the adapter of the catalog, for its fidelity.
             clock: the time.
         """
         self._look = look
         self._target = target
-        self._keeper = keeper
+        self._adapter_ref = adapter_ref
         self._clock = clock
 
     @override
-    def keeper(self) -> Keeper | None:
-        return self._keeper()
+    def adapter_ref(self) -> AdapterRef | None:
+        return self._adapter_ref()
 
     @override
     def rehearse(

@@ -111,7 +111,7 @@ class CatalogImport:
             finally:
                 self._count(scratch.sent)
         self._remember(source, look_ups, batch_size)
-        self._tally.recorder.warnings(self._platform.remarks())
+        self._tally.recorder.warnings(self._platform.notices())
 
     def keep_place(self) -> None:
         """Keep nothing: the next import finds in the catalog how far this one came."""

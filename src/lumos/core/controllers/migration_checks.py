@@ -12,7 +12,7 @@ from lumos.feature.snapshot.canonical_diff import CanonicalDiff
 from lumos.feature.snapshot.diff import SectionDiff
 
 if TYPE_CHECKING:
-    from lumos.core.platform.fidelity import Keeper
+    from lumos.core.platform.fidelity import AdapterRef
     from lumos.feature.snapshot.diff import DiffTotals
 
 _MOVED: Final = {
@@ -38,7 +38,7 @@ def migration_checks(
     totals: DiffTotals,
     canonical: CanonicalDiff | None = None,
     *,
-    target: Keeper | None = None,
+    target: AdapterRef | None = None,
     own_versions: bool = False,
     unreadable: Collection[str] = (),
 ) -> Iterator[MigrationCheck]:
@@ -67,7 +67,7 @@ def _moved(
     totals: DiffTotals,
     canonical: CanonicalDiff,
     *,
-    target: Keeper | None,
+    target: AdapterRef | None,
     unreadable: Collection[str],
 ) -> Iterator[MigrationCheck]:
     for section, (title, concept) in _MOVED.items():
@@ -88,7 +88,7 @@ def _moved(
 
 
 def _concepts(
-    canonical: CanonicalDiff, target: Keeper | None, *, own_versions: bool
+    canonical: CanonicalDiff, target: AdapterRef | None, *, own_versions: bool
 ) -> Iterator[MigrationCheck]:
     """Say of which concepts something is lacking or different in what arrived."""
     for each in canonical.concepts:
@@ -119,7 +119,7 @@ def _concepts(
             yield MigrationCheck(status="ok", message=text, concept=concept, count=besides)
 
 
-def _mapped(canonical: CanonicalDiff, target: Keeper | None) -> Iterator[MigrationCheck]:
+def _mapped(canonical: CanonicalDiff, target: AdapterRef | None) -> Iterator[MigrationCheck]:
     """Say what a person has to bring over; these lines are those of the product's documents."""
     for concept, nouns in _MAPPED.items():
         each = canonical.of(concept)
@@ -135,7 +135,7 @@ def _mapped(canonical: CanonicalDiff, target: Keeper | None) -> Iterator[Migrati
 
 
 def _warning(
-    text: str, canonical: CanonicalDiff, *, concept: str, count: int, target: Keeper | None
+    text: str, canonical: CanonicalDiff, *, concept: str, count: int, target: AdapterRef | None
 ) -> MigrationCheck:
     declared = _is_dropped(concept, target)
     return MigrationCheck(
@@ -148,7 +148,7 @@ def _warning(
     )
 
 
-def _is_dropped(concept: str, target: Keeper | None) -> bool:
+def _is_dropped(concept: str, target: AdapterRef | None) -> bool:
     return target is not None and fidelity_of(target, concept) is Fidelity.DROPPED
 
 

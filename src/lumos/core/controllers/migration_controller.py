@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.diff_controller import DiffController
     from lumos.core.controllers.import_controller import ImportController
     from lumos.core.controllers.snapshot_controller import SnapshotController
-    from lumos.core.platform.fidelity import Keeper
+    from lumos.core.platform.fidelity import AdapterRef
     from lumos.feature.snapshot.diff import StreamedDiff
 
 DEFAULT_BATCH: Final = 500
@@ -53,7 +53,7 @@ class MigrationController:
         snapshots: Callable[[], SnapshotController],
         diffs: Callable[[], DiffController],
         importer: Callable[[str], ImportController],
-        keeper: Callable[[str], Keeper],
+        adapter_ref: Callable[[str], AdapterRef],
         place_of: Callable[[str], str],
         is_same: Callable[[str, str], bool],
         counts_versions: Callable[[str], bool],
@@ -65,7 +65,7 @@ class MigrationController:
             snapshots: exports and checks.
             diffs: compares.
             importer: imports into a catalog.
-            keeper: what tells how a catalog keeps things.
+            adapter_ref: returns the adapter of a catalog, for its fidelity.
             place_of: what tells a catalog from another that once had its name in the settings.
             is_same: whether two names mean the same catalog.
             counts_versions: whether an import into a catalog goes on with its own versions.
@@ -74,7 +74,7 @@ class MigrationController:
         self._snapshots = snapshots
         self._diffs = diffs
         self._importer = importer
-        self._keeper = keeper
+        self._adapter_ref = adapter_ref
         self._place_of = place_of
         self._is_same = is_same
         self._counts_versions = counts_versions
@@ -114,7 +114,9 @@ class MigrationController:
                 f"what {_shown(source)} holds did not pass the checks; nothing was written",
                 hint=f"see: lumos validate {snapshot}",
             )
-        fidelity = counted_fidelity(self._snapshots().opened(str(snapshot)), self._keeper(target))
+        fidelity = counted_fidelity(
+            self._snapshots().opened(str(snapshot)), self._adapter_ref(target)
+        )
         result = MigrationResult(
             source=_shown(source),
             target=_shown(target),

@@ -1,4 +1,4 @@
-"""What is told of a move from one catalog to another."""
+"""The result of a migration from one catalog to another."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ class SyncController:
                 removals.remove(datasets=plan.datasets, edges=plan.edges)
         for kind, counted in tally.kinds.items():
             emit("sync.counted", target=target.platform.name, kind=kind, **asdict(counted))
-        tally.recorder.warnings(target.platform.remarks())
+        tally.recorder.warnings(target.platform.notices())
         report = tally.recorder.finish(at=self._clock())
         keep(report)
         return SyncResult(

@@ -87,7 +87,7 @@ class RecordSchema:
 
     def __init__(self) -> None:
         self._root = _Node()
-        self._told = _Told()
+        self._counts = _SchemaCounts()
 
     def add_all(self, records: Sequence[object]) -> bool:
         """Widen the schema so that it fits more records, and tell whether they changed it.
@@ -95,31 +95,31 @@ class RecordSchema:
         Raises:
             UnreadableItemError: a record is nested too deeply or has too many fields.
         """
-        before = self._told.news
-        self._root.add_all(records, self._told, path="", depth=0)
-        return self._told.news != before
+        before = self._counts.news
+        self._root.add_all(records, self._counts, path="", depth=0)
+        return self._counts.news != before
 
     @property
     def is_uneven(self) -> bool:
         """Whether objects in one place had different names."""
-        return self._told.differences
+        return self._counts.differences
 
     @property
     def has_unknown(self) -> bool:
         """Whether a place held nothing so far."""
-        return self._told.unknown > 0
+        return self._counts.unknown > 0
 
     @property
     def has_huge_numbers(self) -> bool:
         """Whether a number may be an integer that was read as another number, with a loss."""
-        return self._told.huge
+        return self._counts.huge
 
     def result(self) -> KnownSchema:
         """Return the schema and what was adapted; records that are no objects are one column."""
         return _KNOWN.get(self._root.key(is_root=True), lambda: _Result(self._root).schema())
 
 
-class _Told:
+class _SchemaCounts:
     """Counts what records have told about their schema."""
 
     def __init__(self) -> None:
@@ -153,7 +153,9 @@ class _Node:
         self.names = 0
         """How many names all its objects had together."""
 
-    def add_all(self, values: Sequence[object], told: _Told, *, path: str, depth: int) -> None:
+    def add_all(
+        self, values: Sequence[object], told: _SchemaCounts, *, path: str, depth: int
+    ) -> None:
         types = set(map(type, values))
         if _NULL in types:
             self.nulls = True
@@ -177,7 +179,7 @@ class _Node:
                 self.items.add_all(items, told, path=path, depth=depth + 1)
 
     def _add_objects(
-        self, objects: Sequence[dict[str, object]], told: _Told, *, path: str, depth: int
+        self, objects: Sequence[dict[str, object]], told: _SchemaCounts, *, path: str, depth: int
     ) -> None:
         self.objects += len(objects)
         forms = list(map(tuple, objects))
@@ -195,7 +197,7 @@ class _Node:
         self,
         names: tuple[str, ...],
         records: Sequence[dict[str, object]],
-        told: _Told,
+        told: _SchemaCounts,
         *,
         path: str,
         depth: int,
@@ -324,7 +326,7 @@ class _Result:
         return {"type": TypeName.MAP, "native_type": native, "key": key, "value": value}
 
 
-def _kinds_of_large(values: Sequence[object], types: set[type], told: _Told) -> int:
+def _kinds_of_large(values: Sequence[object], types: set[type], told: _SchemaCounts) -> int:
     """What integers are that do not fit 64 bits; also notes numbers that may have been such."""
     if types <= _NUMERIC:
         numbers: Any = values

@@ -287,13 +287,13 @@ class Connections:
 
     def _remember(self, target: str, answer: Answer) -> None:
         asked = CookieRequest(f"{self._origin}{target}")  # noqa: S310 (nothing is opened by it)
-        self._cookies.extract_cookies(_Told(answer.headers), asked)  # type: ignore[arg-type]
+        self._cookies.extract_cookies(_CookieHeaders(answer.headers), asked)  # type: ignore[arg-type]
         if len(self._cookies) > _MOST_COOKIES:  # a server that sets more makes requests grow
             self._cookies.clear()
         self._has_cookies = len(self._cookies) > 0
 
 
-class _Told(NamedTuple):
+class _CookieHeaders(NamedTuple):
     """What a jar of cookies asks of an answer."""
 
     headers: HTTPHeaderDict

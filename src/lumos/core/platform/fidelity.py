@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lumos.core.platform.interface import MetadataPlatformInterface
 
 Json: TypeAlias = dict[str, JsonValue]
-Keeper: TypeAlias = "MetadataPlatformInterface | type[MetadataPlatformInterface]"
+AdapterRef: TypeAlias = "MetadataPlatformInterface | type[MetadataPlatformInterface]"
 """An adapter, or its class where that alone tells all."""
 
 
@@ -162,7 +162,7 @@ class FidelityCount:
         self._counts["lineage_edge"] += 1
         self._counts["column_lineage"] += len(edge.column_mappings)
 
-    def report(self, adapter: Keeper) -> FidelityReport:
+    def report(self, adapter: AdapterRef) -> FidelityReport:
         """Tell what a catalog would make of all that was counted."""
         rows = [
             FidelityRow(concept=concept, fidelity=fidelity_of(adapter, concept), count=count)
@@ -172,7 +172,7 @@ class FidelityCount:
         return FidelityReport(platform=adapter.name, rows=tuple(rows))
 
 
-def fidelity_of(adapter: Keeper, concept: str) -> Fidelity:
+def fidelity_of(adapter: AdapterRef, concept: str) -> Fidelity:
     """Tell what a catalog makes of a concept, by its table and its capabilities.
 
     An adapter without a table says that it keeps all that its capabilities name; one with a table
@@ -185,7 +185,7 @@ def fidelity_of(adapter: Keeper, concept: str) -> Fidelity:
     return table.get(concept, Fidelity.DROPPED) if table else Fidelity.NATIVE
 
 
-def fidelity_report(adapter: Keeper, snapshot: Snapshot) -> FidelityReport:
+def fidelity_report(adapter: AdapterRef, snapshot: Snapshot) -> FidelityReport:
     """Count by concept what would become of a snapshot in a catalog; nothing is written."""
     count = FidelityCount()
     for dataset in snapshot.datasets:

@@ -300,7 +300,7 @@ class MetadataPlatformInterface(ABC):
         )
         return snapshot.model_copy(update={"statistics": snapshot.counted()})
 
-    def remarks(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[str, ...]:
         """Return what people should know of what was written so far, in one line each.
 
         It is about what was kept otherwise than one would expect; what was refused is an error.

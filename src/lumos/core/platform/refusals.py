@@ -41,6 +41,6 @@ class Streak:
         self._failed = 0
 
     def ends_run(self, error: LumosError | None) -> bool:
-        """Tell likewise after each item, given what became of it."""
+        """Tell whether to go on after an item, given its outcome."""
         self._failed = self._failed + 1 if isinstance(error, PlatformFailureError) else 0
         return error is not None and (ends_run(error) or self._failed >= _MOST_IN_A_ROW)

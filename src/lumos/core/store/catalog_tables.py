@@ -1,7 +1,7 @@
 """The tables of the latest state: datasets, lineage edges, entities and identities.
 
 Edges are the truth of lineage: a dataset is stored without its neighbours and gets them from the
-edges when it is read. Its version likewise comes from the history, where there is one. What was
+edges when it is read. Its version comes from the history, where there is one. What was
 observed of it is kept as series; the latest of each stands beside its document.
 """
 

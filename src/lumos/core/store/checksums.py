@@ -86,7 +86,7 @@ class CheckedTable(NamedTuple):
         return isinstance(found, int) and (found + _OFFSET) >> _HALF == _checksum_of_keys(keys)
 
     def error(self, row: Row) -> DamagedDocumentError:
-        """Return what is told of a row that is not whole."""
+        """Return the error for a row that does not match its checksum."""
         if self is ENTITIES:  # a kind of entity is what people know, not that it is one
             return DamagedDocumentError(printable(row["kind"]), printable(row["name"]))
         return DamagedDocumentError(
@@ -169,7 +169,7 @@ def current_version(row: Row, damaged: NoteDamage) -> str | None:
 
 
 def refuse_damage(error: DamagedDocumentError) -> None:
-    """Raise what is told of a damaged row, where it is the one that was asked for."""
+    """Raise the error of a damaged row, where the caller asked for this very row."""
     raise error
 
 

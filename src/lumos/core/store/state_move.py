@@ -221,7 +221,7 @@ def _content(value: SqlValue) -> bytes:
 
 
 def _exclude_writers(database: StateDatabase, *, mode: str) -> None:
-    """Let nobody else write until the transaction ends; on SQLite its begin does that."""
+    """Lock all tables against other writers; on SQLite the begin of the transaction does it."""
     if database.dialect == "postgresql":
         names = ", ".join((*(table.name for table in COPIED), SEARCH_INDEX))
         database.execute(f"LOCK TABLE {names} IN {mode} MODE")

@@ -47,7 +47,7 @@ def diff(
             help="The older side: a file, folder, id, `latest`, a catalog or git:REVISION:PATH."
         ),
     ],
-    target: Annotated[str, typer.Option(help="The newer side, named likewise.")],
+    target: Annotated[str, typer.Option(help="The newer side, in the same form.")],
     fail_on: Annotated[
         FailOn | None,
         typer.Option(

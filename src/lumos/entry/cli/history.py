@@ -71,7 +71,9 @@ def compare(
         str,
         typer.Argument(help="A version: 1.0.0, its cloud version, latest, previous or first."),
     ] = "previous",
-    v2: Annotated[str, typer.Argument(help="The version to compare with, likewise.")] = "latest",
+    v2: Annotated[
+        str, typer.Argument(help="The version to compare with, in the same form.")
+    ] = "latest",
     as_json: AsJson = False,
 ) -> None:
     """Compare two versions of a dataset, by default the last with the one before.

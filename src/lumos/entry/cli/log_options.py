@@ -86,7 +86,7 @@ class LogOptions:
         return self.level or ("info" if self.file else "warning")
 
 
-class _Held(logging.Handler):
+class _Buffer(logging.Handler):
     """Keeps the first events of a command until its settings say where they go."""
 
     def __init__(self, decide: Callable[[], None]) -> None:
@@ -132,7 +132,7 @@ class CommandLog:
             self._attach()
         else:
             level = options.level if options.is_anything else "info"
-            self._put(_Held(self._decide), LEVELS[level or "warning"])
+            self._put(_Buffer(self._decide), LEVELS[level or "warning"])
         emit("command.started", command=command, version=__version__)
 
     def complete(self, settings: LoggingSettings) -> None:
@@ -143,7 +143,7 @@ class CommandLog:
         """
         options = self.options.over(settings)
         before, self.options = self.options, options
-        if isinstance(self._handler, _Held):
+        if isinstance(self._handler, _Buffer):
             self._decide()
         elif options != before:
             self._attach()
@@ -183,7 +183,7 @@ class CommandLog:
 
     def _decide(self) -> None:
         """Let what was held go where the options say, if anywhere."""
-        if not isinstance(self._handler, _Held):
+        if not isinstance(self._handler, _Buffer):
             return
         held = self._handler.records
         if not self.options.is_anything:

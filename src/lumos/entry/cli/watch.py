@@ -42,7 +42,7 @@ def watch(
     listing: Annotated[
         bool,
         typer.Option(
-            "--listing/--no-listing", help="Whether to list everything at first; events alone else."
+            "--listing/--no-listing", help="List everything at the start, or wait for events only."
         ),
     ] = True,
     as_json: AsJson = False,

@@ -25,7 +25,7 @@ Publish = Callable[[LumosDataset, LumosDataset], None]
 _KNOWN = ("operation", "description", "users", "groups", "assignments")
 
 
-class _Wish(NamedTuple):
+class _OwnerRequest(NamedTuple):
     label: str
     owner: Owner
 
@@ -84,7 +84,7 @@ class OwnershipService:
         assignments = list(_readable(items, recorder))
         finder.prepare(assignment.dataset for _, assignment in assignments)
         datasets: dict[Urn, LumosDataset] = {}
-        wishes: dict[Urn, list[_Wish]] = {}
+        requests: dict[Urn, list[_OwnerRequest]] = {}
         for item, assignment in assignments:
             try:
                 dataset = finder.find(assignment.dataset)
@@ -95,32 +95,36 @@ class OwnershipService:
             if not people.knows(owner):
                 recorder.warning(f"{owner.category} {owner.name} is not known to the catalog")
             datasets[dataset.urn] = dataset
-            wish = _Wish(f"{owner.type} {owner.category} {owner.name} of {dataset.urn}", owner)
-            wishes.setdefault(dataset.urn, []).append(wish)
+            request = _OwnerRequest(
+                f"{owner.type} {owner.category} {owner.name} of {dataset.urn}", owner
+            )
+            requests.setdefault(dataset.urn, []).append(request)
         for urn, dataset in datasets.items():
-            self._give(dataset, wishes[urn], recorder=recorder)
+            self._give(dataset, requests[urn], recorder=recorder)
 
-    def _give(self, dataset: LumosDataset, wishes: list[_Wish], *, recorder: RunRecorder) -> None:
+    def _give(
+        self, dataset: LumosDataset, requests: list[_OwnerRequest], *, recorder: RunRecorder
+    ) -> None:
         """Add all new owners of one dataset at once, so that it gets one new version."""
         owners = {*dataset.ownership.owners}
         added = []
-        for wish in wishes:
-            if wish.owner in owners:
-                recorder.skipped(wish.label, reason=UNCHANGED)
+        for request in requests:
+            if request.owner in owners:
+                recorder.skipped(request.label, reason=UNCHANGED)
             else:
-                owners.add(wish.owner)
-                added.append(wish)
+                owners.add(request.owner)
+                added.append(request)
         if not added:
             return
         try:
             ownership = Ownership(owners=tuple(owners))
             self._publish(dataset, with_parts(dataset, ownership=ownership))
         except LumosError as error:
-            for wish in added:
-                recorder.failed(wish.label, error, scope_seen=True)
+            for request in added:
+                recorder.failed(request.label, error, scope_seen=True)
             return
-        for wish in added:
-            recorder.done(wish.label)
+        for request in added:
+            recorder.done(request.label)
 
 
 class _People:

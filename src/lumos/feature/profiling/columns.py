@@ -1,4 +1,4 @@
-"""Which flat columns a schema has: what is told of each, and where it lies."""
+"""The flat columns of a schema: where each lies, and which figures it gets."""
 
 from __future__ import annotations
 

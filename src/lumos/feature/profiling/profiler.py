@@ -150,8 +150,8 @@ class Profiler:
             seed=None if share is None else self._options.seed,
             columns=column_profiles(columns, figures),
         )
-        remarks = tuple(problem for problem in figures.problems if not problem.fatal)
-        return Profiled(profile, (*failed, *remarks))
+        notices = tuple(problem for problem in figures.problems if not problem.fatal)
+        return Profiled(profile, (*failed, *notices))
 
 
 class _Reading:

@@ -10,7 +10,7 @@ from lumos.core.store.part_format import dataset_of, item_of
 from lumos.feature.snapshot.source import section_lines
 
 if TYPE_CHECKING:
-    from lumos.core.platform.fidelity import Keeper
+    from lumos.core.platform.fidelity import AdapterRef
     from lumos.feature.snapshot.source import SnapshotSource
 
 SECTION_CONCEPTS: Final = {
@@ -29,7 +29,7 @@ SECTION_CONCEPTS: Final = {
 _LOOKED_INTO: Final = ("datasets", "lineage_edges")
 
 
-def counted_fidelity(source: SnapshotSource, target: Keeper) -> FidelityReport:
+def counted_fidelity(source: SnapshotSource, target: AdapterRef) -> FidelityReport:
     """Count by concept what would become of a snapshot in a catalog."""
     count = FidelityCount()
     for line in section_lines(source, "datasets"):

@@ -49,14 +49,14 @@ class PartToCheck:
     part: StoredPart
 
 
-class Told(CanonicalModel):
+class Examples(CanonicalModel):
     """Texts of which the first few are kept and all are counted."""
 
     count: Count = 0
     first: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> Told:
+    def of(cls, texts: Iterable[str]) -> Examples:
         """Count the texts and keep the first of them."""
         count, first = 0, []
         for text in texts:
@@ -65,10 +65,10 @@ class Told(CanonicalModel):
                 first.append(text)
         return cls(count=count, first=tuple(first))
 
-    def and_then(self, other: Told) -> Told:
+    def and_then(self, other: Examples) -> Examples:
         """Return both, this one's texts first."""
         first = (*self.first, *other.first)[:DETAILS_KEPT]
-        return Told(count=self.count + other.count, first=first)
+        return Examples(count=self.count + other.count, first=first)
 
 
 class PartFindings(CanonicalModel):
@@ -79,8 +79,8 @@ class PartFindings(CanonicalModel):
     damage: str | None = None
     unread: bool = False
     seen: Count = 0
-    problems: Told = Told()
-    secrets: Told = Told()
+    problems: Examples = Examples()
+    secrets: Examples = Examples()
     digest: tuple[Count, str] = (0, "0")
     statistics: StatisticsTally = StatisticsTally()
 
@@ -178,8 +178,8 @@ class _ItemChecker:
             damage=damage,
             unread=unread,
             seen=self._seen,
-            problems=Told(count=self._problem_count, first=tuple(self._problems)),
-            secrets=Told(count=self._secret_count, first=tuple(self._secrets)),
+            problems=Examples(count=self._problem_count, first=tuple(self._problems)),
+            secrets=Examples(count=self._secret_count, first=tuple(self._secrets)),
             digest=digest,
             statistics=self._statistics.tally(),
         )

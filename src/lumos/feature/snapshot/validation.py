@@ -21,10 +21,10 @@ from lumos.feature.snapshot.document import checked_seal, opened_file
 from lumos.feature.snapshot.document_spool import CHUNK_ITEMS, DocumentSpool
 from lumos.feature.snapshot.document_text import DocumentText
 from lumos.feature.snapshot.part_check import (
+    Examples,
     HeldItems,
     PartFindings,
     PartToCheck,
-    Told,
     check_bucket,
     chunks_to_check,
     parts_to_check,
@@ -198,7 +198,7 @@ def _checksums(gathered: _Gathered, stored: StoredSnapshot) -> Check:
         return _problem_check(
             "checksums",
             CheckStatus.FAIL,
-            told=Told.of(problems),
+            told=Examples.of(problems),
             what=("damaged part", "damaged parts"),
         )
     matching = ("part matches its checksum", "parts match their checksums")
@@ -215,10 +215,10 @@ class _Gathered:
         self.damage: dict[str, str] = {}
         self.hasher = ContentHasher()
         self._header: list[str] = []
-        self._problems: dict[str, Told] = {}
+        self._problems: dict[str, Examples] = {}
         self._seen: Counter[str] = Counter()
         self._unreadable: Counter[str] = Counter()
-        self._secrets = Told()
+        self._secrets = Examples()
         self._statistics = StatisticsCounter()
 
     def check_header(self, document: Mapping[str, JsonValue]) -> None:
@@ -235,7 +235,7 @@ class _Gathered:
             self._header.append(error.message)
 
     def add_problem(self, section: str, problem: str) -> None:
-        self._problems[section] = self._told(section).and_then(Told.of([problem]))
+        self._problems[section] = self._told(section).and_then(Examples.of([problem]))
 
     def check(self, tasks: Sequence[HeldItems | PartToCheck]) -> FactIndex:
         """Check the buckets, and return the facts of their items."""
@@ -260,8 +260,8 @@ class _Gathered:
         self._secrets = self._secrets.and_then(findings.secrets)
         self._statistics.add_tally(findings.statistics)
 
-    def _told(self, section: str) -> Told:
-        return self._problems.get(section, Told())
+    def _told(self, section: str) -> Examples:
+        return self._problems.get(section, Examples())
 
     def report(
         self,
@@ -312,7 +312,7 @@ class _Gathered:
                 yield _problem_check(
                     f"duplicates.{section}",
                     status,
-                    told=Told.of(sorted(twice)),
+                    told=Examples.of(sorted(twice)),
                     what=(
                         f"{_forms(title)[0]} is there more than once",
                         f"{title} are there more than once",
@@ -334,7 +334,7 @@ class _Gathered:
             yield _problem_check(
                 f"references.{kind.name.lower()}",
                 CheckStatus.WARN,
-                told=Told.of(names),
+                told=Examples.of(names),
                 what=kind.value,
             )
         if not missing:
@@ -362,7 +362,7 @@ class _Gathered:
             yield _problem_check(
                 "statistics",
                 stale,
-                told=Told.of(wrong),
+                told=Examples.of(wrong),
                 what=(
                     "count in statistics differs from the content",
                     "counts in statistics differ from the content",
@@ -374,7 +374,9 @@ def _failed(check: str, message: str) -> Check:
     return Check(check=check, status=CheckStatus.FAIL, message=message, count=1)
 
 
-def _problem_check(check: str, status: CheckStatus, *, told: Told, what: tuple[str, str]) -> Check:
+def _problem_check(
+    check: str, status: CheckStatus, *, told: Examples, what: tuple[str, str]
+) -> Check:
     shown = "; ".join(told.first[:_NAMES_SHOWN])
     more = f" (and {told.count - _NAMES_SHOWN:,} more)" if told.count > _NAMES_SHOWN else ""
     return Check(

@@ -9,15 +9,15 @@ from pydantic import JsonValue
 
 from lumos.core.models.base import canonical_json
 from lumos.core.settings.sync import Truth
-from lumos.feature.sync.leaves import (
+from lumos.feature.sync.editable_parts import (
     EMPTY,
-    Leaves,
+    EditableParts,
+    editable_parts_of,
     is_set,
-    leaves_of,
     members,
     of_field,
     policy_of,
-    with_leaves,
+    with_editable_parts,
 )
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ def merged(
         truth: who is right, part by part.
         catalog: the catalog's name.
     """
-    ours = leaves_of(local.document, catalog=catalog)
+    ours = editable_parts_of(local.document, catalog=catalog)
     known = {path for path, _ in members(local.schema.fields)} | {None}
     theirs = {
         name: value
-        for name, value in leaves_of(remote.document, catalog=catalog).items()
+        for name, value in editable_parts_of(remote.document, catalog=catalog).items()
         if of_field(name) in known
     }
-    chosen: Leaves = {}
+    chosen: EditableParts = {}
     conflicts: list[str] = []
     base = _Base.of(kept)
     for name in [*ours, *(name for name in theirs if name not in ours)]:
@@ -74,16 +74,16 @@ def merged(
     if all(_same(value, ours.get(name)) for name, value in chosen.items()):
         return Merged(local, remembered, tuple(conflicts))
     remembered["local"] = ours
-    return Merged(with_leaves(local, remote, chosen=chosen), remembered, tuple(conflicts))
+    return Merged(with_editable_parts(local, remote, chosen=chosen), remembered, tuple(conflicts))
 
 
 def remembered_of(document: dict[str, JsonValue], *, catalog: str) -> dict[str, JsonValue]:
     """Return what is to be remembered of a dataset that is sent as it is."""
-    return {"sent": leaves_of(document, catalog=catalog)}
+    return {"sent": editable_parts_of(document, catalog=catalog)}
 
 
 class MergedEntity(NamedTuple):
-    """A user, group, tag, term or domain to be sent, likewise."""
+    """A user, group, tag, term or domain to be sent, with what decided its parts."""
 
     entity: Entity
     kept: dict[str, JsonValue]
@@ -93,12 +93,12 @@ class MergedEntity(NamedTuple):
 def merged_entity(
     local: Entity, remote: Entity | None, *, kept: Mapping[str, JsonValue] | None, policy: Truth
 ) -> MergedEntity:
-    """Decide what to send of an entity, likewise; here every part may be changed by people."""
+    """Decide what to send of an entity, by a three-way merge; people may edit all parts of it."""
     ours = local.to_json()
     if remote is None:
         return MergedEntity(local, {"sent": ours}, ())
     theirs, base = remote.to_json(), _Base.of(kept)
-    chosen: Leaves = {}
+    chosen: EditableParts = {}
     conflicts: list[str] = []
     for name in [*ours, *(name for name in theirs if name not in ours)]:
         mine, other = ours.get(name), theirs.get(name)
@@ -119,7 +119,7 @@ def merged_entity(
 def was_edited(remote: LumosDataset, kept: Mapping[str, JsonValue] | None, *, catalog: str) -> bool:
     """Tell whether people changed a dataset in the catalog since it was last sent."""
     sent = _Base.of(kept).sent
-    theirs = leaves_of(remote.document, catalog=catalog)
+    theirs = editable_parts_of(remote.document, catalog=catalog)
     return any(not _same(sent.get(name), theirs.get(name)) for name in {**sent, **theirs})
 
 

@@ -10,7 +10,7 @@ import orjson
 
 from lumos.spark.stages.arrow_rows import batches, names_of, rows
 from lumos.spark.stages.folding import Folds, NewFold
-from lumos.spark.stages.part_files import Told, written_by_tasks
+from lumos.spark.stages.part_files import OutputRow, written_by_tasks
 from lumos.spark.stages.rows import BUILT, DATASETS, PIECES, BuiltDataset, FileRow
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ def build_datasets(
     key = ("source", "dataset")
     ordered = pieces.repartition(tasks, *key).sortWithinPartitions(*key)
 
-    def built(parts: Iterator[pa.RecordBatch]) -> Iterator[Told]:
-        return (Told(BUILT, each) for each in _built(parts, build))
+    def built(parts: Iterator[pa.RecordBatch]) -> Iterator[OutputRow]:
+        return (OutputRow(BUILT, each) for each in _built(parts, build))
 
     return written_by_tasks(ordered, built, tables={BUILT: DATASETS}, aside=aside)
 

@@ -38,7 +38,7 @@ class Part(NamedTuple):
     """How many of its rows the caller counts."""
 
 
-class Told(NamedTuple):
+class OutputRow(NamedTuple):
     """A row for one of the tables."""
 
     kind: str
@@ -100,7 +100,7 @@ def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 
 def written_by_tasks(
     frame: DataFrame,
-    rows: Callable[[Iterator[pa.RecordBatch]], Iterable[Told]],
+    rows: Callable[[Iterator[pa.RecordBatch]], Iterable[OutputRow]],
     *,
     tables: Mapping[str, str],
     aside: Path,

@@ -9,7 +9,7 @@ import orjson
 
 from lumos.spark.stages.arrow_rows import rows
 from lumos.spark.stages.folding import Folds, NewFold
-from lumos.spark.stages.part_files import Told, written_by_tasks
+from lumos.spark.stages.part_files import OutputRow, written_by_tasks
 from lumos.spark.stages.rows import (
     FILE_PART,
     ITEM,
@@ -43,8 +43,8 @@ def read_items(items: DataFrame, read: ReadItems, *, new_fold: NewFold, aside: P
     What it counts of items are the files and tables that belong to a dataset.
     """
 
-    def found(parts: Iterator[pa.RecordBatch]) -> Iterator[Told]:
-        yield from _told(read(_items(parts)), Folds(new_fold))
+    def found(parts: Iterator[pa.RecordBatch]) -> Iterator[OutputRow]:
+        yield from _output_rows(read(_items(parts)), Folds(new_fold))
 
     return written_by_tasks(items, found, tables=TABLES, aside=aside)
 
@@ -55,12 +55,14 @@ def _items(parts: Iterator[pa.RecordBatch]) -> Iterator[ItemToRead]:
             yield ItemToRead(*row)  # type: ignore[arg-type]
 
 
-def _told(outcomes: Iterable[tuple[ItemToRead, ReadOutcome]], folds: Folds) -> Iterator[Told]:
+def _output_rows(
+    outcomes: Iterable[tuple[ItemToRead, ReadOutcome]], folds: Folds
+) -> Iterator[OutputRow]:
     texts: dict[str, str] = {}
     for item, outcome in outcomes:
         part, place, *facts, schema = outcome
         row = (*item, part, *(place or _NOWHERE), *facts)
-        yield Told(ITEM, row, counts=place is not None and part == FILE_PART)
+        yield OutputRow(ITEM, row, counts=place is not None and part == FILE_PART)
         if outcome.fingerprint is None or place is None:
             continue
         if schema is not None:
@@ -70,7 +72,7 @@ def _told(outcomes: Iterable[tuple[ItemToRead, ReadOutcome]], folds: Folds) -> I
             yield from _pieces(folds, texts)
     yield from _pieces(folds, texts)
     for fingerprint, text in texts.items():
-        yield Told(SCHEMA, (fingerprint, text))
+        yield OutputRow(SCHEMA, (fingerprint, text))
 
 
 def _file_row(item: ItemToRead, place: Place, outcome: ReadOutcome) -> FileRow:
@@ -89,7 +91,7 @@ def _file_row(item: ItemToRead, place: Place, outcome: ReadOutcome) -> FileRow:
     )
 
 
-def _pieces(folds: Folds, texts: dict[str, str]) -> Iterator[Told]:
+def _pieces(folds: Folds, texts: dict[str, str]) -> Iterator[OutputRow]:
     for (source, dataset), state, fingerprints in folds.taken():
         schemas = {fingerprint: texts[fingerprint] for fingerprint in sorted(fingerprints)}
-        yield Told(PIECE, (source, dataset, state, orjson.dumps(schemas).decode()))
+        yield OutputRow(PIECE, (source, dataset, state, orjson.dumps(schemas).decode()))

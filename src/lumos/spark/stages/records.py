@@ -3,7 +3,7 @@
 A source is never scanned by more threads than it allows, over the whole run: the driver deals its
 units out to as many slots as that, all units of a slot are scanned by the same task, and a task
 uses as many threads for a source as it has slots of it. There are no more tasks than cores, and a
-task scans all of its sources at the same time, so that none waits for another that hangs.
+task scans all of its sources at the same time, so that no source waits for one that hangs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from lumos.core.models import Urn
 from lumos.core.models.base import canonical_json
 from lumos.spark.stages.arrow_rows import arrow_array, rows
-from lumos.spark.stages.part_files import Told, written_by_tasks
+from lumos.spark.stages.part_files import OutputRow, written_by_tasks
 from lumos.spark.stages.rows import (
     DATASET,
     FOUND,
@@ -63,9 +63,9 @@ def scan_records(units: DataFrame, scan_units: ScanUnits, *, aside: Path) -> Dat
     What a task counts of datasets are all of them, and of problems those that are errors.
     """
 
-    def found(parts: Iterator[pa.RecordBatch]) -> Iterator[Told]:
+    def found(parts: Iterator[pa.RecordBatch]) -> Iterator[OutputRow]:
         for row in scan_units(list(_units(parts))):
-            yield _told(row)
+            yield _output_rows(row)
 
     return written_by_tasks(units, found, tables=TABLES, aside=aside)
 
@@ -76,12 +76,12 @@ def _units(parts: Iterator[pa.RecordBatch]) -> Iterator[UnitToScan]:
             yield UnitToScan(*row)  # type: ignore[arg-type]
 
 
-def _told(row: ScannedRow) -> Told:
+def _output_rows(row: ScannedRow) -> OutputRow:
     if row.kind == DATASET:
-        return Told(DATASET, (*_built(row), row.unit), counts=True)
+        return OutputRow(DATASET, (*_built(row), row.unit), counts=True)
     if row.kind in PROBLEM_KINDS:
-        return Told(PROBLEM, problem_row(row), counts=row.code is not None)
-    return Told(RECORD, (*row[:5], row.hash, row.document))
+        return OutputRow(PROBLEM, problem_row(row), counts=row.code is not None)
+    return OutputRow(RECORD, (*row[:5], row.hash, row.document))
 
 
 def problem_row(row: ScannedRow) -> tuple[object, ...]:

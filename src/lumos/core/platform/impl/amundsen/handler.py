@@ -112,7 +112,7 @@ class AmundsenHandler(CatalogHandler):
                 entities.put_extension(name, value)
 
     def _refuse_other(self, connection: Connection, urn: Urn, seen: Seen) -> None:
-        """Compare what was seen with what is there now, and let nobody change it from then on."""
+        """Compare what was seen with what is there now, and lock it until the write is done."""
         place = located(connection, urn)
         now = None if place is None else self._dataset(connection, urn, held=True)
         if without_lineage(now) != without_lineage(seen.dataset):

@@ -40,7 +40,7 @@ _NONE: Final = "-1"
 """The version of what must not be there yet."""
 
 
-class Held(NamedTuple):
+class StoredEntity(NamedTuple):
     """An entity as the server holds it."""
 
     urn: str
@@ -68,7 +68,9 @@ class DataHubClient:
         self._settings = settings
         self._known: dict[str, frozenset[str]] | None = None
 
-    def get(self, kind: str, urns: Sequence[str], *, aspects: Iterable[str] = ()) -> list[Held]:
+    def get(
+        self, kind: str, urns: Sequence[str], *, aspects: Iterable[str] = ()
+    ) -> list[StoredEntity]:
         """Return the entities that exist among these, with all of their aspects or some."""
         wanted: Json = {name: {} for name in aspects}
         body = [{"urn": urn, **wanted} for urn in urns]
@@ -82,7 +84,7 @@ class DataHubClient:
 
     def scroll(
         self, kind: str, *, aspects: Sequence[str] = (), include_removed: bool = False
-    ) -> Iterator[Held]:
+    ) -> Iterator[StoredEntity]:
         """Yield all entities of a kind, read in several slices at a time, in no order."""
         slices = range(self._settings.slices)
         read = self._http.map(
@@ -99,7 +101,7 @@ class DataHubClient:
 
     def _slice(
         self, kind: str, number: int, aspects: Sequence[str], *, include_removed: bool
-    ) -> Iterator[Held]:
+    ) -> Iterator[StoredEntity]:
         params: dict[str, str | int | bool | list[str]] = {
             "count": _PAGE,
             "query": "*",
@@ -152,7 +154,7 @@ class DataHubClient:
         path = f"openapi/v3/entity/{kind.lower()}/{quote(urn, safe='')}"
         self._without_complaint(path)
 
-    def delete_aspect(self, kind: str, held: Held, aspect: str) -> None:
+    def delete_aspect(self, kind: str, held: StoredEntity, aspect: str) -> None:
         """Remove an aspect that is still as it was read; DataHub has no condition for this.
 
         Raises:
@@ -207,11 +209,11 @@ class DataHubClient:
         self.knows(kind, "")
         return not self._known or kind.lower() in self._known
 
-    def pages(self, kind: str, urns: Sequence[str]) -> Iterator[list[Held]]:
+    def pages(self, kind: str, urns: Sequence[str]) -> Iterator[list[StoredEntity]]:
         """Yield entities by their names, those that do not exist as ones without aspects."""
         for page in pages_of(urns, _FEW):
             found = {held.urn: held for held in self.get(kind, page)}
-            yield [found.get(urn) or Held(urn, {}, {}) for urn in page]
+            yield [found.get(urn) or StoredEntity(urn, {}, {}) for urn in page]
 
     def _specifications(self) -> dict[str, frozenset[str]]:
         try:
@@ -300,7 +302,7 @@ def entities_in(
     raise unlike_datahub(http, method, path=path)
 
 
-def held_of(entity: JsonValue) -> Held:
+def held_of(entity: JsonValue) -> StoredEntity:
     """Return an entity of an answer as the server holds it."""
     urn = entity.get("urn") if isinstance(entity, dict) else None
     if not isinstance(entity, dict) or not isinstance(urn, str):
@@ -314,7 +316,7 @@ def held_of(entity: JsonValue) -> Held:
             aspects[name] = each["value"]
             told = each.get("systemMetadata")
             versions[name] = str(told.get("version") or "") if isinstance(told, dict) else ""
-    return Held(urn, aspects, versions)
+    return StoredEntity(urn, aspects, versions)
 
 
 def _names(specifications: JsonValue) -> Iterator[str]:

@@ -15,7 +15,7 @@ from lumos.core.models import DatasetLineage, LumosDataset, Urn
 from lumos.core.platform.batch import Batch, Document, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
-from lumos.core.platform.impl.datahub.client import DataHubClient, Held, Write, pages_of
+from lumos.core.platform.impl.datahub.client import DataHubClient, StoredEntity, Write, pages_of
 from lumos.core.platform.impl.datahub.fidelity import FIDELITY
 from lumos.core.platform.impl.datahub.mapping.aspects import EXTENSION, DatasetConversion
 from lumos.core.platform.impl.datahub.mapping.containers import ASPECT as CONTAINER
@@ -205,8 +205,8 @@ class DataHubHandler(CatalogHandler):
             self._client.write([Write(DATASET, there, {"status": {"removed": True}})])
 
     @override
-    def remarks(self) -> tuple[str, ...]:
-        return self._definitions.remarks()
+    def notices(self) -> tuple[str, ...]:
+        return self._definitions.notices()
 
     @override
     def close(self) -> None:
@@ -228,7 +228,7 @@ class DataHubHandler(CatalogHandler):
         there = FORMS[kind].kind
         beside = residues(self._store, there) if there in WITHOUT_PROPERTIES else {}
 
-        def entity(held: Held) -> Entity | None:
+        def entity(held: StoredEntity) -> Entity | None:
             aspects = held.aspects
             return read_entity(kind, held.urn, aspects, environment=environment, beside=beside)
 
@@ -242,7 +242,7 @@ class DataHubHandler(CatalogHandler):
     def _emit_datasets(self, documents: Sequence[Document], seen: Mapping[str, Seen]) -> None:
         if known := [each for each in documents if each["urn"] in seen]:
             versions = (seen[str(each["urn"])].version for each in known)
-            self._emit(known, over=[each for each in versions if isinstance(each, Held)])
+            self._emit(known, over=[each for each in versions if isinstance(each, StoredEntity)])
         if others := [each for each in documents if each["urn"] not in seen]:
             retried(partial(self._emit, others))
         for document in documents:
@@ -250,16 +250,18 @@ class DataHubHandler(CatalogHandler):
                 name = Urn(str(document["urn"]))
                 self._emit_neighbours(name, DatasetLineage.from_json(lineage))
 
-    def _emit(self, datasets: Sequence[Document], *, over: Sequence[Held] | None = None) -> None:
+    def _emit(
+        self, datasets: Sequence[Document], *, over: Sequence[StoredEntity] | None = None
+    ) -> None:
         """Write datasets over what was read of them, or else over what is there now."""
         documents = {self._conversion.datahub_urn(str(each["urn"])): each for each in datasets}
         there_now = self._client.get(DATASET, [*documents]) if over is None else over
         held = {each.urn: each for each in there_now}
         self._definitions.learn(documents.values())
         writes: list[Write] = []
-        gone: list[tuple[Held, str]] = []
+        gone: list[tuple[StoredEntity, str]] = []
         for there, document in documents.items():
-            before = held.get(there) or Held(there, {}, {})
+            before = held.get(there) or StoredEntity(there, {}, {})
             aspects = self._conversion.aspects(
                 document,
                 knows=partial(self._client.knows, DATASET),
@@ -292,7 +294,11 @@ class DataHubHandler(CatalogHandler):
         self._put_assertions(documents, held, only_changed=over is not None)
 
     def _put_assertions(
-        self, documents: Mapping[str, Document], held: Mapping[str, Held], *, only_changed: bool
+        self,
+        documents: Mapping[str, Document],
+        held: Mapping[str, StoredEntity],
+        *,
+        only_changed: bool,
     ) -> None:
         stated: list[Stated] = []
         for there, document in documents.items():
@@ -309,7 +315,7 @@ class DataHubHandler(CatalogHandler):
         for upstream, downstream in lineage.ends(urn):
             retried(partial(self._edges.put_unless_known, upstream, downstream))
 
-    def _held(self, name: Urn, there: str) -> Held:
+    def _held(self, name: Urn, there: str) -> StoredEntity:
         found = self._client.get(DATASET, [there])
         if not found or not is_dataset(found[0]):
             raise DatasetNotFoundError(name, platform=self.name)
@@ -322,7 +328,7 @@ class DataHubHandler(CatalogHandler):
     def _put_entity(self, kind: EntityKind, document: Json, *, made: Converted) -> None:
         """Write what Lumos knows of an entity; all else that stands in its aspects stays."""
         found = self._client.get(made.kind, [made.urn])
-        held = found[0] if found else Held(made.urn, {}, {})
+        held = found[0] if found else StoredEntity(made.urn, {}, {})
         aspects = {
             **merged(kind, document, made=made, held=held, environment=self._settings.environment),
             **self._revived(made.kind),

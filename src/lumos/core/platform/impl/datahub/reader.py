@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from lumos.core.errors import InvalidUrnError
 from lumos.core.models import LumosDataset, NeighboursBuilder
 from lumos.core.platform.batches import together
-from lumos.core.platform.impl.datahub.client import Held, pages_of
+from lumos.core.platform.impl.datahub.client import StoredEntity, pages_of
 from lumos.core.platform.impl.datahub.mapping.aspects import DERIVED
 from lumos.core.platform.impl.datahub.mapping.lineage import ASPECT, read_edges
 from lumos.core.platform.impl.datahub.mapping.observations import TIMESERIES
@@ -52,11 +52,11 @@ class DatasetReader:
         self._conversion = conversion
         self._companions = companions
 
-    def found(self, held: Held) -> LumosDataset | None:
+    def found(self, held: StoredEntity) -> LumosDataset | None:
         """Return the dataset of an entity without what others point at it for, if it is one."""
         return self._read(held, downstream=(), assertions=()) if is_dataset(held) else None
 
-    def whole(self, held: Held) -> LumosDataset:
+    def whole(self, held: StoredEntity) -> LumosDataset:
         """Return a dataset with what others point at it for."""
         related = self._client.related(held.urn, "DownstreamOf", "Asserts")
         downstream = []
@@ -90,7 +90,7 @@ class DatasetReader:
             found = {held.urn: held for held in page}
             there_now = [found[there] for there in wanted if there in found]
 
-            def read(held: Held) -> LumosDataset:
+            def read(held: StoredEntity) -> LumosDataset:
                 return self._read(
                     held,
                     downstream=downstream.get(names[held.urn], ()),
@@ -102,20 +102,20 @@ class DatasetReader:
                 if platform is None or dataset.platform == platform:
                     yield dataset
 
-    def _got(self, names: Sequence[str], *, unread: UnreadableItems) -> list[Held]:
+    def _got(self, names: Sequence[str], *, unread: UnreadableItems) -> list[StoredEntity]:
         """Return what the server holds of some datasets; one that it refuses to give is noted."""
         streak = Streak()
 
-        def refused(there: str, error: LumosError) -> Held:
+        def refused(there: str, error: LumosError) -> StoredEntity:
             if streak.ends_run(error):
                 raise error
             unread.add(DATASET, there, error=error)
-            return Held(there, {}, {})
+            return StoredEntity(there, {}, {})
 
         return together(partial(self._client.get, DATASET), names, refused=refused)
 
     def _read(
-        self, held: Held, *, downstream: Iterable[str], assertions: Sequence[str]
+        self, held: StoredEntity, *, downstream: Iterable[str], assertions: Sequence[str]
     ) -> LumosDataset:
         """Return a dataset; a value of it that does not fit is kept in its extension."""
         try:
@@ -125,7 +125,7 @@ class DatasetReader:
 
     def _read_as(
         self,
-        held: Held,
+        held: StoredEntity,
         downstream: Iterable[str],
         *,
         assertions: Sequence[str],
@@ -138,7 +138,7 @@ class DatasetReader:
         self._companions.add_assertions(document, held.urn, assertions)
         return LumosDataset.from_json(document)
 
-    def _edges(self, held: Held, *, downstream: str | None = None) -> list[LineageEdge]:
+    def _edges(self, held: StoredEntity, *, downstream: str | None = None) -> list[LineageEdge]:
         lineage = held.aspects.get(ASPECT)
         if not isinstance(lineage, dict):
             return []
@@ -153,7 +153,7 @@ class DatasetReader:
         return self._conversion.name_in(there, aspects)
 
 
-def is_dataset(held: Held) -> bool:
+def is_dataset(held: StoredEntity) -> bool:
     """Tell whether more than a name and neighbours is known of it, and it is not hidden."""
     status = held.aspects.get("status")
     if isinstance(status, dict) and status.get("removed"):

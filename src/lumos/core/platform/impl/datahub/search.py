@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from lumos.core.platform.impl.datahub.client import SCROLL, Held, entities_in, held_of
+from lumos.core.platform.impl.datahub.client import SCROLL, StoredEntity, entities_in, held_of
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 from lumos.core.platform.unreadable import UNFIT
 
@@ -25,7 +25,7 @@ def narrowed(
     conversion: DatasetConversion,
     *,
     words: tuple[str, ...],
-    is_dataset: Callable[[Held], bool],
+    is_dataset: Callable[[StoredEntity], bool],
 ) -> Narrowed:
     """Return the datasets that hold all of the words in a field that DataHub searches."""
     answer = http.json(

@@ -38,8 +38,8 @@ from lumos.core.platform.impl.openmetadata.side_store import (
 )
 from lumos.core.platform.impl.openmetadata.writer.bulk import BulkWires, lies_at
 from lumos.core.platform.impl.openmetadata.writer.datasets import DatasetWires, name_in
+from lumos.core.platform.impl.openmetadata.writer.keyed_lock import KeyedLock
 from lumos.core.platform.impl.openmetadata.writer.lineage import ITSELF, Between, LineageWires
-from lumos.core.platform.impl.openmetadata.writer.turns import Turns
 from lumos.core.platform.impl.openmetadata.writer.vocabulary import Vocabulary, Word
 from lumos.core.platform.interface import Entity, EntityKind, kind_of
 from lumos.core.platform.login import NOBODY, TOKEN
@@ -79,7 +79,7 @@ class OpenMetadataHandler(CatalogHandler):
     def __init__(self, api: OpenMetadataApi, *, workers: int = 8, profile_days: int = 30) -> None:
         self._api = api
         self._workers = workers
-        self._turns = Turns()
+        self._locks = KeyedLock()
         self._store = SideStore(OwnContainers(api))
         self._words = Vocabulary(api, self._store)
         self._datasets = DatasetWires(api, self._words, profile_days=profile_days)
@@ -151,10 +151,10 @@ class OpenMetadataHandler(CatalogHandler):
         def update(urn: Urn) -> None:
             self._datasets.write_at(place_of(urn), known[urn].entity, dataset=latest[urn])
 
-        with self._alone_with(*known):
+        with self._hold(*known):
             deque(mapped(update, known, workers=min(self._workers, len(known) or 1)), maxlen=0)
         others = {urn: dataset for urn, dataset in latest.items() if urn not in known}
-        with self._alone_with(*others):
+        with self._hold(*others):
             left = self._bulk.write(others, absent=absent)
             deque(mapped(self._write, left, workers=min(self._workers, len(left) or 1)), maxlen=0)
         for dataset in datasets:
@@ -219,7 +219,7 @@ class OpenMetadataHandler(CatalogHandler):
             if rest != held:
                 self._put_edges(downstream, [Between(upstream, rest)])
 
-        with self._alone_with(edge.downstream_urn):
+        with self._hold(edge.downstream_urn):
             _unless_changed_meanwhile(remove)
 
     def _emit_entity(self, entity: Entity) -> None:
@@ -265,13 +265,13 @@ class OpenMetadataHandler(CatalogHandler):
             self._api.delete_edge(around.references[identity], node.reference)
         for identity in around.downstream:
             downstream = self._datasets.urn_of_reference(around.references[identity])
-            with self._alone_with(downstream):
+            with self._hold(downstream):
                 _unless_changed_meanwhile(partial(self._part, node, downstream))
         _unless_changed_meanwhile(lambda: self._datasets.remove(node))
 
-    def _alone_with(self, *urns: str) -> AbstractContextManager[None]:
+    def _hold(self, *urns: str) -> AbstractContextManager[None]:
         """Let no other thread write some datasets, which are read before they are told anything."""
-        return self._turns.alone_with(urns)
+        return self._locks.hold(urns)
 
     @override
     def close(self) -> None:
@@ -356,11 +356,11 @@ class OpenMetadataHandler(CatalogHandler):
             if between:
                 self._put_edges(downstream, between)
 
-        with self._alone_with(urn):
+        with self._hold(urn):
             _unless_changed_meanwhile(add)
 
     def _mentioned(self, urn: Urn) -> Node:
-        with self._alone_with(urn):
+        with self._hold(urn):
             return self._datasets.mention(urn)
 
     def _part(self, upstream: Node, urn: Urn) -> None:

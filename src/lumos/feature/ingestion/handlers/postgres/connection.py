@@ -84,7 +84,7 @@ _REFUSALS: Final = (
     ),
     _Refusal(
         re.compile(r"no pg_hba\.conf entry|pg_hba\.conf rejects"),
-        "the server lets nobody in from this machine with this user, database and encryption",
+        "the server accepts no connection of this user, machine, database and encryption",
         "let an administrator add a line to pg_hba.conf, or set sslmode: require",
     ),
     _Refusal(

@@ -17,7 +17,7 @@ from lumos.core.platform.impl.datahub.mapping.stash import without_stash
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.platform.impl.datahub.client import Held
+    from lumos.core.platform.impl.datahub.client import StoredEntity
     from lumos.core.platform.impl.datahub.mapping.entities import Converted
     from lumos.core.platform.interface import EntityKind
 
@@ -28,7 +28,7 @@ _DATASET: Final = "urn:li:dataset:"
 
 
 def merged(
-    kind: EntityKind, document: Json, *, made: Converted, held: Held, environment: str
+    kind: EntityKind, document: Json, *, made: Converted, held: StoredEntity, environment: str
 ) -> Json:
     """Return the aspects of an entity with all that Lumos does not model as it stands there."""
     both = made.aspects.keys() & held.aspects.keys()
@@ -43,7 +43,7 @@ def merged(
     return whole
 
 
-def _ours(kind: EntityKind, held: Held, *, environment: str) -> Json:
+def _ours(kind: EntityKind, held: StoredEntity, *, environment: str) -> Json:
     """Return what Lumos would write of an entity as it stands there."""
     try:
         read = read_entity(kind, held.urn, held.aspects, environment=environment)

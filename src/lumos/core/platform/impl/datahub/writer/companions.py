@@ -17,7 +17,7 @@ from lumos.core.platform.impl.datahub.mapping.urns import escaped, field_of, fie
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.platform.impl.datahub.client import DataHubClient, Held
+    from lumos.core.platform.impl.datahub.client import DataHubClient, StoredEntity
 
 Json = dict[str, "JsonValue"]
 _ASSERTION: Final = "assertion"
@@ -147,7 +147,7 @@ def assertion_urn(there: str, assertion: Mapping[str, JsonValue]) -> str:
     return f"{_ASSERTION_URN}{digest}"
 
 
-def _brought_to(held: Held, assertion: Json | None) -> Write:
+def _brought_to(held: StoredEntity, assertion: Json | None) -> Write:
     """Return what makes the one that is held the one that is wanted, or hides it."""
     wanted: Json = {"status": {"removed": assertion is None}}
     if assertion is not None:
@@ -157,7 +157,7 @@ def _brought_to(held: Held, assertion: Json | None) -> Write:
     return Write(_ASSERTION, held.urn, changed, versions=held.versions)
 
 
-def _with_theirs(info: Json, held: Held) -> Json:
+def _with_theirs(info: Json, held: StoredEntity) -> Json:
     """Return what Lumos says of an assertion, and what only others say of it."""
     theirs = held.aspects.get(_INFO)
     if not isinstance(theirs, dict) or theirs.get("type") != info["type"]:
@@ -211,7 +211,7 @@ def _info(there: str, assertion: Mapping[str, JsonValue]) -> Json:
     return {**info, "type": "CUSTOM", "customAssertion": custom}
 
 
-def _read(held: Held) -> Json | None:
+def _read(held: StoredEntity) -> Json | None:
     info = held.aspects.get(_INFO)
     status = held.aspects.get("status")
     removed = isinstance(status, dict) and bool(status.get("removed"))

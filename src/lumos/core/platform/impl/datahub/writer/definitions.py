@@ -12,7 +12,7 @@ from datetime import date
 from threading import Lock
 from typing import TYPE_CHECKING, Final, cast
 
-from lumos.core.platform.impl.datahub.client import AT_ONCE, ONLY_NEW, Held, Write
+from lumos.core.platform.impl.datahub.client import AT_ONCE, ONLY_NEW, StoredEntity, Write
 from lumos.core.platform.impl.datahub.mapping.structured import (
     DEFINITION,
     KIND,
@@ -37,7 +37,7 @@ class Definitions:
 
     def __init__(self, client: DataHubClient) -> None:
         self._client = client
-        self._known: dict[str, Held] = {}
+        self._known: dict[str, StoredEntity] = {}
         self._told: dict[str, str] = {}
         self._lock = Lock()
 
@@ -53,7 +53,7 @@ class Definitions:
                 self._learn(needed)
 
     def takes(self, urn: str, value: JsonValue) -> bool:
-        """Tell whether a property can have a value; one that it cannot is noted for `remarks`."""
+        """Tell whether a property can have a value; one that it cannot is noted for `notices`."""
         if not _can_be_defined(urn):
             self._told[urn] = (
                 f"datahub: {urn} cannot be a property there for the spaces in its name: its values "
@@ -74,7 +74,7 @@ class Definitions:
         )
         return False
 
-    def refuses(self, held: Held, wanted: JsonValue) -> bool:
+    def refuses(self, held: StoredEntity, wanted: JsonValue) -> bool:
         """Tell whether a definition that is there cannot become another, and note it."""
         defined = held.aspects.get(DEFINITION)
         if not isinstance(defined, dict) or not isinstance(wanted, dict):
@@ -92,7 +92,7 @@ class Definitions:
         """Look at definitions again when they are next needed."""
         self._known.clear()
 
-    def remarks(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[str, ...]:
         """Return what people should know, one line for each property."""
         return tuple(self._told[name] for name in sorted(self._told))
 
@@ -181,7 +181,7 @@ def _can_become(now: Mapping[str, JsonValue], wanted: Mapping[str, JsonValue]) -
     return same_type and not fewer and not restricted
 
 
-def _grown(held: Held, value: JsonValue) -> Json | None:
+def _grown(held: StoredEntity, value: JsonValue) -> Json | None:
     """Return a guess of Lumos that takes several values, where it has to."""
     defined = cast("Json", held.aspects[DEFINITION])
     grown: Json = {**defined, "cardinality": "MULTIPLE"}
@@ -198,7 +198,7 @@ def _is_wider(value: JsonValue, than: JsonValue) -> bool:
     return than is None or len(values_of(value)) > len(values_of(than))
 
 
-def _is_removed(held: Held) -> bool:
+def _is_removed(held: StoredEntity) -> bool:
     status = held.aspects.get("status")
     return isinstance(status, dict) and bool(status.get("removed"))
 

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, cast
 
 from lumos.core.models import LineageEdge
-from lumos.core.platform.impl.datahub.client import Held, Write
+from lumos.core.platform.impl.datahub.client import StoredEntity, Write
 from lumos.core.platform.impl.datahub.mapping.lineage import ASPECT, read_edges, with_edges
 from lumos.core.platform.impl.datahub.mapping.urns import dataset_urn, lumos_dataset_urn
 
@@ -30,7 +30,7 @@ class EdgeStore:
         self._client = client
         self._environment = environment
 
-    def of(self, held: Held) -> list[LineageEdge]:
+    def of(self, held: StoredEntity) -> list[LineageEdge]:
         """Return the edges that lead to a dataset."""
         aspect = held.aspects.get(ASPECT)
         if not isinstance(aspect, dict):
@@ -134,7 +134,7 @@ class EdgeStore:
         return _lineage(found[0] if found else None)
 
 
-def _lineage(held: Held | None) -> tuple[dict[str, JsonValue], dict[str, str]]:
+def _lineage(held: StoredEntity | None) -> tuple[dict[str, JsonValue], dict[str, str]]:
     """Return the lineage that is held of a dataset, and the versions to be replaced."""
     if held is None or ASPECT not in held.aspects:
         return {}, {}

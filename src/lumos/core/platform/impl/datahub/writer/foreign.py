@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeGuard, cast
 
 from lumos.core.errors import InvalidUrnError
 from lumos.core.models.base import canonical_json
-from lumos.core.platform.impl.datahub.client import Held, Write
+from lumos.core.platform.impl.datahub.client import StoredEntity, Write
 from lumos.core.platform.impl.datahub.mapping.entities import FORMS, read_entity, wire_entity
 from lumos.core.platform.impl.datahub.mapping.lineage import ASPECT, read_edges, with_edges
 from lumos.core.platform.impl.datahub.mapping.residue import residue, restored
@@ -152,14 +152,14 @@ class ForeignEntities:
         if kind == STRUCTURED:
             self._definitions.forget()
 
-    def _waits(self, held: Held, whole: Json, left: Json) -> bool:
+    def _waits(self, held: StoredEntity, whole: Json, left: Json) -> bool:
         """Keep a definition beside the guess that cannot become it, until somebody deletes that."""
         waits = _is_own(STRUCTURED, held) and self._definitions.refuses(held, whole.get(DEFINITION))
         if waits:
             put_residue(self._store, STRUCTURED, held.urn, left=left)
         return waits
 
-    def _left_of(self, kind: str, held: Held) -> JsonValue:
+    def _left_of(self, kind: str, held: StoredEntity) -> JsonValue:
         theirs: Json = {
             name: without_stash(value)
             for name, value in held.aspects.items()
@@ -174,7 +174,7 @@ class ForeignEntities:
                 theirs[name] = {"customProperties": {}, **found}
         return residue({name: ours[name] for name in ours.keys() & theirs.keys()}, theirs)
 
-    def _ours(self, kind: str, held: Held) -> Json:
+    def _ours(self, kind: str, held: StoredEntity) -> Json:
         """Return what Lumos would write of an entity without having been told of anything else."""
         aspects = held.aspects
         if kind not in _MODELLED:
@@ -192,7 +192,7 @@ class ForeignEntities:
         ours = {aspect: without_stash(value) for aspect, value in made.aspects.items()}
         return {**ours, "status": {"removed": False}}
 
-    def _left_of_lineage(self, held: Held) -> JsonValue:
+    def _left_of_lineage(self, held: StoredEntity) -> JsonValue:
         found = held.aspects.get(ASPECT)
         if not isinstance(found, dict):
             return None
@@ -215,7 +215,7 @@ def is_foreign(value: JsonValue) -> TypeGuard[Json]:
     return isinstance(value, dict) and isinstance(value.get(_ENTITIES), dict) and len(value) == 1
 
 
-def _is_own(kind: str, held: Held) -> bool:
+def _is_own(kind: str, held: StoredEntity) -> bool:
     """Tell whether Lumos writes an entity by itself, because something refers to it."""
     return _TOLD_BY[kind](held.aspects)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lumos.core.settings.sync import Truth, TruthSettings
 
 Json = dict[str, JsonValue]
-Leaves = dict[str, JsonValue]
+EditableParts = dict[str, JsonValue]
 EMPTY: Final[tuple[JsonValue, ...]] = (None, [], "", {})
 _COLUMN_FACETS: Final = {
     facet.sync_name: facet for facet in COLUMN_FACETS.values() if facet.sync_name is not None
@@ -46,7 +46,7 @@ _FACETS: Final = {
 """Facets by the name of the leaf, or by the beginning of the names of their members."""
 
 
-def leaves_of(document: Json, *, catalog: str) -> Leaves:
+def editable_parts_of(document: Json, *, catalog: str) -> EditableParts:
     """Return what people may change of a dataset, given as `to_json` writes it.
 
     What it says nothing about is left out.
@@ -54,7 +54,7 @@ def leaves_of(document: Json, *, catalog: str) -> Leaves:
     What Lumos does not model of the catalog itself counts as one part, of which only a mark is
     given.
     """
-    leaves: Leaves = {}
+    leaves: EditableParts = {}
     for part in _GROUPED:
         leaves |= {f"{part}:{name}": value for name, value in _object(document.get(part)).items()}
     # In a list, so that a value which is empty differs from none.
@@ -69,7 +69,7 @@ def leaves_of(document: Json, *, catalog: str) -> Leaves:
     return {name: value for name, value in leaves.items() if value not in EMPTY}
 
 
-def _add_columns(leaves: Leaves, columns: JsonValue, *, within: str = "") -> None:
+def _add_columns(leaves: EditableParts, columns: JsonValue, *, within: str = "") -> None:
     """Add what columns, given as `to_json` writes them, and what is nested in them say."""
     for column in cast("list[Json]", columns or ()):
         if column.keys() <= _SILENT:
@@ -82,7 +82,7 @@ def _add_columns(leaves: Leaves, columns: JsonValue, *, within: str = "") -> Non
             _add_inner(leaves, column, path)
 
 
-def _add_inner(leaves: Leaves, node: Json, path: str) -> None:
+def _add_inner(leaves: EditableParts, node: Json, path: str) -> None:
     _add_columns(leaves, node.get("fields"), within=f"{path}/")
     for name in ("items", "value"):
         if inner := _object(node.get(name)):
@@ -115,7 +115,9 @@ def _inner(node: FieldType, path: str) -> Iterator[tuple[str, Field]]:
             yield from _inner(inner, f"{path}/~{name}")
 
 
-def with_leaves(local: LumosDataset, remote: LumosDataset, *, chosen: Leaves) -> LumosDataset:
+def with_editable_parts(
+    local: LumosDataset, remote: LumosDataset, *, chosen: EditableParts
+) -> LumosDataset:
     """Return a dataset that says what was chosen of the parts that people may change."""
     parts: dict[str, object] = {
         "documentation": _starting_with("documentation:", chosen),
@@ -181,7 +183,7 @@ def _starting_with(start: str, chosen: Mapping[str, JsonValue]) -> dict[str, Jso
     }
 
 
-def _with_own(field: Field, path: str, chosen: Leaves) -> Field:
+def _with_own(field: Field, path: str, chosen: EditableParts) -> Field:
     document = field.to_json() if _says_something(field) else {}
     wanted = {key: chosen.get(f"{part}:{path}") for part, key in _OF_FIELDS.items()}
     changed: dict[str, object] = {
@@ -193,7 +195,7 @@ def _with_own(field: Field, path: str, chosen: Leaves) -> Field:
     return field.model_copy(update=changed) if changed else field
 
 
-def _inner_changes(node: FieldType, path: str, chosen: Leaves) -> dict[str, object]:
+def _inner_changes(node: FieldType, path: str, chosen: EditableParts) -> dict[str, object]:
     changed: dict[str, object] = {}
     if node.fields:
         inside = tuple(_with_own(each, path_of(f"{path}/", each), chosen) for each in node.fields)

@@ -1,4 +1,4 @@
-"""Threads that write the same dataset take turns; those that write others do not wait."""
+"""A lock for each name: threads that write the same dataset wait for each other."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from threading import Condition
 
 
-class Turns:
-    """Names that are in use, each by one thread at a time."""
+class KeyedLock:
+    """Locks by name; one thread at a time holds a name."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
         self._change = Condition()
 
     @contextmanager
-    def alone_with(self, names: Iterable[str]) -> Iterator[None]:
-        """Wait until nobody uses any of some names, and use them all; not to be nested."""
+    def hold(self, names: Iterable[str]) -> Iterator[None]:
+        """Hold the locks of all names; not to be nested."""
         wanted = {*names}
         with self._change:
             self._change.wait_for(lambda: self._taken.isdisjoint(wanted))
