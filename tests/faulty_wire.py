@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import pytest
 from urllib3 import HTTPHeaderDict
 
-from lumos.core.platform.connections import (
+from lumos.core.http.connections import (
     Answer,
     BrokenOffError,
     Connections,

@@ -16,7 +16,7 @@ import pytest
 from pydantic import JsonValue
 
 from lumos.core.errors import PlatformAnswerError, PlatformError, PlatformUnavailableError
-from lumos.core.platform.answer_limits import AnswerLimits
+from lumos.core.http.bounds import AnswerLimits
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.http import CatalogHttp, RetryPolicy, impatient
 from raw_server import listening, request_from

@@ -36,7 +36,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 
 
 @pytest.fixture(autouse=True)
 def _plain_and_patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lumos.core.platform.connections._KEPT_SECONDS", 3600.0)
+    monkeypatch.setattr("lumos.core.http.connections._KEPT_SECONDS", 3600.0)
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.upper(), raising=False)
@@ -83,7 +83,7 @@ def test_a_connection_that_the_server_closed_while_idle_is_replaced() -> None:
 def test_a_connection_that_was_idle_for_long_is_not_used_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("lumos.core.platform.connections._KEPT_SECONDS", 0.0)
+    monkeypatch.setattr("lumos.core.http.connections._KEPT_SECONDS", 0.0)
     opened: list[int] = []
 
     def serve(connection: socket.socket) -> None:

@@ -9,9 +9,9 @@ import pytest
 from doubles.openmetadata_store import OpenMetadataStore
 from faulty_wire import FAULTS, Fault, faulty_wire
 from lumos.core.errors import PlatformUnavailableError
+from lumos.core.http.connections import Answer, Connections, Request, TooSlowError
 from lumos.core.models import LumosDataset, Tag, Urn
 from lumos.core.platform.batch import Batch, Identity
-from lumos.core.platform.connections import Answer, Connections, Request, TooSlowError
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
 from lumos.testing.platform_samples import dataset, edge
 

@@ -37,7 +37,7 @@ from lumos.core.errors import (
     PlatformUnavailableError,
 )
 from lumos.core.events import emit, since
-from lumos.core.platform.answer_limits import (
+from lumos.core.http.bounds import (
     DEFAULT_LIMITS,
     AnswerLimits,
     OverLimitError,
@@ -49,7 +49,7 @@ from lumos.core.platform.threads import mapped
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.platform.connections import Answer, LimitError, Request, TransportError
+    from lumos.core.http.connections import Answer, LimitError, Request, TransportError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -154,7 +154,7 @@ class CatalogHttp:
         try:
             import stamina
 
-            from lumos.core.platform import connections as wire
+            from lumos.core.http import connections as wire
         except ModuleNotFoundError as error:
             raise MissingExtraError(
                 f"platform '{name}': the package {error.name} is not installed",

@@ -10,13 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import orjson
 from pydantic import Field, SecretStr
 from typing_extensions import override
 
+from lumos import __version__
 from lumos.core.errors import MissingExtraError, SourceError, UnreadableItemError
+from lumos.core.http.bounds import AnswerLimits
 from lumos.core.settings import SettingsModel
 from lumos.core.storage.object_errors import Problem, RefusedError, untrusted
 from lumos.core.storage.object_units import Level, ListUnit, distinct, divided
@@ -31,13 +33,20 @@ from lumos.core.storage.port import (
 from lumos.core.storage.selection import Folder, Selection
 
 if TYPE_CHECKING:
-    import httpx2
+    from lumos.core.http.connections import Answer, Connections
 
 PLATFORM: Final = "hdfs"
 _API: Final = "/webhdfs/v1/"
 _LARGEST_LISTING: Final = 64_000_000
 """In bytes; a namenode sends 1,000 entries at a time, which are some 400 KB."""
+_LARGEST_REFUSAL: Final = 64_000
 _MOST_REDIRECTS: Final = 5
+_MOST_AT_ONCE: Final = 32
+_MOST_SERVERS: Final = 64
+"""To how many data nodes connections are kept."""
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_UNBOUNDED: Final = AnswerLimits(response_bytes=1 << 62)
+"""Each request says for itself how much of its answer is read."""
 _FIRST_WAIT: Final = 0.2
 _LONGEST_WAIT: Final = 10.0
 _GONE = Problem("it is gone since it was listed", "nothing to do, if it was removed on purpose")
@@ -64,6 +73,10 @@ _TOO_LARGE = Problem(
 )
 _NOT_WEBHDFS = Problem(
     "the answer is not one of WebHDFS", "check that namenode is the address of WebHDFS"
+)
+_PROXY = Problem(
+    "the proxy that the environment names cannot be used",
+    "set HTTPS_PROXY to an address with http://, or name the server in NO_PROXY",
 )
 _UNKNOWN = Problem("HDFS refused for an unknown reason", "run with --debug for the trace")
 _PROBLEMS: Final = {
@@ -256,10 +269,11 @@ class _WebHdfs:
     """The few calls of WebHDFS that reading takes."""
 
     def __init__(self, source: HdfsSource) -> None:
-        import httpx2
         import stamina
 
-        self._httpx = httpx2
+        from lumos.core.http import connections as wire
+
+        self._wire = wire
         self._stamina = stamina
         self._retries = source.retries
         self._timeout = source.timeout
@@ -270,12 +284,7 @@ class _WebHdfs:
             self._who["delegation"] = source.delegation_token.get_secret_value()
         elif source.user is not None:
             self._who["user.name"] = source.user
-        self._client = httpx2.Client(
-            timeout=source.timeout,
-            follow_redirects=True,
-            max_redirects=_MOST_REDIRECTS,
-            headers={"Accept-Encoding": "identity"},
-        )
+        self._servers: dict[str, Connections] = {}
 
     def status(self, path: str) -> _Status:
         """Return the status of a file or folder."""
@@ -323,42 +332,63 @@ class _WebHdfs:
         raise RefusedError(_UNKNOWN)
 
     def _once(self, url: str, query: Mapping[str, str]) -> bytes:
-        end = time.monotonic() + self._seconds
-        try:
-            with self._client.stream("GET", url, params=query) as answer:
-                status, content = answer.status_code, self._content(answer, query, end)
-        except self._httpx.TooManyRedirects:
-            raise RefusedError(_NOT_WEBHDFS) from None
-        except self._httpx.TransportError as error:
-            if problem := untrusted(error, host=error.request.url.host):
-                raise RefusedError(problem) from error
-            raise _RetryError(_UNREACHED) from error
-        if status == HTTPStatus.OK:
-            return content
+        wanted = int(query["length"]) if "length" in query else _LARGEST_LISTING
+        answer = self._answered(
+            f"{url}?{urlencode(query)}", most_bytes=max(wanted, _LARGEST_REFUSAL)
+        )
+        content = answer.content
+        if answer.headers.get("Content-Encoding", "identity") != "identity":
+            raise RefusedError(_TOO_LARGE)
+        if answer.status == HTTPStatus.OK:
+            if "length" not in query and len(content) > wanted:
+                raise RefusedError(_TOO_LARGE)
+            return content[:wanted]
         name = _exception_name(content)
         if "offset" in query and name in {"EOFException", "IllegalArgumentException"}:
             raise _OutOfRangeError
-        problem = _PROBLEMS.get(name) or _problem_of_status(status)
+        problem = _PROBLEMS.get(name) or _problem_of_status(answer.status)
         raise _RetryError(problem) if problem.retryable else RefusedError(problem)
 
-    def _content(self, answer: httpx2.Response, query: Mapping[str, str], end: float) -> bytes:
-        """Read an answer: of a file no more than was asked for, of a listing up to a limit."""
-        is_file = "length" in query and answer.status_code == HTTPStatus.OK
-        most = int(query["length"]) if is_file else _LARGEST_LISTING
-        if answer.headers.get("Content-Encoding", "identity") != "identity":
-            raise RefusedError(_TOO_LARGE)
-        pieces: list[bytes] = []
-        size = 0
-        for piece in answer.iter_raw():
-            pieces.append(piece)
-            size += len(piece)
-            if size > most:  # else the end of the answer is read, and the connection kept
-                break
-            if time.monotonic() > end:
-                raise RefusedError(_TOO_SLOW)
-        if size > most and not is_file:
-            raise RefusedError(_TOO_LARGE)
-        return b"".join(pieces)[:most]
+    def _answered(self, address: str, *, most_bytes: int) -> Answer:
+        """Return the answer of the server that the namenode leads to, if it leads to another."""
+        end = time.monotonic() + self._seconds
+        for _ in range(_MOST_REDIRECTS + 1):
+            answer = self._sent(address, seconds=end - time.monotonic(), most_bytes=most_bytes)
+            if answer.status not in _REDIRECTS:
+                return answer
+            address = urljoin(address, answer.headers.get("Location", ""))
+        raise RefusedError(_NOT_WEBHDFS)
+
+    def _sent(self, address: str, *, seconds: float, most_bytes: int) -> Answer:
+        wire, place = self._wire, urlsplit(address)
+        if place.scheme not in {"http", "https"} or not place.hostname:
+            raise RefusedError(_NOT_WEBHDFS)
+        target = f"{place.path}?{place.query}"
+        request = wire.Request("GET", target, None, {}, self._timeout, seconds, most_bytes)
+        try:
+            return self._server(f"{place.scheme}://{place.netloc}").send(request)
+        except wire.LimitError as error:
+            too_slow = error.setting == "request_seconds"
+            raise RefusedError(_TOO_SLOW if too_slow else _TOO_LARGE) from None
+        except wire.TransportError as error:
+            if problem := untrusted(error, host=place.hostname):
+                raise RefusedError(problem) from error
+            raise _RetryError(_UNREACHED) from error
+
+    def _server(self, address: str) -> Connections:
+        known = self._servers.get(address)
+        if known is not None:
+            return known
+        while len(self._servers) >= _MOST_SERVERS:
+            self._servers.pop(next(iter(self._servers))).close()
+        headers = {"Accept-Encoding": "identity", "User-Agent": f"lumos/{__version__}"}
+        try:
+            opened = self._wire.Connections(
+                address, headers=headers, verify=True, most=_MOST_AT_ONCE, limits=_UNBOUNDED
+            )
+        except (OSError, ValueError):
+            raise RefusedError(_PROXY) from None
+        return self._servers.setdefault(address, opened)
 
 
 class _RetryError(Exception):

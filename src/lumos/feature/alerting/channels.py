@@ -21,7 +21,7 @@ from typing_extensions import override
 from lumos import __version__
 from lumos.core.certificates import certificate_problem
 from lumos.core.errors import EXIT_UNREADABLE, LumosError, MissingExtraError
-from lumos.core.platform.answer_limits import AnswerLimits
+from lumos.core.http.bounds import AnswerLimits
 from lumos.core.settings import EmailChannel, SlackChannel, WebhookChannel
 from lumos.feature.alerting.messages import Message, in_slack
 
@@ -132,7 +132,7 @@ class _Posting:
         Raises:
             NotTakenError: the reason, which holds neither address nor secret.
         """
-        from lumos.core.platform import connections as wire
+        from lumos.core.http import connections as wire
 
         address = urlsplit(self._url)
         target = quote(address.path or "/", safe=_PATH_SAFE)

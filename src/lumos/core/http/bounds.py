@@ -13,11 +13,9 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPResponse
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from typing_extensions import override
-
-from lumos.core.platform.answer_limits import AnswerLimits, OverLimitError, too_large
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -29,6 +27,57 @@ _SEND_PIECE: Final = 256 * 1024
 _RATIO_FLOOR: Final = 1_000_000
 """Unpacked bytes up to which any compression ratio is accepted."""
 _WINDOW_BITS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 47}
+
+
+_BYTES_PER_VALUE: Final = 32
+"""How many bytes of an answer one JSON value needs on average; `[[],[],…]` has three."""
+
+
+class AnswerLimits(NamedTuple):
+    """The limits of one request and its answer."""
+
+    response_bytes: int = 128_000_000
+    """The size of an answer: as it is received, and again after it is unpacked."""
+    compression_ratio: int = 200
+    seconds: float = 300.0
+    """From the first attempt to connect to the last byte of the answer."""
+
+    @property
+    def json_values(self) -> int:
+        return max(100_000, self.response_bytes // _BYTES_PER_VALUE)
+
+
+DEFAULT_LIMITS: Final = AnswerLimits()
+
+
+class OverLimitError(Exception):
+    """An answer exceeds a limit; `setting` names the setting that raises it."""
+
+    def __init__(self, reason: str, *, setting: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.setting = setting
+
+
+def require_few_values(content: bytes, limits: AnswerLimits) -> None:
+    """Refuse JSON whose values would need many times the memory of its text.
+
+    Raises:
+        OverLimitError: it has more values than the limits allow.
+    """
+    most = limits.json_values
+    if len(content) <= 2 * most:
+        return
+    if sum(map(content.count, (b",", b"[", b"{"))) > most:
+        raise OverLimitError(
+            f"the answer holds more than {most:,} JSON values", setting="max_response_bytes"
+        )
+
+
+def too_large(limits: AnswerLimits) -> OverLimitError:
+    return OverLimitError(
+        f"the answer is larger than {limits.response_bytes:,} bytes", setting="max_response_bytes"
+    )
 
 
 class StalledError(Exception):
@@ -151,13 +200,19 @@ class _BoundedReader(io.RawIOBase):
         super().close()
 
 
-def read_body(response: BaseHTTPResponse, limits: AnswerLimits) -> bytes:
+def read_body(
+    response: BaseHTTPResponse, limits: AnswerLimits, *, most_bytes: int | None = None
+) -> bytes:
     """Return the body of an answer, unpacked.
+
+    With `most_bytes` it is not unpacked, and what a longer one has beyond that stays unread.
 
     Raises:
         OverLimitError: it is larger than the limits allow.
         HTTPError, ValueError, zlib.error, EOFError: it is not whole.
     """
+    if most_bytes is not None:
+        return _beginning(response, most_bytes)
     if (response.length_remaining or 0) > limits.response_bytes:
         raise too_large(limits)
     coding = response.headers.get("Content-Encoding", "").strip().lower()
@@ -169,6 +224,18 @@ def read_body(response: BaseHTTPResponse, limits: AnswerLimits) -> bytes:
     for piece in received:
         unpack.add(piece)
     unpack.finish()
+    return b"".join(pieces)
+
+
+def _beginning(response: BaseHTTPResponse, most_bytes: int) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    for piece in response.stream(_PIECE, decode_content=False):
+        pieces.append(piece)
+        size += len(piece)
+        if size > most_bytes:
+            response.close()
+            break
     return b"".join(pieces)
 
 

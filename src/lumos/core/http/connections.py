@@ -33,10 +33,12 @@ from urllib3 import (
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import EmptyPoolError, HTTPError
 
-from lumos.core.platform.answer_limits import DEFAULT_LIMITS, AnswerLimits, OverLimitError
-from lumos.core.platform.bounds import (
+from lumos.core.http.bounds import (
+    DEFAULT_LIMITS,
+    AnswerLimits,
     BoundedResponse,
     Bounds,
+    OverLimitError,
     StalledError,
     reach,
     read_body,
@@ -96,6 +98,8 @@ class Request(NamedTuple):
     """The longest wait for the next bytes."""
     seconds: float = DEFAULT_LIMITS.seconds
     """The longest time for all of it."""
+    most_bytes: int | None = None
+    """Of a longer body only the beginning is read, at least that much; no limit where not given."""
 
 
 class Answer(NamedTuple):
@@ -256,7 +260,7 @@ class Connections:
         self._pool.close()
 
     def _exchanged(self, request: Request) -> Answer:
-        method, target, body, headers, timeout, _ = request
+        method, target, body, headers, timeout, _, most = request
         cookies = self._cookie_header(target) if self._has_cookies else {}
         response = self._pool.urlopen(
             method,
@@ -271,7 +275,7 @@ class Connections:
             preload_content=False,
         )
         try:
-            content = read_body(response, self._limits)
+            content = read_body(response, self._limits, most_bytes=most)
         except BaseException:
             response.close()
             raise

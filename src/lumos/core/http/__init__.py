@@ -1,0 +1,1 @@
+"""The one HTTP client, with limits on what a server may send and how long it may take."""
