@@ -37,6 +37,7 @@ from lumos.core.settings.loader import ENVIRONMENT_KEYS
 from lumos.core.settings.models import SECTIONS_READ_WHEN_USED, SECTIONS_WITHOUT_EFFECT
 from lumos.core.settings.raw import RawSettings
 from lumos.feature.ingestion.handlers.factory import BUILT_IN, HandlerFactory
+from lumos.feature.ingestion.source_types import PLANNED
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -452,7 +453,11 @@ def settings_page() -> str:
         "",
         f"Without effect in this version: {_listed(SECTIONS_WITHOUT_EFFECT)}.",
         "They are read and checked, for parts of Lumos that are still to come; a command says so",
-        "in one line where they are set.",
+        "in one line where they are set, and so it does of sources of the types "
+        f"{_listed(tuple(sorted(PLANNED)))}.",
+        "",
+        "Any other unknown type of a source is an error, and so is a malformed URL, in every",
+        "command that reads the settings. `lumos doctor` connects to each source and catalog.",
         "",
         "Editors can check the file by its",
         "[JSON Schema](../../src/lumos/schemas/settings.schema.json).",

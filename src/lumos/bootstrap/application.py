@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lumos.core.settings import InvalidSettingsError
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.integrity import DocumentCheck
+    from lumos.feature.ingestion.reaching import SourceAttempts
 
 DOCTOR_SECONDS = 10.0
 """How long somebody who asks for the state of a catalog waits for one answer of it."""
@@ -45,6 +46,7 @@ class Application(IngestionCommands):
             check_documents=self._checked_documents,
             reach_platform=self._describe_platform,
             other_platforms=self._other_platforms,
+            reach_sources=self._source_attempts,
             clock_warnings=lambda: self.snapshots.list().warnings,
         )
 
@@ -141,6 +143,13 @@ class Application(IngestionCommands):
 
         with impatient(DOCTOR_SECONDS):
             return f"{self._platform(name).reached()} answers"
+
+    def _source_attempts(self) -> SourceAttempts:
+        from lumos.feature.ingestion.reaching import SourceAttempts
+        from lumos.feature.ingestion.source_types import is_planned
+
+        read = [entry for entry in self.settings.sources if not is_planned(entry.type)]
+        return SourceAttempts(read, seconds=DOCTOR_SECONDS)
 
     def _other_platforms(self) -> tuple[str, ...]:
         """Return the catalogs of the settings that are not the project's own."""

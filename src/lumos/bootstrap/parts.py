@@ -96,7 +96,7 @@ class Parts:
         self._on_logging(settings.logging)
         if "alerts" not in settings.unset_sections:
             self._check_alerts(settings)
-        if unread := settings.without_effect:
+        if unread := (*settings.without_effect, *self._check_types(settings)):
             file = settings.file or "the settings"
             self._notice(f"{file}: without effect in this version: {', '.join(unread)}")
         if settings.change_policy != ChangePolicySettings():
@@ -104,6 +104,17 @@ class Parts:
 
             policy_of(settings)  # told with the other problems of the file, not halfway through
         return settings
+
+    @staticmethod
+    def _check_types(settings: LumosSettings) -> tuple[str, ...]:
+        """Refuse unknown types of sources; return those that nothing reads yet."""
+        if not settings.sources:
+            return ()
+        from lumos.feature.ingestion.source_types import planned_types, type_problems
+
+        if problems := [*type_problems(settings.sources)]:
+            raise settings.refused(problems)
+        return tuple(f"sources of type {name}" for name in planned_types(settings.sources))
 
     @staticmethod
     def _check_alerts(settings: LumosSettings) -> None:

@@ -17,15 +17,18 @@ from lumos.core.controllers.results import DoctorCheck, DoctorReport, InitResult
 from lumos.core.errors import LumosError, NoCatalogError, StateError, StateReadOnlyError
 from lumos.core.events import running
 from lumos.core.progress import SILENT, Progress
-from lumos.core.redaction import redact
+from lumos.core.redaction import PROCESS_SECRETS, redact
 from lumos.core.settings import SETTINGS_FILE, InvalidSettingsError
 
 if TYPE_CHECKING:
     from lumos.core.settings import SparkSettings
     from lumos.core.store.integrity import DocumentCheck
+    from lumos.feature.ingestion.reaching import SourceAttempts
 
 _LOW_DISK_BYTES = 1 << 30
 _SETTINGS = "settings"
+_VARIABLES = "environment variables"
+_SOURCE = "source "
 _STATE = "state database"
 _DOCUMENTS = "stored documents"
 _MINIMUM_PYTHON = (3, 11)
@@ -47,6 +50,7 @@ class SystemController:
         check_documents: Callable[[Progress], DocumentCheck],
         reach_platform: Callable[[str | None], str],
         other_platforms: Callable[[], tuple[str, ...]],
+        reach_sources: Callable[[], SourceAttempts],
         clock_warnings: Callable[[], tuple[str, ...]],
     ) -> None:
         """Take the parts as functions: each may fail, and doctor must then still check the rest."""
@@ -60,6 +64,7 @@ class SystemController:
         self._check_documents = check_documents
         self._reach_platform = reach_platform
         self._other_platforms = other_platforms
+        self._reach_sources = reach_sources
         self._clock_warnings = clock_warnings
 
     def init(self, folder: Path) -> InitResult:
@@ -94,7 +99,7 @@ class SystemController:
             ("java", self._java),
             ("spark", self._spark),
             (_SETTINGS, self._load_settings),
-            ("environment variables", self._variables),
+            (_VARIABLES, self._variables),
             (_STATE, self._look_at_state),
             (_DOCUMENTS, partial(self._documents, progress)),
             ("disk", self._disk),
@@ -102,6 +107,11 @@ class SystemController:
             ("catalog", partial(self._reach_platform, None)),
         ]
         with suppress(LumosError):  # the check of the settings tells it
+            attempts = self._reach_sources()  # they answer while other things are checked
+            checks += (
+                (f"{_SOURCE}{PROCESS_SECRETS.redact(name)}", partial(attempts.outcome, name))
+                for name in attempts.names
+            )
             others = self._other_platforms()
             checks += (
                 (f"catalog {redact(name)}", partial(self._reach_platform, name)) for name in others
@@ -110,7 +120,12 @@ class SystemController:
         for name, check in checks:
             if name == _DOCUMENTS and done[-1].status != "ok":
                 continue  # without a state database there are none
-            told = any(each.name == _SETTINGS and each.status == "fail" for each in done)
+            told = {
+                line: each.name
+                for each in done
+                if each.name == _SETTINGS or (each.name == _VARIABLES and name.startswith(_SOURCE))
+                for line in each.detail.splitlines()
+            }
             done.append(_checked(name, check, told=told))
         return DoctorReport(checks=tuple(done))
 
@@ -177,8 +192,14 @@ class _Warning(Exception):  # noqa: N818 - not an error: it carries a finding ou
     pass
 
 
-def _checked(name: str, check: Callable[[], str], *, told: bool) -> DoctorCheck:
-    """Carry out a check; where wrong settings are told of already, they are not told again."""
+def _checked(name: str, check: Callable[[], str], *, told: Mapping[str, str]) -> DoctorCheck:
+    """Carry out a check; what an earlier one said of the settings is not said again.
+
+    Args:
+        name: of the check.
+        check: what it does.
+        told: the lines that were said, and by which check.
+    """
     try:
         return DoctorCheck(name=name, status="ok", detail=check())
     except _Warning as finding:
@@ -186,9 +207,10 @@ def _checked(name: str, check: Callable[[], str], *, told: bool) -> DoctorCheck:
     except NoCatalogError as error:
         return DoctorCheck(name=name, status="warn", detail=error.message, hint=error.hint)
     except InvalidSettingsError as error:
-        if told:
-            return DoctorCheck(name=name, status="warn", detail="not checked: see settings")
         detail = "\n".join(error.lines())
+        if detail and all(line in told for line in detail.splitlines()):
+            see = told[detail.splitlines()[0]]
+            return DoctorCheck(name=name, status="warn", detail=f"not checked: see {see}")
         return DoctorCheck(name=name, status="fail", detail=detail, hint=error.hint)
     except LumosError as error:
         return DoctorCheck(name=name, status="fail", detail=error.message, hint=error.hint)

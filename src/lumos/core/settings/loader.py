@@ -10,6 +10,7 @@ from typing import Final
 from pydantic import JsonValue, ValidationError
 
 from lumos.core.redaction import PROCESS_SECRETS, SecretRegistry, find_secrets, looks_secret
+from lumos.core.settings.addresses import address_problems
 from lumos.core.settings.expansion import Expansion, read_dotenv
 from lumos.core.settings.models import SECTIONS_READ_WHEN_USED, STATE_FOLDER, LumosSettings
 from lumos.core.settings.problems import (
@@ -150,6 +151,7 @@ class _Load:
             _begin_paths_at(self._location.parent, values)
         self._apply_environment(values)
         sections = self._without_unset_sections(values)
+        self._check_addresses(values)
         reader = SourceReader(line_of=self._line_of, origin_at=self._origin_at, unset=self._unset)
         entries = reader.read(values.pop("sources", None))
         self._problems += reader.problems
@@ -234,6 +236,15 @@ class _Load:
                 if owner := _owner(target):
                     keys = self._unset[owner]
                     self._unset[owner] = [key for key in keys if _respelled(key[0]) != target]
+
+    def _check_addresses(self, values: dict[str, JsonValue]) -> None:
+        unset = {path for keys in self._unset.values() for path, _ in keys}
+        for path, said in address_problems(values):
+            if self._written(path) not in unset and path not in unset:
+                line = self._line_of(path)
+                self._problems.append(
+                    SettingsProblem(key_text(path), line, f"{key_text(path)} {said}")
+                )
 
     def _platform(self, config: JsonValue, name: str) -> object:
         if config is None or isinstance(config, dict):
