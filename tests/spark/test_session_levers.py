@@ -14,7 +14,7 @@ import pyspark
 import pytest
 
 from lumos.spark.class_archive import ClassArchive, class_archive, trainer_command
-from lumos.spark.java import find_java
+from lumos.spark.java import cache_folder, find_java
 from lumos.spark.session import _started
 from lumos.spark.start_failures import SparkUnavailableError
 from spark_jobs import normal_priority, run_job, run_jobs
@@ -30,7 +30,7 @@ esac
 
 
 @pytest.fixture(scope="module")
-def spark_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A class archive, made as the background process makes it, in a cache with a blank in it."""
     cache = tmp_path_factory.mktemp("a cache")
     runtime = find_java({"HOME": os.environ.get("HOME", str(Path.home()))})
@@ -38,6 +38,19 @@ def spark_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
         subprocess.run(trainer_command(runtime, cache_dir=cache), check=True)
     (archive,) = (cache / "spark").glob("*.jsa")
     return archive
+
+
+@pytest.fixture(scope="module")
+def spark_archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the archive that `make spark-archive` made; one of its own where there is none."""
+    runtime = find_java({"HOME": os.environ.get("HOME", str(Path.home()))})
+    made = class_archive(
+        runtime, spark_home=Path(pyspark.__file__).parent, cache_dir=cache_folder(os.environ)
+    )
+    if made.is_whole():
+        return copied(made.path, tmp_path_factory.mktemp("a cache"))
+    trained: Path = request.getfixturevalue("trained_archive")
+    return trained
 
 
 def test_the_jvm_maps_the_archive_and_runs_with_c1_and_the_serial_collector(
@@ -51,8 +64,10 @@ def test_the_jvm_maps_the_archive_and_runs_with_c1_and_the_serial_collector(
     assert answer["environment_is_restored"] is True
 
 
-def test_making_the_archive_leaves_nothing_else_behind(spark_archive: Path) -> None:
-    left = {path.suffix for path in spark_archive.parent.iterdir()}
+@pytest.mark.full  # training takes a minute; `make spark-archive` does it before every other test
+@pytest.mark.spark
+def test_making_the_archive_leaves_nothing_else_behind(trained_archive: Path) -> None:
+    left = {path.suffix for path in trained_archive.parent.iterdir()}
 
     assert left == {".jsa", ".lock", ".seal"}
 

@@ -137,8 +137,8 @@ class Pipeline(Findings):
         to_list = [(source, os.fsencode(unit)) for source, unit in units]
         known = {} if full or scope is not None else _comparable(index, to_list)
         self._is_redivided = index is not None and scope is None and len(known) < len(self._sources)
+        self._progress.stage("listing")
         if scope is None:
-            self._progress.stage("listing")
             self._fingerprints = self._fingerprints_of(to_list)
         if self._has_known_fingerprints(to_list, known):
             self._listing = Listing(self._work, units=_as_known(to_list, known))
@@ -199,7 +199,6 @@ class Pipeline(Findings):
         self, units: Sequence[tuple[str, bytes]], known: KnownUnits, *, only_spark: bool
     ) -> Listing:
         """List the sources; what is as it was is not told again."""
-        self._progress.stage("listing")
         to_list = [
             (source, unit, known[source][unit].digest if source in known else None)
             for source, unit in units
