@@ -29,7 +29,7 @@ def init(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 def doctor(context: typer.Context, as_json: AsJson = False) -> None:
-    """Check Python, Java, Spark, settings, state database, disk, and connect to all sources.
+    """Check Python, Java, Spark, settings, state and disk; connect to each source and catalog.
 
     Ends with exit code 1 when a check fails. Example: lumos doctor
     """
