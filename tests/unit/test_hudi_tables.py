@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.tables import PartitionField, TableFacts, read_table
-from lumos.core.formats.tables.java_properties import parse_properties
+from lumos.core.formats.tables.hudi import parse_properties
 from table_access import MemoryAccess
 
 SCHEMA = json.dumps(

@@ -1,15 +1,16 @@
-"""A bounded number of threads that speak to a catalog."""
+"""A bounded number of threads that speak to a catalog, and locks between them."""
 
 from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from contextvars import copy_context
+from threading import Condition
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable
+    from collections.abc import Callable, Generator, Iterable, Iterator
     from concurrent.futures import Executor, Future
 
 T = TypeVar("T")
@@ -57,3 +58,25 @@ def mapped(
         finally:
             for future in waiting:
                 future.cancel()
+
+
+class KeyedLock:
+    """A lock for each key; threads that hold different keys do not wait for each other."""
+
+    def __init__(self) -> None:
+        self._held: set[str] = set()
+        self._change = Condition()
+
+    @contextmanager
+    def hold(self, keys: Iterable[str]) -> Iterator[None]:
+        """Wait until all of the keys are free, and hold them for the block; not to be nested."""
+        wanted = {*keys}
+        with self._change:
+            self._change.wait_for(lambda: self._held.isdisjoint(wanted))
+            self._held |= wanted
+        try:
+            yield
+        finally:
+            with self._change:
+                self._held -= wanted
+                self._change.notify_all()

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
+
+from pydantic import model_validator
 
 from lumos.core.errors import ConfigurationError, LumosError
 from lumos.core.models import Group, LumosDataset, Owner, Ownership, Urn, User, with_parts
+from lumos.core.models.base import CanonicalModel, Name
 from lumos.core.platform.abilities import EntityAbility
-from lumos.core.platform.dataset_reference import DatasetFinder, UnresolvedReferenceError
+from lumos.core.platform.dataset_reference import (
+    DatasetFinder,
+    DatasetReference,
+    UnresolvedReferenceError,
+)
 from lumos.core.platform.entity_writer import UNCHANGED, EntityWriter
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
-from lumos.core.settings.item_document import DocumentItem, ItemDocument
-from lumos.feature.ownership.assignment import Assignment
+from lumos.core.settings.item_document import DocumentItem, ItemDocument, with_names
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -23,6 +29,43 @@ if TYPE_CHECKING:
 Publish = Callable[[LumosDataset, LumosDataset], None]
 
 _KNOWN = ("operation", "description", "users", "groups", "assignments")
+
+
+_OTHER_NAMES = {
+    "entity": "dataset",
+    "owner_name": "owner",
+    "owner_category": "category",
+    "ownership_type": "type",
+    "owner_type": "type",
+}
+
+
+class Assignment(CanonicalModel):
+    """Who owns what, in the shape of Lumos or of the earlier framework.
+
+    The owner is `user` or `group`, or `owner` with its `category`. Without a category, `owner` is
+    looked up among the users and groups that the catalog knows.
+    """
+
+    dataset: DatasetReference
+    user: Name | None = None
+    group: Name | None = None
+    owner: Name | None = None
+    category: Literal["user", "group"] | None = None
+    type: Name = "TECHNICAL_OWNER"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_other_spellings(cls, value: object) -> object:
+        return with_names(value, _OTHER_NAMES)
+
+    @model_validator(mode="after")
+    def _names_one_owner(self) -> Self:
+        if len([each for each in (self.user, self.group, self.owner) if each]) != 1:
+            raise ValueError("an assignment must name one owner: user, group, or owner")
+        if self.category and not self.owner:
+            raise ValueError("an assignment has a category, which goes with owner only")
+        return self
 
 
 class _OwnerRequest(NamedTuple):

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from lumos.core.errors import CorruptSnapshotError, InvalidModelError
 from lumos.core.models import LumosDataset, Tag
 from lumos.core.models.base import CanonicalModel, Count
+from lumos.core.redaction import MASK, find_secrets, looks_secret
 from lumos.core.store.manifest import ContentHasher, StatisticsCounter, StatisticsTally
 from lumos.core.store.part_format import (
     KEY_OF,
@@ -21,7 +22,6 @@ from lumos.core.store.part_format import (
 )
 from lumos.core.store.snapshot_sections import MODEL_OF
 from lumos.feature.snapshot.document_spool import CHUNK_ITEMS
-from lumos.feature.snapshot.exposed_secrets import exposed_secrets
 from lumos.feature.snapshot.references import Fact, facts_of
 from lumos.feature.snapshot.source import printable
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lumos.core.store.stored_snapshot import StoredSnapshot
 
 DETAILS_KEPT = 20
+_LOCATION = ("bucket", "path", "prefix")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,7 @@ class _ItemChecker:
             return None
         if isinstance(model, LumosDataset):
             self._statistics.add_dataset(model)
-            for place in exposed_secrets(model):
+            for place in _exposed_secrets(model):
                 self._secret_count += 1
                 _keep(self._secrets, place)
         else:
@@ -240,3 +241,24 @@ def _claimed_name(section: str, item: JsonValue) -> str:
 def spelt_key(key: str) -> str:
     """Spell a key for people; that of an edge is made of its ends."""
     return " -> ".join(part for part in key.split("\n") if part)
+
+
+def _exposed_secrets(dataset: LumosDataset) -> Iterator[str]:
+    """Yield where a dataset's location and properties seem to hold credentials."""
+    for name in _LOCATION:
+        value = getattr(dataset.location, name, None)
+        if value and find_secrets(value):
+            yield f"{dataset.urn}: location.{name}"
+    for name, inner in dataset.properties.items():
+        if _holds_secret(name, inner):
+            yield f"{dataset.urn}: properties.{name}"
+
+
+def _holds_secret(name: str, value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        return any(_holds_secret(inner_name, inner) for inner_name, inner in value.items())
+    if isinstance(value, list):
+        return any(_holds_secret(name, inner) for inner in value)
+    if not isinstance(value, str) or value in {"", MASK}:
+        return False
+    return looks_secret(name) or bool(find_secrets(value))

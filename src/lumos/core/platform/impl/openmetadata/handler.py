@@ -38,7 +38,6 @@ from lumos.core.platform.impl.openmetadata.side_store import (
 )
 from lumos.core.platform.impl.openmetadata.writer.bulk import BulkWires, lies_at
 from lumos.core.platform.impl.openmetadata.writer.datasets import DatasetWires, name_in
-from lumos.core.platform.impl.openmetadata.writer.keyed_lock import KeyedLock
 from lumos.core.platform.impl.openmetadata.writer.lineage import ITSELF, Between, LineageWires
 from lumos.core.platform.impl.openmetadata.writer.vocabulary import Vocabulary, Word
 from lumos.core.platform.interface import Entity, EntityKind, kind_of
@@ -46,7 +45,7 @@ from lumos.core.platform.login import NOBODY, TOKEN
 from lumos.core.platform.refusals import Streak
 from lumos.core.platform.server_version import usable_version
 from lumos.core.platform.side_store import SideStore
-from lumos.core.platform.threads import mapped
+from lumos.core.platform.threads import KeyedLock, mapped
 from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
@@ -270,7 +269,7 @@ class OpenMetadataHandler(CatalogHandler):
         _unless_changed_meanwhile(lambda: self._datasets.remove(node))
 
     def _hold(self, *urns: str) -> AbstractContextManager[None]:
-        """Let no other thread write some datasets, which are read before they are told anything."""
+        """Hold the locks of some datasets while they are read and written."""
         return self._locks.hold(urns)
 
     @override

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from lumos.core.platform.impl.snowflake.mapping.column_types import type_parts
 from lumos.core.platform.impl.snowflake.mapping.records import (
     ColumnRecord,
     TableKey,
     TableRecord,
     TagUse,
+    type_parts,
 )
 from lumos.core.platform.impl.snowflake.mapping.sql import holds_one, identifier, literal, qualified
 
