@@ -46,6 +46,8 @@ from lumos.core.store.database import StateDatabase
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.run_report import RunReport
+
 COLUMNS = 30
 BARE = 1_500
 AIM = 0.8
@@ -192,6 +194,13 @@ def _tell(
     print(f"  writes: {first.writes:,} first, {second.writes:,} second ({second.wall:.1f} s)")
 
 
+class _Unstored:
+    """A run of which nothing is stored."""
+
+    def keep(self, report: RunReport) -> None:
+        pass
+
+
 def _measure(
     state: Path, target: MetadataPlatformInterface, *, url: str, workers: int
 ) -> tuple[Measured, Measured]:
@@ -201,8 +210,7 @@ def _measure(
             target=lambda _name, _writing: SyncTarget(target, f"{target.name} {target.BATCH}"),
             settings=lambda: SyncSettings(workers=workers),
             source_names=tuple,
-            write_lock=lambda _: nullcontext(),
-            keep_report=lambda _: None,
+            begin_run=lambda _: nullcontext(_Unstored()),
             clock=lambda: AT,
             take_in=lambda _dataset, by: None,
         )

@@ -177,9 +177,11 @@ def test_a_second_writer_is_told_who_holds_the_state_folder(shop: Lumos, project
 @contextmanager
 def holding_the_lock(folder: Path) -> Iterator[int]:
     code = (
-        "import sys; from pathlib import Path; from lumos.core.store.state_lock import StateLock\n"
-        "with StateLock(Path(sys.argv[1])).acquire('a long import'):\n"
-        "    print('held', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path\n"
+        "from lumos.bootstrap import Application\n"
+        "with Application(state_dir=Path(sys.argv[1]), environment={}) as application:\n"
+        "    with application._begin_run('a long import'):\n"
+        "        print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code, str(folder)],
@@ -192,7 +194,7 @@ def holding_the_lock(folder: Path) -> Iterator[int]:
         try:
             yield holder.pid
         finally:
-            holder.kill()  # no clean release: the system must take the lock back
+            holder.kill()  # no clean release: the next command sees that the process is dead
 
 
 def test_two_imports_at_once_both_complete(project: Path) -> None:

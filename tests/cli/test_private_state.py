@@ -55,7 +55,7 @@ def fill(lumos: Lumos) -> None:
 def test_only_the_user_can_read_the_state(lumos: Lumos, project: Path, umask: int) -> None:
     fill(lumos)
     names = {path.name for path in (project / ".lumos").iterdir()}
-    assert {"lumos.db", "snapshots", "migrations", "writer.lock"} <= names
+    assert {"lumos.db", "snapshots", "migrations"} <= names
     assert modes_below(project / ".lumos") == {}
     for database in ("other/copy.db", "moved.db"):
         assert mode_of(project / database) == 0o600

@@ -21,6 +21,7 @@ from lumos.core.store.state_move import COPIED, NOT_COPIED, copy_state
 from ports import closed_port
 from state_databases import ENGINES, url_for
 
+LEASE_HOLDER = Path(__file__).parents[1] / "lease_holder.py"
 IDENTITY = '{"catalog":"datahub","id":"urn:li:dataset:1"}'
 LOOKS = (
     ("search", "order", "--json"),
@@ -46,7 +47,7 @@ execute, inserted = StateDatabase.execute, 0
 def die(self, sql, *rest):
     global inserted
     done = execute(self, sql, *rest)
-    inserted += sql.startswith("INSERT")
+    inserted += sql.startswith("INSERT") and "leases" not in sql
     if inserted == int(sys.argv[1]):
         os.kill(os.getpid(), signal.SIGKILL)
     return done
@@ -54,11 +55,6 @@ def die(self, sql, *rest):
 StateDatabase.execute = die
 run_within_boundary(app, ["state", "move", "--to", sys.argv[2]])
 """
-HOLD_LOCK = (
-    "import sys; from pathlib import Path; from lumos.core.store.state_lock import StateLock\n"
-    "with StateLock(Path('.lumos')).acquire('a long import'):\n"
-    "    print('held', flush=True); sys.stdin.read()"
-)
 
 
 @pytest.fixture
@@ -241,16 +237,19 @@ def test_without_a_state_there_is_nothing_to_move(lumos: Lumos, project: Path) -
 def test_a_move_is_refused_while_a_command_writes(lumos: Lumos, state: Path) -> None:
     Path("lumos.yaml").write_text("lock_seconds: 0\n", "utf-8")
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD_LOCK], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, str(LEASE_HOLDER), str(state), "30"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
+        assert holder.stdout.readline().startswith("held ")
         result = lumos("state", "move", "--to", "new.db")
     finally:
         holder.communicate("")
     assert result.exit_code == EXIT_UNREADABLE
-    assert "a long import" in result.error_line
+    assert "ingest of lake" in result.error_line
     assert not Path("new.db").exists()
 
 

@@ -52,7 +52,9 @@ def log() -> Iterator[Kept]:
     kept, logger = Kept(), logging.getLogger("lumos")
     logger.addHandler(kept)
     logger.setLevel(logging.DEBUG)
+    logger.propagate = False  # pytest cannot send a report with a name that is no UTF-8
     yield kept
+    logger.propagate = True
     logger.removeHandler(kept)
     logger.setLevel(logging.NOTSET)
 

@@ -46,6 +46,7 @@ from lumos.core.settings import SyncSettings, Truth, TruthSettings
 from lumos.core.store.catalog_tables import CatalogTables
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
+from unstored_runs import Unstored
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -137,8 +138,7 @@ class World:
             target=lambda _name, _writing: SyncTarget(self.target, output),
             settings=lambda: self.settings,
             source_names=lambda: ("lake",),
-            write_lock=lambda _: nullcontext(),
-            keep_report=self.reports.append,
+            begin_run=lambda _: nullcontext(Unstored(self.reports)),
             take_in=self.writer.take_in,
             clock=lambda: AT,
         )

@@ -25,6 +25,7 @@ from lumos.core.settings import SyncSettings
 from lumos.core.store.catalog_tables import CatalogTables
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_samples import AT, dataset, edge
+from unstored_runs import Unstored
 
 FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
 SIZE = 1_000 if FULL_SIZE else 8
@@ -81,8 +82,7 @@ class World:
                 target=lambda _name, _writing: SyncTarget(target, "there"),
                 settings=lambda: SyncSettings(batch_size=SIZE // 4),
                 source_names=tuple,
-                write_lock=lambda _: nullcontext(),
-                keep_report=self.reports.append,
+                begin_run=lambda _: nullcontext(Unstored(self.reports)),
                 take_in=self._writer.take_in,
                 clock=lambda: AT,
             )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,7 +59,7 @@ class Application(IngestionCommands):
         return StateController(
             open_state=self._existing_state,
             is_own=lambda address: same_database(self._state_address, address),
-            write_lock=self._lock_of_state_folder,
+            exclude_writers=self._exclude_writers,
             state_dir=lambda: self.state_dir,
             environment=self._environment,
         )
@@ -66,14 +67,16 @@ class Application(IngestionCommands):
     def _existing_state(self) -> StateDatabase:
         """Return the state database for writing; one that does not exist is not made."""
         _ = self._reader  # refuses a place without a state
-        return self._writer
+        return self._opened(read_only=False)
 
-    def _lock_of_state_folder(self, purpose: str) -> AbstractContextManager[None]:
-        """Keep other writers out; unlike `_write_lock`, send no alerts afterwards."""
-        from lumos.core.store.state_lock import StateLock
+    @contextmanager
+    def _exclude_writers(self, purpose: str) -> Iterator[None]:
+        """Hold the lease to write, over a connection that nothing else is done with."""
+        from lumos.core.store.leases import WRITE_STATE, acquire
 
-        lock = StateLock(self.state_dir)
-        return lock.acquire(purpose, self.settings.lock_seconds, on_wait=self._notice)
+        request = self._lease_request(purpose)
+        with acquire(self._writer, WRITE_STATE, request=request, clock=self._clock):
+            yield
 
     @cached_property
     def chains(self) -> ChainController:

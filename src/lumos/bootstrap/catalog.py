@@ -83,8 +83,7 @@ class CatalogCommands(SnapshotCommands):
                 planner=VersionPlanner(
                     policy=self._policy, prefix=self.settings.cloud_version_prefix
                 ),
-                write_lock=self._write_lock,
-                keep_report=self._keep_report,
+                begin_run=self._begin_run,
                 clock=self._clock,
                 author=self.author,
             )
@@ -115,8 +114,7 @@ class CatalogCommands(SnapshotCommands):
         return PeopleController(
             ownership=catalog("ownership"),
             enrichment=catalog("enrichment"),
-            write_lock=self._write_lock,
-            keep_report=self._keep_report,
+            begin_run=self._begin_run,
             sync=self._following_sync,
             clock=self._clock,
         )

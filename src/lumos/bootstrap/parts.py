@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from lumos.core.changes import ChangePolicy
     from lumos.core.controllers.alert_controller import AlertController
     from lumos.core.controllers.publishing import Publisher
+    from lumos.core.controllers.runs import Run
     from lumos.core.controllers.state_writer import StateWriter
     from lumos.core.models import Contributor
     from lumos.core.platform.interface import MetadataPlatformInterface
-    from lumos.core.run_report import RunReport
     from lumos.core.settings import LoggingSettings, LumosSettings, RawSettings
     from lumos.core.store.catalog_tables import CatalogTables
     from lumos.core.store.database import StateDatabase
+    from lumos.core.store.leases import Request
     from lumos.core.store.snapshot_store import SnapshotStore
     from lumos.feature.alerting.outbox_history import AlertingHistory
     from lumos.feature.versioning.version_service import VersionManager
@@ -74,6 +75,8 @@ class Parts:
         self._environment = environment
         self._clock = clock
         self._resources = ExitStack()
+        self._run_resources = ExitStack()
+        """What the run that goes on gives back when it ends."""
         self._adapters: dict[str, MetadataPlatformInterface] = {}
         self._adapters_lock = threading.Lock()
 
@@ -86,6 +89,7 @@ class Parts:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._run_resources.close()
         self._resources.close()
 
     @cached_property
@@ -164,27 +168,25 @@ class Parts:
         )
 
     @contextmanager
-    def _write_lock(self, purpose: str) -> Iterator[None]:
+    def _begin_run(self, operation: str) -> Iterator[Run]:
         """Keep other writers out; what is to be told of the writing is told when it is over."""
-        from lumos.core.store.state_lock import StateLock
+        from lumos.core.controllers.runs import stored_run
 
         channels = self.settings.alerts.channels  # refused before anything is written
-        lock = StateLock(self.state_dir)
-        with lock.acquire(purpose, self.settings.lock_seconds, on_wait=self._notice):
-            yield
-        if channels and "_writer" in self.__dict__:
+        request = self._lease_request(operation)
+        with (
+            stored_run(self._writer, operation, request=request, clock=self._clock) as run,
+            self._run_resources,
+        ):
+            yield run
+        if channels:
             self.alerts.send_after_run(self._notice)
 
-    def _keep_report(self, report: RunReport) -> None:
-        from lumos.core.store.runs import RunRepository
+    def _lease_request(self, purpose: str) -> Request:
+        from lumos.core.store.leases import Request
 
-        RunRepository(self._writer).save(
-            f"{report.started_at:%Y%m%dT%H%M%S%fZ} {report.operation}",
-            report.as_json(),
-            operation=report.operation,
-            started_at=report.started_at,
-            finished_at=report.finished_at,
-        )
+        settings = self.settings
+        return Request(purpose, settings.lock_seconds, settings.lease_seconds, self._notice)
 
     @cached_property
     def _reader(self) -> StateDatabase:
@@ -195,9 +197,8 @@ class Parts:
         from lumos.core.store.snapshot_files import storing
         from lumos.core.store.state_folder import prepare_state_folder
 
-        if not self.settings.database_url:
-            with storing(self.state_dir):
-                prepare_state_folder(self.state_dir)
+        with storing(self.state_dir):  # also where the database is elsewhere: the index is in it
+            prepare_state_folder(self.state_dir)
         return self._opened(read_only=False)
 
     def _opened(self, *, read_only: bool) -> StateDatabase:
@@ -324,9 +325,16 @@ class Parts:
         """Return the embedded catalog over a database that is not this project's."""
         from lumos.core.platform.factory import PlatformFactory
         from lumos.core.store.database import StateDatabase
+        from lumos.core.store.leases import WRITE_STATE, acquire
 
         opened = StateDatabase.open(url, read_only=not writing)
-        database = self._resources.enter_context(opened)
+        if writing:  # its own project may write to it at the same time
+            database = self._run_resources.enter_context(opened)
+            request = self._lease_request("a write from another project")
+            lease = acquire(database, WRITE_STATE, request=request, clock=self._clock)
+            self._run_resources.enter_context(lease)
+        else:
+            database = self._resources.enter_context(opened)
         return PlatformFactory.embedded_over(database, contributor=by)
 
     def _state_writer(self) -> StateWriter:

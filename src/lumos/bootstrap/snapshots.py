@@ -101,8 +101,7 @@ class SnapshotCommands(Parts):
         return ImportController(
             open_snapshot=open_snapshot,
             destination=destination,
-            write_lock=self._write_lock,
-            keep_report=self._keep_report,
+            begin_run=self._begin_run,
             clock=self._clock,
         )
 
@@ -200,8 +199,7 @@ class SnapshotCommands(Parts):
             target=self._sync_target,
             settings=lambda: self.settings.sync,
             source_names=lambda: tuple(entry.name for entry in self.settings.sources),
-            write_lock=self._write_lock,
-            keep_report=self._keep_report,
+            begin_run=self._begin_run,
             take_in=take_in,
             clock=self._clock,
         )

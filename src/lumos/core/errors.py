@@ -147,9 +147,16 @@ class StateError(LumosError):
 
 
 class StateLockedError(StateError):
-    """Another Lumos process is writing to the same state folder."""
+    """Another Lumos process, on this host or another, is writing to the same state."""
 
     code = "LUM-301"
+    retryable = True
+
+
+class LeaseLostError(StateError):
+    """This process lost the right to write: its lease ended before it was renewed."""
+
+    code = "LUM-308"
     retryable = True
 
 

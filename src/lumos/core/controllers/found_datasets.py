@@ -26,13 +26,14 @@ from lumos.core.models.contribution import Contribution, fold
 from lumos.core.models.dataset_contributions import DatasetContributions
 from lumos.core.models.facets import OBSERVED_PARTS
 from lumos.core.platform.refusals import REFUSALS, ends_run
+from lumos.spark.stages.rows import BuiltDataset
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from pathlib import Path
 
     from lumos.core.controllers.state_writer import StateWriter
     from lumos.core.store.catalog_tables import CatalogTables
-    from lumos.spark.stages.rows import BuiltDataset
 
 
 Judge = Callable[[LumosDataset | None, LumosDataset | None], tuple[Change, ...]]
@@ -55,6 +56,25 @@ class Evidence(Protocol):
 
     def is_gone(self, dataset: LumosDataset, *, source: str) -> bool:
         """Tell whether a dataset that was not found is surely not there any more."""
+
+
+class Compared(NamedTuple):
+    """What differs from the state, in a file with a line for each dataset."""
+
+    file: Path
+
+    def keep(self, differing: Iterable[BuiltDataset | str]) -> None:
+        """Write the file."""
+        with self.file.open("xb") as stream:
+            for each in differing:
+                stream.write(orjson.dumps(each if isinstance(each, str) else list(each)) + b"\n")
+
+    def differing(self, states: Iterable[tuple[str, str]]) -> Iterator[BuiltDataset | str]:
+        """Yield what was kept; the states are those that it was compared with."""
+        with self.file.open("rb") as stream:
+            for line in stream:
+                each = orjson.loads(line)
+                yield each if isinstance(each, str) else BuiltDataset(*each)
 
 
 class Speaker(NamedTuple):
@@ -120,6 +140,27 @@ class FoundDatasets:
     touched: set[Urn] = field(default_factory=set)
     lineage_before: dict[Urn, DatasetLineage] = field(default_factory=dict)
     """The neighbours that datasets had whose lineage this run changed."""
+
+    def compare(self, finds: Sequence[Find], folder: Path) -> list[Find]:
+        """Return finds that are compared with the state already, so that Spark has nothing to do.
+
+        What differs is kept in files: a transaction that writes it waits for no job of Spark.
+
+        Args:
+            finds: what the scans found.
+            folder: where the files are made; it is the caller's to remove.
+        """
+        compared = []
+        for number, find in enumerate(finds):
+            states = {
+                urn: digest
+                for source in find.sources
+                for urn, digest in self._states(self.speakers[source].contributor)
+            }
+            differing = Compared(folder / f"differing-{number}.jsonl")
+            differing.keep(find.scanned.differing(states.items()))
+            compared.append(find._replace(scanned=differing))
+        return compared
 
     def plan(self, finds: Sequence[Find]) -> None:
         """Find out what a run would do, and do nothing."""

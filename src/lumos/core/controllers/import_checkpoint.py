@@ -76,7 +76,9 @@ class ImportCheckpoint:
         if kept is None:
             self._checkpoints.forget_all()  # of other imports, which this one may undo
             return Done()
-        return Done(*(int(str(kept[name])) for name in Done._fields))
+        done = Done(*(int(str(kept[name])) for name in Done._fields))
+        self.save(done)  # it counts for the run after this one, should this one be cut short
+        return done
 
     def save(self, done: Done) -> None:
         """Keep what is done, as part of the transaction that does it."""

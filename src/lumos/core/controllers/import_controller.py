@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import partial
 from typing import TYPE_CHECKING
 
 from lumos.core.controllers.cut_short import report_if_cut_short
@@ -14,12 +12,13 @@ from lumos.core.controllers.import_tally import ImportTally
 from lumos.core.controllers.results import ImportResult
 from lumos.core.events import running
 from lumos.core.progress import SILENT, Progress
-from lumos.core.run_report import RunRecorder, RunReport
+from lumos.core.run_report import RunRecorder
 from lumos.feature.snapshot.import_plan import ImportMode
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.import_destination import Destination, ImportRun
+    from lumos.core.controllers.import_destination import Destination
     from lumos.core.controllers.publishing import Clock
+    from lumos.core.controllers.runs import BeginRun
     from lumos.core.platform.fidelity import FidelityReport
     from lumos.feature.snapshot.source import SnapshotSource
 
@@ -38,8 +37,7 @@ class ImportController:
         *,
         open_snapshot: Callable[[str], SnapshotSource],
         destination: Destination,
-        write_lock: Callable[[str], AbstractContextManager[None]],
-        keep_report: Callable[[RunReport], None],
+        begin_run: BeginRun,
         clock: Clock,
     ) -> None:
         """Take the ways to the parts, so that a wrong input or a dry run touches no state.
@@ -47,14 +45,12 @@ class ImportController:
         Args:
             open_snapshot: opens the snapshot that the user named.
             destination: where to write.
-            write_lock: keeps other writers away.
-            keep_report: stores what the run did.
+            begin_run: keeps other writers away, and stores what the run did.
             clock: the time.
         """
         self._open_snapshot = open_snapshot
         self._destination = destination
-        self._write_lock = write_lock
-        self._keep_report = keep_report
+        self._begin_run = begin_run
         self._clock = clock
 
     @running("import")
@@ -83,14 +79,13 @@ class ImportController:
             self._destination.rehearse(source, mode, tally=tally)
             report = tally.recorder.finish(at=self._clock())
         else:
-            with self._write_lock("import"), only_new_garbage():
+            with self._begin_run("import") as kept, only_new_garbage():
                 run = self._destination.begin(source, mode, tally=tally, progress=progress)
                 fidelity = self._told(planned, source)
-                keep = partial(self._keep_cut_short, run)
-                with report_if_cut_short(tally.recorder, keep, clock=self._clock):
+                with report_if_cut_short(tally.recorder, kept.keep, clock=self._clock):
                     run.apply(source, batch_size, restart=restart)
                 report = tally.recorder.finish(at=self._clock())
-                self._keep_report(report)
+                kept.keep(report)
             report = with_sync(report, self._destination.sync, progress=progress)
         return ImportResult(
             dry_run=dry_run,
@@ -104,10 +99,6 @@ class ImportController:
             fidelity=fidelity,
             report=report,
         )
-
-    def _keep_cut_short(self, run: ImportRun, report: RunReport) -> None:
-        self._keep_report(report)
-        run.keep_place()
 
     def _told(
         self, planned: Callable[[FidelityReport], None] | None, source: SnapshotSource

@@ -43,8 +43,6 @@ class ImportRun(Protocol):
         restart: bool = False,
     ) -> None: ...
 
-    def keep_place(self) -> None: ...
-
 
 class Destination(ABC):
     """Where an import writes to."""

@@ -113,9 +113,6 @@ class CatalogImport:
         self._remember(source, look_ups, batch_size)
         self._tally.recorder.warnings(self._platform.notices())
 
-    def keep_place(self) -> None:
-        """Keep nothing: the next import finds in the catalog how far this one came."""
-
     def _plan_entities(self, source: SnapshotSource, scratch: ScratchState) -> None:
         if not self._can(Capability.ENTITIES):
             self._left_out("people, tags, terms, domains or jobs", entity_count(source))

@@ -58,7 +58,6 @@ class StateImport:
         self._steps = ImportSteps(refused=self._refuse)
         self._checkpoint = checkpoint
         self._done = Done()
-        self._kept: Done | None = None
 
     def apply(
         self,
@@ -70,7 +69,6 @@ class StateImport:
         """Write everything that can be stored; what cannot is named in the report."""
         before = self._checkpoint.load() if self._checkpoint and not restart else Done()
         self._done, self._tally.resumed = before, before.datasets
-        self._kept = None if before == Done() else before
         passed_over = self._extensions_to_skip(source)
         self._seen = before.datasets
         total = source.section_count("datasets")
@@ -90,11 +88,6 @@ class StateImport:
         self._apply_rest(source, passed_over)
         if self._checkpoint:
             self._checkpoint.clear()
-
-    def keep_place(self) -> None:
-        """Keep how far it came once more: the report of a run voids what was kept before it."""
-        if self._checkpoint and self._kept is not None:
-            self._checkpoint.save(self._kept)
 
     def _apply_bucket(
         self, bucket: ImportBucket, batch_size: int, *, place: int, done: int
@@ -170,7 +163,6 @@ class StateImport:
         self._done = done
         if self._checkpoint and not self._tally.failed:
             self._checkpoint.save(done)
-            self._kept = done
 
     def _attempt(self, item: str, act: Callable[[], None]) -> None:
         """Do one step whole or not at all; what is refused is recorded and the import goes on."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +31,7 @@ from lumos.core.models import Contributor, LumosDataset
 from lumos.core.platform.factory import EMBEDDED
 from lumos.core.private_files import make_private_folder
 from lumos.core.progress import SILENT, Progress
-from lumos.core.run_report import RunRecorder, RunReport
+from lumos.core.run_report import RunRecorder
 from lumos.core.store.snapshot_files import storing
 from lumos.core.store.state_folder import FILE_INDEX, WORK_PREFIX
 from lumos.feature.discovery.written_config import sources_document
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
 
     from lumos.core.controllers.found_datasets import Judge
     from lumos.core.controllers.publishing import Clock
+    from lumos.core.controllers.runs import BeginRun
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.controllers.state_writer import StateWriter
     from lumos.core.controllers.sync_results import SyncResult
@@ -129,8 +129,7 @@ class IngestionController:
         look_at_state: Callable[[], CatalogTables | None],
         snapshots: Callable[[], SnapshotController],
         state_dir: Callable[[], Path],
-        write_lock: Callable[[str], AbstractContextManager[None]],
-        keep_report: Callable[[RunReport], None],
+        begin_run: BeginRun,
         sync: Callable[[Progress], SyncResult] | None,
         version_of: Callable[[str], DatasetVersion | None],
         judge: Judge,
@@ -146,8 +145,7 @@ class IngestionController:
             look_at_state: the state, to be read; None where there is none.
             snapshots: stores what the state holds.
             state_dir: the state folder.
-            write_lock: keeps other writers away.
-            keep_report: stores what the run did.
+            begin_run: keeps other writers away, and stores what the run did.
             sync: brings the catalog of the settings up to date; None where the state is it.
             version_of: the current version of a dataset.
             judge: says what changed.
@@ -163,8 +161,7 @@ class IngestionController:
         self._look_at_state = look_at_state
         self._snapshots = snapshots
         self._state_dir = state_dir
-        self._write_lock = write_lock
-        self._keep_report = keep_report
+        self._begin_run = begin_run
         self._clock = clock
 
     @running("ingest")
@@ -205,9 +202,9 @@ class IngestionController:
         )
         if dry_run:
             return self._look(run, self._look_at_state())
-        with self._write_lock("ingest"), only_new_garbage():
+        with self._begin_run("ingest") as kept, only_new_garbage():
             result = self._ingested(run)
-            self._keep_report(result.as_run_report())
+            kept.keep(result.as_run_report())
         return self._synced(result, progress)
 
     def _synced(self, result: IngestResult, progress: Progress) -> IngestResult:
@@ -319,17 +316,19 @@ class IngestionController:
             scanned = self._scanned(session, run, work=Path(work), known=known)
             scanned.files.remember_what_is_forgotten(index, known)
             run.look_at(scanned.files)
-            if not scanned.may_need_spark:
-                session.end_meanwhile()
+            writer = self._writer()
+            found = self._found(run, writer.tables)
+            finds = scanned.finds
+            if scanned.may_need_spark:
+                finds = found.compare(finds, Path(work))
+            session.end_meanwhile()
             run.progress.stage("publishing", unit="datasets")
             earlier = self._snapshots().newest()
             if earlier is not None and (warning := self._snapshots().clock_warning()):
                 run.recorder.warning(warning)
-            writer = self._writer()
-            found = self._found(run, writer.tables)
             with writer.database.transaction():
                 scanned.records.publish_others(found, writer)
-                found.publish(scanned.finds, writer)
+                found.publish(finds, writer)
                 scanned.records.publish_observations(found, writer)
                 scanned.records.keep_marks(writer)
                 if run.settings is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,6 +17,7 @@ from lumos.feature.ownership import OwnershipService
 if TYPE_CHECKING:
     from lumos.core.controllers.following_sync import FollowingSync
     from lumos.core.controllers.publishing import Clock, Publisher
+    from lumos.core.controllers.runs import BeginRun
     from lumos.core.models import LumosDataset
     from lumos.core.platform.interface import MetadataPlatformInterface
 
@@ -34,8 +34,7 @@ class PeopleController:
         *,
         ownership: tuple[MetadataPlatformInterface, Publisher],
         enrichment: tuple[MetadataPlatformInterface, Publisher],
-        write_lock: Callable[[str], AbstractContextManager[None]],
-        keep_report: Callable[[RunReport], None],
+        begin_run: BeginRun,
         sync: FollowingSync | None,
         clock: Clock,
     ) -> None:
@@ -43,8 +42,7 @@ class PeopleController:
         self._ownership = OwnershipService(ownership[0], publish=_publish_by(ownership[1]))
         self._enrichment = EnrichmentService(enrichment[0], publish=_publish_by(enrichment[1]))
         self._sync = sync
-        self._write_lock = write_lock
-        self._keep_report = keep_report
+        self._begin_run = begin_run
         self._clock = clock
 
     def create_users(self, file: Path) -> RunReport:
@@ -67,10 +65,10 @@ class PeopleController:
         with running(name):
             recorder = RunRecorder(name, started_at=self._clock())
             document = read_document(file, kind=ITEMS)
-            with self._write_lock(name):
+            with self._begin_run(name) as run:
                 operation(document, recorder=recorder)
                 report = recorder.finish(at=self._clock())
-                self._keep_report(report)
+                run.keep(report)
             return with_sync(report, self._sync)
 
 

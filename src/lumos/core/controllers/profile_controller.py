@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -18,7 +18,7 @@ from lumos.core.models import LumosDataset, Urn, with_parts
 from lumos.core.models.origin import Origin, origin_of
 from lumos.core.platform.batches import dataset_or_none
 from lumos.core.progress import SILENT, Progress
-from lumos.core.run_report import RunRecorder, RunReport
+from lumos.core.run_report import RunRecorder
 from lumos.core.store.snapshot_files import storing
 from lumos.core.store.state_folder import FILE_INDEX
 from lumos.feature.profiling.profiler import (
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lumos.core.controllers.following_sync import FollowingSync
     from lumos.core.controllers.lazy_session import OpenSession
     from lumos.core.controllers.publishing import Clock, StateTarget
+    from lumos.core.controllers.runs import BeginRun
     from lumos.core.controllers.scan_sources import ScanSource
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.settings import SourceEntry
@@ -70,8 +71,7 @@ class ProfileController:
         found_by: Callable[[Sequence[str]], Sequence[str]],
         target: Callable[[], StateTarget],
         state_dir: Callable[[], Path],
-        write_lock: Callable[[str], AbstractContextManager[None]],
-        keep_report: Callable[[RunReport], None],
+        begin_run: BeginRun,
         sync: FollowingSync | None,
         clock: Clock,
     ) -> None:
@@ -83,8 +83,7 @@ class ProfileController:
         self._found_by = found_by
         self._target = target
         self._state_dir = state_dir
-        self._write_lock = write_lock
-        self._keep_report = keep_report
+        self._begin_run = begin_run
         self._clock = clock
 
     @running("profile")
@@ -120,9 +119,9 @@ class ProfileController:
         ]
         profiles = self._profiled(tasks, runs, options=options, progress=progress) if tasks else []
         report = recorder.finish(at=self._clock())
-        with self._write_lock("profile"):
+        with self._begin_run("profile") as run:
             self._keep(profiles)
-            self._keep_report(report)
+            run.keep(report)
         report = with_sync(report, self._sync, progress=progress)
         return ProfileResult.of(report, profiles=tuple(profiles))
 

@@ -17,6 +17,7 @@ from lumos.core.errors import StateError, UsageError
 from lumos.core.models import Change, Urn
 from lumos.core.platform.unreadable import reading_report
 from lumos.core.run_report import RunReport
+from lumos.core.store.runs import RunState
 from lumos.core.store.snapshot_files import FilesForOthers, storing, write_atomically
 from lumos.feature.extraction.catalog_report import (
     CatalogReport,
@@ -70,9 +71,9 @@ class ReportController:
         snapshots = self._list_snapshots()
         changes = self._changes([info for info in snapshots if info.problem is None])
         since = self._time_of_previous(snapshots) if changes else None
-        runs = self._newest_of_each_operation()
+        runs, cut_off = self._newest_of_each_operation()
         damaged = [f"snapshot {each.id}: {each.problem}" for each in snapshots if each.problem]
-        warnings = [*damaged, *(text for report in runs for text in report.warnings)]
+        warnings = [*damaged, *cut_off, *(text for report in runs for text in report.warnings)]
         now = self._clock()
         inventory = inventory_of(self._platform.list(), self._limits)
         unread = reading_report("report", self._platform.unreadable(), done=0, at=now)
@@ -161,11 +162,19 @@ class ReportController:
             ),
         )
 
-    def _newest_of_each_operation(self) -> list[RunReport]:
+    def _newest_of_each_operation(self) -> tuple[list[RunReport], list[str]]:
+        """Return the newest report of each operation, and say which runs after it have none."""
         newest: dict[str, StoredRun] = {}
+        cut_off: list[str] = []
         for run in self._runs.recent(_RUNS_LOOKED_AT, now=self._clock()):
-            newest.setdefault(run.operation, run)
-        return [_report_of(run) for run in newest.values()]
+            if run.report:
+                newest.setdefault(run.operation, run)
+            elif run.state is RunState.EXPIRED and run.operation not in newest:
+                cut_off.append(
+                    f"{run.operation}: the run that began {run.started_at:%Y-%m-%d %H:%M} UTC "
+                    "was killed or paused, and its lease has ended"
+                )
+        return [_report_of(run) for run in newest.values()], cut_off
 
 
 def _report_of(run: StoredRun) -> RunReport:

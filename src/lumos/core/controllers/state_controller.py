@@ -29,7 +29,7 @@ class StateController:
         *,
         open_state: Callable[[], StateDatabase],
         is_own: Callable[[str], bool],
-        write_lock: Callable[[str], AbstractContextManager[None]],
+        exclude_writers: Callable[[str], AbstractContextManager[None]],
         state_dir: Callable[[], Path],
         environment: Mapping[str, str],
     ) -> None:
@@ -38,13 +38,13 @@ class StateController:
         Args:
             open_state: opens the existing state database of the project for writing.
             is_own: tells whether an address leads to that database.
-            write_lock: keeps other writers out of the state folder.
+            exclude_writers: keeps other commands from writing to the state.
             state_dir: the state folder.
             environment: the variables of the process.
         """
         self._open_state = open_state
         self._is_own = is_own
-        self._write_lock = write_lock
+        self._exclude_writers = exclude_writers
         self._state_dir = state_dir
         self._environment = environment
 
@@ -63,7 +63,7 @@ class StateController:
             raise UsageError("--to is empty", hint="give a path or postgresql://…")
         engine = engine_for(to)
         source = self._open_state()
-        with self._write_lock("state move"):
+        with self._exclude_writers("state move"):
             if engine.exists() and self._is_own(to):
                 raise UsageError(f"{source.place} is where the state is already")
             copied = _copied(source, to, engine=engine, progress=progress)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -25,6 +24,7 @@ from lumos.feature.sync.tally import Ends, SyncTally
 
 if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Clock
+    from lumos.core.controllers.runs import BeginRun, Run
     from lumos.core.platform.fidelity import FidelityReport
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.settings.sync import SyncSettings
@@ -70,8 +70,7 @@ class SyncController:
         target: Callable[[str, bool], SyncTarget],
         settings: Callable[[], SyncSettings],
         source_names: Callable[[], tuple[str, ...]],
-        write_lock: Callable[[str], AbstractContextManager[None]],
-        keep_report: Callable[[RunReport], None],
+        begin_run: BeginRun,
         take_in: TakeIn,
         clock: Clock,
     ) -> None:
@@ -82,8 +81,7 @@ class SyncController:
             target: the catalog of a name, for writing if so asked.
             settings: how to sync.
             source_names: the sources of the settings.
-            write_lock: keeps other writers away.
-            keep_report: stores what the run did.
+            begin_run: keeps other writers away, and stores what the run did.
             take_in: writes a dataset to the state as people of a catalog want it to be.
             clock: the time.
         """
@@ -92,8 +90,7 @@ class SyncController:
         self._target = target
         self._settings = settings
         self._source_names = source_names
-        self._write_lock = write_lock
-        self._keep_report = keep_report
+        self._begin_run = begin_run
         self._clock = clock
 
     @running("sync")
@@ -137,8 +134,8 @@ class SyncController:
         )
         if dry_run:
             return self._synced(asked, settings, tally=tally, progress=progress)
-        with self._write_lock("sync"), only_new_garbage(after=_OBJECTS_UNDER_WAY):
-            return self._synced(asked, settings, tally=tally, progress=progress, writing=True)
+        with self._begin_run("sync") as run, only_new_garbage(after=_OBJECTS_UNDER_WAY):
+            return self._synced(asked, settings, tally=tally, progress=progress, run=run)
 
     def _synced(
         self,
@@ -147,8 +144,9 @@ class SyncController:
         *,
         tally: SyncTally,
         progress: Progress,
-        writing: bool = False,
+        run: Run | None = None,
     ) -> SyncResult:
+        writing = run is not None
         source, database = self._source(writing)
         target = self._target(asked.output, writing)
         if writing:
@@ -161,7 +159,7 @@ class SyncController:
             found=_found_by(asked.sources, database),
             full=asked.full,
         )
-        keep = self._keep_report if writing else _forget
+        keep = run.keep if run is not None else _forget
         with report_if_cut_short(tally.recorder, keep, clock=self._clock):
             progress.stage("comparing with the last sync")
             plan.make()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,7 +23,7 @@ from lumos.core.events import running
 from lumos.core.models import Bump, Change, Urn
 from lumos.core.platform.unreadable import Unreadable, outcomes
 from lumos.core.progress import SILENT, Progress
-from lumos.core.run_report import RunRecorder, RunReport
+from lumos.core.run_report import RunRecorder
 from lumos.core.store.history import NewEntry
 from lumos.core.store.part_format import dataset_item_of, dataset_of, hash_of, urn_of
 from lumos.feature.snapshot.pairs import aligned_buckets
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
     from lumos.core.controllers.following_sync import FollowingSync
     from lumos.core.controllers.publishing import Clock, Transactional
+    from lumos.core.controllers.runs import BeginRun
     from lumos.core.controllers.version_sources import VersionedStates
     from lumos.core.models import LumosDataset
     from lumos.core.store.history import HistoryRepository, KnownVersion
@@ -124,8 +124,7 @@ class VersionParts:
     require: Callable[[Urn], object]
     """Refuses a URN that the state does not hold."""
     planner: VersionPlanner
-    write_lock: Callable[[str], AbstractContextManager[None]]
-    keep_report: Callable[[RunReport], None]
+    begin_run: BeginRun
     clock: Clock
     author: str
 
@@ -169,7 +168,7 @@ class VersionController:
             PlatformError: the version is kept, and the catalog could not be brought up to date.
         """
         urn = self._parts.urn_of(reference)
-        with self._parts.write_lock("version"):
+        with self._parts.begin_run("version"):
             _, database = self._parts.writer(True)
             with database.transaction():
                 manager = self._parts.versions(True)
@@ -241,9 +240,9 @@ class VersionController:
         """
         recorder = RunRecorder("version apply", started_at=self._parts.clock())
         tally = _Tally(limit)
-        with self._parts.write_lock("version apply"):
-            names = [source, target] if source else [target]
-            steps = [self._states(name, batch_size) for name in names]
+        names = [source, target] if source else [target]
+        steps = [self._states(name, batch_size) for name in names]  # a run would make a state
+        with self._parts.begin_run("version apply") as run:
             for states in steps:
                 retires = retire and states is steps[-1]
                 progress.stage("applying versions", total=states.count(), unit="datasets")
@@ -253,7 +252,7 @@ class VersionController:
             for each in tally.damaged:
                 recorder.failed(each.item, each.error)
             report = recorder.finish(at=self._parts.clock())
-            self._parts.keep_report(report)
+            run.keep(report)
         report = with_sync(report, self._parts.sync, progress=progress)
         found = tally.result(steps[0].name if source else HISTORY, steps[-1].name, dry_run=False)
         return VersionApplyResult(**dict(found), report=report)

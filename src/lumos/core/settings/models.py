@@ -368,6 +368,13 @@ class LumosSettings(SettingsModel):
         ge=0,
         description="How long a command waits for another that writes to the same state.",
     )
+    lease_seconds: float = Field(
+        default=45,
+        ge=1,
+        le=3600,
+        description="How long the right to write lasts after a command was paused or killed, or "
+        "lost the database. Another host may write after that.",
+    )
     snapshots: SnapshotStoreSettings = Field(
         default=SnapshotStoreSettings(), description="Where snapshots are kept."
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _KIND = "checkpoint"  # among the entities, but of no kind that a catalog lists
 _RUNS = "runs"
-"""How many runs had ended when the checkpoint was kept."""
+"""How many runs there were when the checkpoint was kept, with the one that kept it."""
 _PUT = """
 INSERT INTO entities (kind, name, document, updated_at, checksum)
 VALUES (:kind, :name, :document, :updated_at, :checksum)
@@ -32,10 +32,10 @@ class CheckpointRepository:
         self._database = database
 
     def load(self, name: str) -> dict[str, JsonValue] | None:
-        """Return what was kept last under a name, unless another run has ended since.
+        """Return what was kept last under a name, unless another run has begun since.
 
-        Runs are counted: a clock that was set in between would make their times mean nothing. One
-        that is damaged counts as none: the operation begins anew.
+        Runs are counted, but for the one that goes on: a clock that was set in between would make
+        their times mean nothing. One that is damaged counts as none: the operation begins anew.
         """
         rows = self._database.query(
             "SELECT kind, name, document, checksum FROM entities "
@@ -45,7 +45,7 @@ class CheckpointRepository:
         if not rows or not ENTITIES.is_whole(rows[0]):
             return None
         kept = as_object(rows[0].text("document"))
-        if kept.pop(_RUNS, None) != self._runs():
+        if kept.pop(_RUNS, None) != self._runs("WHERE COALESCE(state, '') <> 'running'"):
             return None
         return kept
 
@@ -59,8 +59,9 @@ class CheckpointRepository:
         }
         self._database.execute(_PUT, {**row, "checksum": ENTITIES.checksum(row)})
 
-    def _runs(self) -> int:
-        return self._database.query("SELECT count(*) AS n FROM runs")[0].integer("n")
+    def _runs(self, which: str = "") -> int:
+        (row,) = self._database.query(f"SELECT count(*) AS n FROM runs {which}")  # noqa: S608
+        return row.integer("n")
 
     def forget_all(self) -> None:
         """Remove every checkpoint: whatever was interrupted begins anew."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from lumos.core.errors import ConfigurationError, NoCatalogError, StateError
 from lumos.core.store.engine import Connection, Cursor, Dialect, Engine, Parameters, Row
@@ -17,6 +17,16 @@ from lumos.core.store.sqlite_engine import SqliteEngine
 _SQLITE = "sqlite:///"
 _POSTGRES = ("postgresql://", "postgres://", "postgresql+psycopg://")
 _NO_PARAMETERS: Parameters = {}
+
+
+class Fence(Protocol):
+    """Lets writes through while their right lasts; both are called within each transaction."""
+
+    def check(self) -> None:
+        """Raise if nothing may be written; the first statement."""
+
+    def confirm(self) -> None:
+        """Raise if nothing may be written, and keep it so until the commit; the last one."""
 
 
 class StateDatabase:
@@ -33,6 +43,8 @@ class StateDatabase:
         self._connection: Connection | None = engine.connect(read_only=read_only)
         self._depth = 0
         self._reading = False
+        self.fence: Fence | None = None
+        """While there is one, every write passes it."""
 
     @classmethod
     def open(cls, url_or_path: str | Path, *, read_only: bool = False) -> Self:
@@ -70,6 +82,15 @@ class StateDatabase:
     def read_only(self) -> bool:
         return self._read_only
 
+    @property
+    def clock(self) -> str:
+        """The SQL of the time in seconds that all users of the database share."""
+        return self._engine.clock
+
+    def another_connection(self) -> Self:
+        """Return the same database over a connection of its own, for another thread."""
+        return type(self)(self._engine, read_only=self._read_only)
+
     def close(self) -> None:
         """Let go of the connection; what is not committed is undone."""
         with self._lock:
@@ -99,7 +120,7 @@ class StateDatabase:
             if self._reading:
                 raise StateError("a write cannot begin inside a consistent read")
             begin = self._engine.begin_read if self._read_only else self._engine.begin_write
-            with self._joined() if self._depth else self._outermost(begin):
+            with self._joined() if self._depth else self._outermost(begin, fence=self.fence):
                 yield
 
     @contextmanager
@@ -119,7 +140,10 @@ class StateDatabase:
     def execute(self, sql: str, params: Parameters = _NO_PARAMETERS) -> int:
         """Carry out one statement and return how many rows it touched."""
         with self._lock:
-            return self._run(sql, params).rowcount
+            if self.fence is None or self._depth:
+                return self._run(sql, params).rowcount
+            with self.transaction():
+                return self._run(sql, params).rowcount
 
     def execute_many(self, sql: str, rows: Iterable[Parameters]) -> None:
         """Carry out one statement for each set of parameters, as one transaction."""
@@ -166,11 +190,15 @@ class StateDatabase:
         return self._connection
 
     @contextmanager
-    def _outermost(self, begin: str) -> Iterator[None]:
+    def _outermost(self, begin: str, *, fence: Fence | None = None) -> Iterator[None]:
         self._run(begin)
         self._depth = 1
         try:
+            if fence is not None:
+                fence.check()
             yield
+            if fence is not None:
+                fence.confirm()
         except BaseException:
             self._undo("ROLLBACK")
             raise

@@ -39,6 +39,8 @@ class Engine(ABC):
     dialect: ClassVar[Dialect]
     begin_write: ClassVar[str]
     begin_read: ClassVar[str]
+    clock: ClassVar[str]
+    """The SQL of the time in seconds that all users of a database share; it decides on leases."""
     driver_errors: tuple[type[Exception], ...]
     place: str
     """Where the database is, in words that hold no secret."""

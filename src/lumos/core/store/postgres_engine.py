@@ -52,6 +52,7 @@ class PostgresEngine(Engine):
     dialect = "postgresql"
     begin_write = "BEGIN"
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    clock = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
 
     def __init__(self, url: str) -> None:
         self._psycopg = _driver()

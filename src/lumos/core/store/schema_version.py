@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from lumos.core.store.engine import Engine
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
 """Every revision in order; a test holds it to the files in `migrations/versions`."""
 
 HEAD = REVISIONS[-1]

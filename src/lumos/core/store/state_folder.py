@@ -15,10 +15,9 @@ FILE_INDEX: Final = "file_index"
 MIGRATIONS: Final = "migrations"
 WORK_PREFIX: Final = "work-"
 RUN_PREFIX: Final = "lumos-run-"
-LOCK_FILE: Final = "writer.lock"
-HOLDER_FILE: Final = "writer.json"
+_OF_EARLIER_LUMOS: Final = ("writer.lock", "writer.json")
 
-_NAMES = frozenset({SNAPSHOTS, FILE_INDEX, MIGRATIONS, LOCK_FILE, HOLDER_FILE})
+_NAMES = frozenset({SNAPSHOTS, FILE_INDEX, MIGRATIONS, *_OF_EARLIER_LUMOS})
 _PREFIXES = (DATABASE_FILE, WORK_PREFIX, RUN_PREFIX)
 
 
