@@ -170,6 +170,9 @@ def lumos(
 
 def main() -> None:
     """Run the command line and end the process with the documented exit code."""
+    from lumos.core.own_process import claim_process
+
+    claim_process()
     # Looking for cycles every 700 objects takes a quarter of the CPU of a short command.
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import gc
 import weakref
 
+import pytest
+
+from lumos.core.controllers import garbage
 from lumos.core.controllers.garbage import only_new_garbage
+
+
+@pytest.fixture
+def own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process be Lumos's own."""
+    monkeypatch.setattr(garbage, "is_own_process", lambda: True)
 
 
 class _Ring:
@@ -13,6 +22,7 @@ class _Ring:
         self.itself = self
 
 
+@pytest.mark.usefixtures("own")
 def test_what_is_made_in_the_block_is_collected_there() -> None:
     with only_new_garbage():
         gone = weakref.ref(_Ring())
@@ -21,6 +31,7 @@ def test_what_is_made_in_the_block_is_collected_there() -> None:
         assert gone() is None
 
 
+@pytest.mark.usefixtures("own")
 def test_what_was_there_is_looked_at_again_afterwards() -> None:
     before = gc.get_threshold()
     gc.disable()  # nobody else collects it in between
@@ -37,3 +48,11 @@ def test_what_was_there_is_looked_at_again_afterwards() -> None:
         assert gc.get_threshold() == before
     finally:
         gc.enable()
+
+
+def test_a_process_that_only_uses_lumos_collects_as_it_did() -> None:
+    before = gc.get_threshold()
+
+    with only_new_garbage():
+        assert gc.get_threshold() == before
+        assert gc.get_freeze_count() == 0

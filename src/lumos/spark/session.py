@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lumos.core.events import emit, since
+from lumos.core.own_process import is_own_process
 from lumos.spark.class_archive import (
     ClassArchive,
     class_archive,
@@ -156,9 +157,10 @@ class _Start:
 @contextmanager
 def _interrupts_as_before() -> Iterator[None]:
     """Keep the handler of Ctrl-C: PySpark's own asks the JVM in the middle of another question."""
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs what is raised anyway
-    if not logging.getLogger().handlers:  # else py4j would set up logging to standard error
-        logging.getLogger().addHandler(logging.NullHandler())
+    if is_own_process():
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it logs what is raised anyway
+        if not logging.getLogger().handlers:  # else py4j would set up logging to standard error
+            logging.getLogger().addHandler(logging.NullHandler())
     if threading.current_thread() is not threading.main_thread():
         yield
         return
