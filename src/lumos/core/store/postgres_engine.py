@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from lumos.core.errors import (
     ConfigurationError,
+    LeaseLostError,
     MissingExtraError,
     StateError,
     StateLockedError,
@@ -39,6 +40,8 @@ _READ_ONLY = frozenset({"25006", "42501"})
 _TOO_LARGE = "54000"
 """A value is larger than an index or a full-text entry can hold."""
 _MISSING_TABLE = "42P01"
+_PAUSED = "25P03"
+"""The server ended a transaction in which nothing happened for most of the time of a lease."""
 _REFUSALS = (
     ("password authentication failed", "the server refused the user or password"),
     ("does not exist", "the database or user does not exist"),
@@ -108,6 +111,11 @@ class PostgresEngine(Engine):
             return StateLockedError(
                 f"{self.place} is in use by another Lumos process",
                 hint="wait until it has finished, then try again",
+            )
+        if state == _PAUSED:
+            return LeaseLostError(
+                f"{self.place} ended a transaction that stood still: nothing of it is written",
+                hint="run the command again; was this process paused?",
             )
         if state in _FULL:
             return StorageFullError(f"no space left on the server of {self.place}")
