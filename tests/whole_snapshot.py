@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from lumos.core.models import Snapshot, load_snapshot
-from lumos.core.platform.fidelity import CONCEPTS, fidelity_report
+from lumos.core.platform.fidelity import CONCEPTS
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
+from lumos.feature.snapshot.fidelity_count import counted_fidelity
+from lumos.feature.snapshot.source import LoadedSource
 
 Json = dict[str, JsonValue]
 ORDERS = "lumos://postgres/shop/public/orders"
@@ -190,7 +192,8 @@ def whole_snapshot() -> Snapshot:
     """Return the snapshot; one that lacks a concept is an error."""
     snapshot = load_snapshot(_SNAPSHOT)
     counted: Mapping[str, int] = {
-        row.concept: row.count for row in fidelity_report(EmbeddedHandler, snapshot).rows
+        row.concept: row.count
+        for row in counted_fidelity(LoadedSource(snapshot, "whole"), EmbeddedHandler).rows
     }
     missing = [concept for concept in CONCEPTS if concept not in counted]
     assert not missing, missing

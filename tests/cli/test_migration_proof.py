@@ -13,11 +13,13 @@ from lumos.core.models import DatasetLineage, LumosDataset, Tag, User, with_part
 from lumos.core.models.governance import Documentation
 from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.factory import PlatformFactory
-from lumos.core.platform.fidelity import CONCEPTS, Fidelity, FidelityReport, fidelity_report
+from lumos.core.platform.fidelity import CONCEPTS, Fidelity, FidelityReport
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.registry import Registry
 from lumos.core.store.database import StateDatabase
+from lumos.feature.snapshot.fidelity_count import counted_fidelity
+from lumos.feature.snapshot.source import LoadedSource
 from lumos.testing.platform_samples import AT
 from whole_snapshot import ORDERS, whole_snapshot
 
@@ -92,9 +94,9 @@ def test_the_loss_of_a_concept_is_seen(
     moved = lumos(*MIGRATE)
 
     with LossyCatalog.from_config({}) as catalog:
-        left = fidelity_report(catalog, catalog.export_all(at=AT))
+        left = counted_fidelity(LoadedSource(catalog.export_all(at=AT), "left"), catalog)
     assert counted(left, concept) < counted(
-        fidelity_report(EmbeddedHandler, whole_snapshot()), concept
+        counted_fidelity(LoadedSource(whole_snapshot(), "whole"), EmbeddedHandler), concept
     )
     done = moved.json()
     (warned,) = [check for check in done["checks"] if check["status"] == "warn"][:1]

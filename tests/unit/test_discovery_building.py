@@ -7,8 +7,8 @@ from pydantic import JsonValue
 from lumos.core.models import LumosDataset, Schema
 from lumos.core.models.base import canonical_json
 from lumos.feature.discovery import fold as fold_module
-from lumos.feature.discovery.assembling import place_of
-from lumos.feature.discovery.building import FoundDataset, datasets_of
+from lumos.feature.discovery.assembling import dataset_names, place_of
+from lumos.feature.discovery.building import FoundDataset, dataset_of_format
 from lumos.feature.discovery.datasets import SourceRoot
 from lumos.feature.discovery.fold import DatasetFold, FileRow
 
@@ -43,7 +43,11 @@ def found(*files: tuple[str, str, int], **parts: object) -> list[FoundDataset]:
             rows=5,
         )
         fold.add(row._replace(**parts))  # type: ignore[arg-type]
-    return list(datasets_of(ROOT, name, fold=fold, schemas=SCHEMAS))
+    names = dataset_names(name, fold.formats)
+    return [
+        dataset_of_format(ROOT, names[format_], files=files, schemas=SCHEMAS, format=format_)
+        for format_, files in sorted(fold.formats.items())
+    ]
 
 
 def test_drift_tells_the_partitions_that_differ_and_when_they_were_written() -> None:

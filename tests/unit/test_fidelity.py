@@ -8,10 +8,12 @@ from typing import ClassVar
 
 import pytest
 
-from lumos.core.platform.fidelity import CONCEPTS, Fidelity, fidelity_of, fidelity_report
+from lumos.core.platform.fidelity import CONCEPTS, Fidelity, fidelity_of
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability
 from lumos.core.store.database import StateDatabase
+from lumos.feature.snapshot.fidelity_count import counted_fidelity
+from lumos.feature.snapshot.source import LoadedSource
 from lumos.testing.platform_samples import rich_dataset
 from snapshot_samples import sample_snapshot
 
@@ -39,9 +41,8 @@ def database(tmp_path: Path) -> Iterator[StateDatabase]:
 def test_a_catalog_without_a_table_keeps_all_that_its_capabilities_name(
     database: StateDatabase,
 ) -> None:
-    report = fidelity_report(EmbeddedHandler(database), sample_snapshot(3))
+    report = counted_fidelity(LoadedSource(sample_snapshot(3), "sample"), EmbeddedHandler(database))
     assert {row.fidelity for row in report.rows} == {Fidelity.NATIVE}
-    assert report.is_lossless
     counts = {row.concept: row.count for row in report.rows}
     assert counts["dataset"] == 3
     assert counts["field"] == 9
@@ -55,14 +56,13 @@ def test_what_a_table_does_not_name_or_no_capability_carries_is_dropped(
 ) -> None:
     snapshot = sample_snapshot(2)
     rich = snapshot.model_copy(update={"datasets": (*snapshot.datasets, rich_dataset())})
-    report = fidelity_report(Poor(database), rich)
+    report = counted_fidelity(LoadedSource(rich, "rich"), Poor(database))
     fates = {row.concept: (row.fidelity, row.count) for row in report.rows}
     assert fates["dataset"] == (Fidelity.NATIVE, 3)
     assert fates["field"] == (Fidelity.TRANSFORMED, 9)
     assert fates["field_pii"] == (Fidelity.STASHED, 1)
     assert fates["nested_field"] == (Fidelity.DROPPED, 2)
     assert fates["user"] == (Fidelity.DROPPED, 1)  # named, but it keeps no entities
-    assert not report.is_lossless
     assert report.total(Fidelity.NATIVE) == 3 + 1
     assert "deprecation" not in fates
 

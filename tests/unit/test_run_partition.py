@@ -3,20 +3,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lumos.core.errors import ConfigurationError
-from lumos.feature.discovery.assembling import place_of
 from lumos.feature.discovery.run_partition import (
     Arrival,
     PartitionStep,
-    format_of,
-    in_partition,
     late_or_missing,
     partition_prefix,
     partition_step,
-    template_of,
 )
 
 BY_DAY = "year=%Y/month=%m/day=%d"
@@ -59,55 +53,6 @@ def test_an_invalid_format_is_named_with_the_place_of_the_mistake(
     with pytest.raises(ConfigurationError) as error:
         partition_prefix(format_, NOON)
     assert error.value.message == problem
-    with pytest.raises(ConfigurationError):
-        template_of(format_)
-
-
-@pytest.mark.parametrize(
-    ("format_", "template"),
-    [
-        (BY_DAY, "year={yyyy}/month={mm}/day={dd}"),
-        ("dt=%Y-%m-%d", "dt={yyyy-mm-dd}"),
-        ("%Y/%m/%d/%H", "{yyyy}/{mm}/{dd}/{hh}"),
-        ("%Y%m%d", "{yyyymmdd}"),
-    ],
-)
-def test_a_format_has_the_template_of_its_partitions(format_: str, template: str) -> None:
-    assert template_of(format_) == template
-    assert format_of(template) == format_
-
-
-@pytest.mark.parametrize(
-    "template", [None, "", "country={country}", "month={mm}", "{number}/{yyyy}"]
-)
-def test_a_template_that_needs_more_than_a_time_has_no_format(template: str | None) -> None:
-    assert format_of(template) is None
-
-
-@given(
-    st.datetimes(min_value=datetime(1950, 1, 1), max_value=datetime(2090, 1, 1)),
-    st.sampled_from(
-        [BY_DAY, "dt=%Y-%m-%d", "%Y/%m/%d/%H", "%Y-%m-%d", "dt=%Y-%m-%d-%H", "%Y-%m-%d--%H"]
-    ),
-)
-def test_a_file_in_the_partition_of_a_time_is_placed_with_a_template_that_finds_it_again(
-    time: datetime, format_: str
-) -> None:
-    prefix = partition_prefix(format_, time)
-    path = f"raw/orders/{prefix}part-0.parquet"
-    place = place_of(path)
-    assert place is not None
-    found = format_of(place.partitioning)
-    assert found is not None
-    assert partition_prefix(found, time) == prefix
-    assert in_partition(path, prefix)
-
-
-def test_a_path_that_only_begins_alike_is_not_in_the_partition() -> None:
-    assert in_partition("t/dt=2024-03-01/x.csv", "dt=2024-03-01/")
-    assert in_partition("dt=2024-03-01/x.csv", "dt=2024-03-01/")
-    assert not in_partition("t/dt=2024-03-011/x.csv", "dt=2024-03-01/")
-    assert not in_partition("t/xdt=2024-03-01/x.csv", "dt=2024-03-01/")
 
 
 def states(

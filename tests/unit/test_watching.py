@@ -122,7 +122,7 @@ def inbox(clock: Clock) -> Inbox:
 
 
 def test_events_are_due_when_it_is_quiet(inbox: Inbox, clock: Clock) -> None:
-    assert inbox.due_in() is None
+    assert inbox.take() is None
     inbox.put({"lake": {b"a"}}, events=1)
     clock.now += 1
     inbox.put({"lake": {b"b"}}, events=2)
@@ -134,7 +134,7 @@ def test_events_are_due_when_it_is_quiet(inbox: Inbox, clock: Clock) -> None:
     assert gathered is not None
     assert gathered.folders == {"lake": {b"a", b"b"}}
     assert gathered.events == 3
-    assert inbox.due_in() is None
+    assert inbox.take() is None
 
 
 def test_events_are_due_after_the_longest_time_though_it_is_never_quiet(

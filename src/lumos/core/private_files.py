@@ -20,8 +20,6 @@ from lumos.core.errors import NotPrivateError
 
 FOLDER_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
-PRIVATE_UMASK: Final = 0o077
-"""For child processes: all that they create is then private to their user."""
 
 _OTHERS: Final = 0o077
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -13,7 +13,7 @@ from lumos.core.models.base import CanonicalModel, Count
 from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS, FACETS, FIELDS
 
 if TYPE_CHECKING:
-    from lumos.core.models import LineageEdge, LumosDataset, Snapshot
+    from lumos.core.models import LineageEdge, LumosDataset
     from lumos.core.platform.interface import MetadataPlatformInterface
 
 Json: TypeAlias = dict[str, JsonValue]
@@ -52,10 +52,6 @@ class FidelityReport(CanonicalModel):
         """Return how many things share a fate."""
         return sum(row.count for row in self.rows if row.fidelity is fidelity)
 
-    @property
-    def is_lossless(self) -> bool:
-        return not self.total(Fidelity.DROPPED)
-
 
 def _object(value: JsonValue) -> Json:
     return value if isinstance(value, dict) else {}
@@ -77,8 +73,6 @@ def _objects(value: JsonValue) -> list[Json]:
 
 INNER_TYPES: Final = ("items", "key", "value")
 NESTED_FIELD: Final = "nested_field"
-COLUMN_CONCEPTS: Final = ("field", NESTED_FIELD, *(each.concept for each in COLUMN_FACETS.values()))
-"""Concepts that are counted by column."""
 _PLAIN: Final = frozenset({"name", "type", "nullable", "description", "native_type", "length"})
 """Parts of a field in which no further concept can be."""
 _COUNTED: Final = tuple(
@@ -183,21 +177,3 @@ def fidelity_of(adapter: AdapterRef, concept: str) -> Fidelity:
         return Fidelity.DROPPED
     table = adapter.FIDELITY
     return table.get(concept, Fidelity.DROPPED) if table else Fidelity.NATIVE
-
-
-def fidelity_report(adapter: AdapterRef, snapshot: Snapshot) -> FidelityReport:
-    """Count by concept what would become of a snapshot in a catalog; nothing is written."""
-    count = FidelityCount()
-    for dataset in snapshot.datasets:
-        count.add_dataset(dataset)
-    for edge in snapshot.lineage_edges:
-        count.add_edge(edge)
-    count.add("job", len(snapshot.jobs))
-    count.add("user", len(snapshot.users))
-    count.add("group", len(snapshot.groups))
-    count.add("tag_definition", len(snapshot.tags))
-    count.add("glossary_term", len(snapshot.glossary))
-    count.add("domain_definition", len(snapshot.domains))
-    count.add("identity", sum(map(len, snapshot.identity_map.values())))
-    count.add("catalog_extension", len(snapshot.extensions))
-    return count.report(adapter)

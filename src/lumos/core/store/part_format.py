@@ -266,15 +266,6 @@ def differing_plain(old: tuple[bytes, int], new: tuple[bytes, int]) -> tuple[byt
     return _whole_lines(unpacked_frames(left)), _whole_lines(unpacked_frames(right))
 
 
-def decode_part(content: bytes, plain_bytes: int) -> list[bytes]:
-    """Return the lines of a part whose checksum was verified.
-
-    Raises:
-        ValueError: the content does not unpack to `plain_bytes` bytes of whole lines.
-    """
-    return lines_of(unpacked_part(content, plain_bytes))
-
-
 def lines_of(plain: bytes) -> list[bytes]:
     """Return the lines of plain text, without their ends."""
     lines = plain.split(b"\n")

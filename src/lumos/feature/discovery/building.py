@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
 from lumos.core.models import LumosDataset, PartitionRange, Schema
-from lumos.feature.discovery.assembling import Parts, dataset_names
 from lumos.feature.discovery.datasets import (
     FileTotals,
     Layout,
@@ -22,7 +21,8 @@ from lumos.feature.discovery.merging import SchemaVariant, merge_schemas
 from lumos.feature.discovery.partitions import NO_VALUE
 
 if TYPE_CHECKING:
-    from lumos.feature.discovery.fold import DatasetFold, FormatFold, LayoutTotals, SchemaTotals
+    from lumos.feature.discovery.assembling import Parts
+    from lumos.feature.discovery.fold import FormatFold, LayoutTotals, SchemaTotals
 
 
 class FoundDataset(NamedTuple):
@@ -30,32 +30,6 @@ class FoundDataset(NamedTuple):
 
     dataset: LumosDataset
     warnings: tuple[str, ...]
-
-
-def datasets_of(
-    root: SourceRoot,
-    dataset: Parts,
-    *,
-    fold: DatasetFold,
-    schemas: Mapping[str, str | bytes],
-    tables: Iterable[str] = (),
-    environment: str | None = None,
-) -> Iterator[FoundDataset]:
-    """Yield the datasets that the files of one name form, sorted by format.
-
-    Args:
-        root: where the source begins.
-        dataset: the parts that name it, as `place_of` gives them.
-        fold: what was added up over its files.
-        schemas: the schema of each fingerprint in the fold, as JSON.
-        tables: the formats of tables under the same name, which take part in the naming.
-        environment: such as `prod`.
-    """
-    names = dataset_names(dataset, [*fold.formats, *tables])
-    for name, files in sorted(fold.formats.items()):
-        yield dataset_of_format(
-            root, names[name], files=files, schemas=schemas, format=name, environment=environment
-        )
 
 
 def dataset_of_format(

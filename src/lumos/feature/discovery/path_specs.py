@@ -56,10 +56,6 @@ class _SpecFolder:
     def is_table(self) -> bool:
         return any(slot.key is None for slot in self.slots)
 
-    @property
-    def is_partition(self) -> bool:
-        return any(slot.key is not None for slot in self.slots)
-
 
 @dataclass(frozen=True)
 class _Spec:

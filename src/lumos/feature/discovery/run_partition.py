@@ -15,10 +15,6 @@ from typing import Final, NamedTuple
 from lumos.core.errors import ConfigurationError
 
 _DIRECTIVE = re.compile(r"%(-?.|$)")
-_SLOT = re.compile(r"\{([^{}/]*)\}")
-_TOKEN = re.compile("yyyy|mm|dd|hh|mi|ss")
-_FORMS: Final = {"%Y": "yyyy", "%m": "mm", "%d": "dd", "%H": "hh", "%M": "mi", "%S": "ss"}
-_DIRECTIVES: Final = {form: directive for directive, form in _FORMS.items()}
 _SPELLED: Final = {
     "%Y": "{0.year:04}", "%m": "{0.month:02}", "%d": "{0.day:02}", "%H": "{0.hour:02}",
     "%M": "{0.minute:02}", "%S": "{0.second:02}", "%-m": "{0.month}", "%-d": "{0.day}",
@@ -104,35 +100,6 @@ def partition_step(format: str) -> PartitionStep:
     """
     letters = {directive[-1] for directive in _checked(format)}
     return next(step for letter, step in _FINEST_FIRST if letter in letters)
-
-
-def in_partition(path: str, prefix: str) -> bool:
-    """Tell whether a file lies in a partition, given as `partition_prefix` does."""
-    return f"/{prefix}" in f"/{path}"
-
-
-def template_of(format: str) -> str:
-    """Return the template of a format: `year={yyyy}/month={mm}`, `dt={yyyy-mm-dd}`.
-
-    Raises:
-        ConfigurationError: the format is invalid; it tells where.
-    """
-    for directive in _checked(format):
-        format = format.replace(directive, f"{{{_FORMS[directive.replace('-', '')]}}}")
-    joined = re.sub(r"\}([-_.:TZ ]*)\{", r"\1", format)
-    return joined.replace("%%", "%").strip("/")
-
-
-def format_of(template: str | None) -> str | None:
-    """Return the format of a template; None where a time alone does not say the partition."""
-    slots = _SLOT.findall(template or "")
-    if template is None or not slots or any(_TOKEN.sub("", s).strip("-_.:TZ ") for s in slots):
-        return None
-    spelled = _SLOT.sub(
-        lambda slot: _TOKEN.sub(lambda form: _DIRECTIVES[form[0]], slot[1]),
-        template.replace("%", "%%"),
-    )
-    return spelled if "%Y" in spelled else None
 
 
 def late_or_missing(

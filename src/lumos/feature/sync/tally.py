@@ -9,7 +9,7 @@ from lumos.core.platform.fidelity import FidelityCount
 
 if TYPE_CHECKING:
     from lumos.core.errors import LumosError
-    from lumos.core.platform.interface import Capability, MetadataPlatformInterface
+    from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.run_report import RunRecorder
     from lumos.core.store.sync_states import SyncStates
 
@@ -64,6 +64,3 @@ class Ends(NamedTuple):
     source: MetadataPlatformInterface
     target: MetadataPlatformInterface
     states: SyncStates
-
-    def both_have(self, capability: Capability) -> bool:
-        return capability in self.source.capabilities and capability in self.target.capabilities

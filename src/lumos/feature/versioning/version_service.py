@@ -27,8 +27,6 @@ from lumos.feature.versioning.planning import (
 
 _NEWEST = frozenset({"latest", "current"})
 _NAMED = {"previous": -2, "first": 0}
-NAMES = ("latest", "previous", "first")
-"""Words that stand for versions, besides their numbers."""
 
 
 class HistoryPort(Protocol):

@@ -102,11 +102,6 @@ class Inbox:
             self._first = now if self._first is None else self._first
             self._last = max(self._last, self._first)
 
-    def due_in(self) -> float | None:
-        """Return after how many seconds a look is due if nothing else happens; None for never."""
-        with self._changed:
-            return self._due_in()
-
     def take(self) -> Gathered | None:
         """Return what is due and begin anew; None where nothing is."""
         with self._changed:

@@ -60,8 +60,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, "JsonValue"]
 EXTENSION: Final = "datahub"
-EDITED: Final = frozenset({"editableDatasetProperties", "editableSchemaMetadata", "documentation"})
-"""Aspects that people write; on reading they come before what was ingested."""
 DERIVED: Final = frozenset({"datasetKey", "browsePaths", "browsePathsV2", "dataPlatformInstance"})
 """Aspects that the server makes by itself."""
 _APART: Final = frozenset({"upstreamLineage", "datasetKey", *TIMESERIES})
