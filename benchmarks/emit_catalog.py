@@ -40,8 +40,8 @@ from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.core.platform.threads import mapped
-from lumos.core.settings import SyncSettings
 from lumos.core.store.database import StateDatabase
+from lumos.feature.sync.settings import SyncSettings
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

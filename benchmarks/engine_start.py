@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lumos.core.settings import SparkSettings
 from lumos.spark.class_archive import trainer_command
 from lumos.spark.engine import start_engine, stop_engine
 from lumos.spark.engine_record import FOLDER_VARIABLE, EngineFolder
 from lumos.spark.java import find_java, spark_environment
 from lumos.spark.session import spark_session
+from lumos.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -174,8 +174,9 @@ def spark() -> Iterator[SparkSession]:
     Neither JAVA_HOME nor PATH is looked at, so every machine tests on the same, locked Java.
     Whatever a test runs through `spark_session` with a local master shares it.
     """
-    from lumos.core.settings import RawSettings, SparkSettings
+    from lumos.core.settings import RawSettings
     from lumos.spark.session import spark_session
+    from lumos.spark.settings import SparkSettings
 
     home = Path(os.environ.get("HOME", str(Path.home())))
     settings = SparkSettings(

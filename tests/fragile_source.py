@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from lumos.core.models import LumosDataset, Urn
 from lumos.core.progress import SILENT
-from lumos.core.settings import RawSettings, SparkSettings
+from lumos.core.settings import RawSettings
 from lumos.feature.ingestion.handlers.base_ingestion_handler import (
     BaseIngestionHandler,
     RecordSourceSettings,
@@ -25,6 +25,7 @@ from lumos.feature.ingestion.record_scan import RecordFunctions
 from lumos.feature.ingestion.records import PreviousScan, ScannedScope, ScanRecord, ScanUnit
 from lumos.spark.record_pipeline import RecordPipeline
 from lumos.spark.session import spark_session
+from lumos.spark.settings import SparkSettings
 
 EXECUTOR = "CoarseGrainedExecutorBackend"
 UNITS, TABLES = 6, 5

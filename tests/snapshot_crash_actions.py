@@ -11,8 +11,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from lumos.core.settings.retention import RetentionSettings
 from lumos.core.store.retention import prunable
+from lumos.core.store.settings import RetentionSettings
 from lumos.core.store.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.contents import source_content
 from lumos.feature.snapshot.export import export_document

@@ -16,10 +16,10 @@ import pytest
 from typing_extensions import override
 
 from lumos.core.errors import LumosError
-from lumos.core.settings import SparkSettings
 from lumos.spark import session as session_module
 from lumos.spark.class_archive import SWITCH
 from lumos.spark.session import spark_session
+from lumos.spark.settings import SparkSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa

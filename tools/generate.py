@@ -21,6 +21,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic_core import PydanticUndefined
 
 import lumos
+from lumos.bootstrap.settings import LumosSettings
 from lumos.core import errors
 from lumos.core.changes import PROFILES, RULES, Rule
 from lumos.core.changes.profiles import BASES, CONFLUENT_ALIASES
@@ -32,9 +33,8 @@ from lumos.core.models.facets import FACETS
 from lumos.core.platform.factory import EMBEDDED, PlatformFactory
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity, fidelity_of
 from lumos.core.platform.interface import Capability
-from lumos.core.settings import LumosSettings, SourceEntry, settings_json_schema
+from lumos.core.settings import SourceEntry, settings_json_schema
 from lumos.core.settings.loader import ENVIRONMENT_KEYS
-from lumos.core.settings.models import SECTIONS_READ_WHEN_USED, SECTIONS_WITHOUT_EFFECT
 from lumos.core.settings.raw import RawSettings
 from lumos.feature.ingestion.handlers.factory import BUILT_IN, HandlerFactory
 from lumos.feature.ingestion.source_types import PLANNED
@@ -65,7 +65,7 @@ def generated() -> dict[Path, str]:
     """Return every generated file with its content."""
     schemas: dict[str, object] = {
         "snapshot": Snapshot.model_json_schema(mode="serialization"),
-        "settings": settings_json_schema(),
+        "settings": settings_json_schema(LumosSettings),
         "log-event": log_event_schema(),
     }
     schemas |= {
@@ -442,7 +442,7 @@ def settings_page() -> str:
         "`${NAME}` and `${NAME:-default}` are filled from the environment or from a `.env` file",
         "beside the settings file; the environment wins. `$${` is a plain `${`.",
         "A variable of a source or of a catalog is needed only by commands that use it, and so are",
-        f"those of {_listed(tuple(sorted(SECTIONS_READ_WHEN_USED)))};",
+        f"those of {_listed(tuple(sorted(LumosSettings.read_when_used)))};",
         "`lumos doctor` names all that are not set.",
         "",
         "Some keys can be set by a variable alone, which wins over the file:",
@@ -451,7 +451,7 @@ def settings_page() -> str:
         "|---|---|",
         *variables,
         "",
-        f"Without effect in this version: {_listed(SECTIONS_WITHOUT_EFFECT)}.",
+        f"Without effect in this version: {_listed(LumosSettings.not_read_yet)}.",
         "They are read and checked, for parts of Lumos that are still to come; a command says so",
         "in one line where they are set, and so it does of sources of the types "
         f"{_listed(tuple(sorted(PLANNED)))}.",

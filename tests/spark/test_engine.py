@@ -18,8 +18,8 @@ import pytest
 
 from command_line import ROOT, Result, run_in_child
 from lakes import write_lake, write_settings
-from lumos.core.settings import SparkSettings
 from lumos.spark.engine_record import FOLDER_VARIABLE, EngineFolder
+from lumos.spark.settings import SparkSettings
 
 pytestmark = pytest.mark.spark
 SCHEMA = json.loads((ROOT / "src" / "lumos" / "schemas" / "engine.schema.json").read_text())

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lumos.core.settings import RawSettings, SparkSettings
+from lumos.core.settings import RawSettings
 from lumos.spark.session import spark_session
+from lumos.spark.settings import SparkSettings
 from lumos.spark.start_failures import SparkUnavailableError
 from spark_jobs import run_job, run_jobs
 

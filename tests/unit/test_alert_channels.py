@@ -12,11 +12,12 @@ import pytest
 from pydantic import JsonValue
 
 from alert_servers import mail_server, webhook_server
+from lumos.bootstrap.settings import settings_from_mapping
 from lumos.core.models.alert import Alert
-from lumos.core.settings import EmailChannel, SlackChannel, WebhookChannel, settings_from_mapping
 from lumos.core.settings.problems import InvalidSettingsError
 from lumos.feature.alerting.channels import DeliveryError, deliver
 from lumos.feature.alerting.messages import MOST_TOLD, Message, message_of, trial_message
+from lumos.feature.alerting.settings import EmailChannel, SlackChannel, WebhookChannel
 from ports import closed_port
 from raw_server import listening, request_from
 

@@ -11,12 +11,12 @@ from lumos.core.certificates import certificate_problem
 from lumos.core.errors import LumosError, PlatformCertificateError, SourceError
 from lumos.core.platform.http import CatalogHttp
 from lumos.core.platform.refusals import ends_run
-from lumos.core.settings import WebhookChannel
 from lumos.core.storage.gcs import GcsSource
 from lumos.core.storage.hdfs import HdfsSource
 from lumos.core.storage.s3 import S3Source
 from lumos.feature.alerting.channels import DeliveryError, deliver
 from lumos.feature.alerting.messages import Message
+from lumos.feature.alerting.settings import WebhookChannel
 from tls_servers import FAULTS, Authority, TlsServer, tls_server
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
+from lumos.bootstrap.settings import load_settings
 from lumos.core.changes import ChangePolicy, DeprecationWindow, PolicyException, diff_datasets
 from lumos.core.changes.policy import matches_dataset
 from lumos.core.changes.policy_settings import policy_of
 from lumos.core.models import Bump, ChangeLevel, LumosDataset, Urn, with_parts
-from lumos.core.settings import InvalidSettingsError, load_settings
+from lumos.core.settings import InvalidSettingsError
 from strategies import datasets
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -260,6 +261,11 @@ def test_earlier_states_are_not_looked_up_for_a_plain_profile() -> None:
     assert ChangePolicy().judge(ORDERS, without_note(), at=NOW, earlier=refuse)
 
 
+def policy_in(file: Path) -> ChangePolicy:
+    settings = load_settings(file, {})
+    return policy_of(settings.change_policy, settings)
+
+
 def written(folder: Path, text: str) -> Path:
     file = folder / "lumos.yaml"
     file.write_text(text, encoding="utf-8")
@@ -283,7 +289,7 @@ change_policy:
     - days: 90
 """,
     )
-    policy = policy_of(load_settings(file, {}))
+    policy = policy_in(file)
     assert policy.profile == "readers"
     assert policy.rules == {"field.removed": ChangeLevel.NON_BREAKING}
     assert policy.exceptions[0].expires == date(2027, 1, 31)
@@ -328,5 +334,5 @@ change_policy:
 def test_a_wrong_policy_names_line_and_remedy(tmp_path: Path, text: str, said: str) -> None:
     file = written(tmp_path, text)
     with pytest.raises(InvalidSettingsError) as refused:
-        policy_of(load_settings(file, {}))
+        policy_in(file)
     assert str(refused.value).removeprefix(f"{tmp_path}/") == said

@@ -20,7 +20,7 @@ import pytest
 from command_line import Result, run_here
 from lumos.core.controllers.engine_controller import EngineController
 from lumos.core.errors import NotPrivateError, StateReadOnlyError, UsageError
-from lumos.core.settings import RawSettings, SparkSettings
+from lumos.core.settings import RawSettings
 from lumos.spark import engine, engine_process
 from lumos.spark.connect import loopback_session
 from lumos.spark.engine import engine_session, find_engine, start_engine, stop_engine
@@ -31,6 +31,7 @@ from lumos.spark.engine_record import (
     settings_mark,
     software_mark,
 )
+from lumos.spark.settings import SparkSettings
 from lumos.spark.start_failures import SparkUnavailableError
 
 SETTINGS = SparkSettings()

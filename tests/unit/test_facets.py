@@ -24,8 +24,8 @@ from lumos.core.models.facets import (
 from lumos.core.platform.concept_parts import dataset_outcomes
 from lumos.core.platform.fidelity import CONCEPTS, FidelityCount
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
-from lumos.core.settings.sync import TruthSettings
 from lumos.feature.enrichment.enrichment import Enrichment
+from lumos.feature.sync.settings import TruthSettings
 
 DIVIDED: dict[str, type[BaseModel]] = {
     "schema": Schema,

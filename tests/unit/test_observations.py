@@ -24,7 +24,6 @@ from lumos.core.models import (
 )
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
-from lumos.core.settings.retention import ObservationSettings
 from lumos.core.store.catalog_tables import CatalogTables
 from lumos.core.store.checksums import refuse_damage
 from lumos.core.store.database import StateDatabase, engine_for
@@ -32,6 +31,7 @@ from lumos.core.store.integrity import check_documents
 from lumos.core.store.observations import NEVER_TOO_OLD, StoredObservation
 from lumos.core.store.observed_parts import join_document, split_document
 from lumos.core.store.schema_version import downgrade
+from lumos.core.store.settings import ObservationSettings
 from lumos.core.store.version_states import unpacked
 from state_databases import ENGINES, url_for
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lumos.bootstrap.settings import load_settings, settings_from_mapping
 from lumos.core.controllers.record_evidence import RecordEvidence
 from lumos.core.controllers.record_scan import RecordScan
 from lumos.core.controllers.scan_sources import (
@@ -18,7 +19,6 @@ from lumos.core.controllers.scan_sources import (
 from lumos.core.errors import ConfigurationError, MissingExtraError, SourceError
 from lumos.core.models import Urn
 from lumos.core.run_report import RunRecorder
-from lumos.core.settings import load_settings, settings_from_mapping
 from lumos.core.storage.azure import AzureSource
 from lumos.core.storage.gcs import GcsSource
 from lumos.core.storage.hdfs import HdfsSource

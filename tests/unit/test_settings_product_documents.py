@@ -8,16 +8,14 @@ from typing import Any
 
 import pytest
 
-from lumos.core.redaction import SecretRegistry
-from lumos.core.settings import (
+from lumos.bootstrap.planned_settings import (
     CustomApiIntegration,
     DbtTestsIntegration,
     GreatExpectationsIntegration,
-    LumosSettings,
-    load_settings,
-    read_document,
-    settings_from_mapping,
 )
+from lumos.bootstrap.settings import LumosSettings, load_settings, settings_from_mapping
+from lumos.core.redaction import SecretRegistry
+from lumos.core.settings import read_document
 
 DOCUMENTS = Path(__file__).parents[1] / "golden" / "product_documents"
 ENVIRONMENT = {

@@ -7,11 +7,12 @@ import sys
 
 import jsonschema
 
+from lumos.bootstrap.settings import LumosSettings
 from lumos.core.settings import settings_json_schema
 
 
 def test_the_published_schema_accepts_what_loads_and_refuses_what_does_not() -> None:
-    schema = settings_json_schema()
+    schema = settings_json_schema(LumosSettings)
     validator = jsonschema.Draft202012Validator(schema)
     validator.check_schema(schema)
     for accepted in (
@@ -35,7 +36,7 @@ def test_the_published_schema_accepts_what_loads_and_refuses_what_does_not() -> 
 
 
 def test_every_setting_is_described_in_the_schema() -> None:
-    definitions = settings_json_schema()["$defs"]
+    definitions = settings_json_schema(LumosSettings)["$defs"]
     assert isinstance(definitions, dict)
     top = definitions["LumosSettings"]
     assert isinstance(top, dict)

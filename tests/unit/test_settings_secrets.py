@@ -19,14 +19,9 @@ from pydantic import (
     model_validator,
 )
 
+from lumos.bootstrap.settings import LumosSettings, load_settings
 from lumos.core.redaction import SecretRegistry
-from lumos.core.settings import (
-    InvalidSettingsError,
-    LumosSettings,
-    RawSettings,
-    load_settings,
-    validate_against,
-)
+from lumos.core.settings import InvalidSettingsError, RawSettings, validate_against
 
 SECRET = "hunter2-Very/Secret"
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import lumos
-from lumos.core.settings import LumosSettings
-from lumos.core.settings.models import SECTIONS_WITHOUT_EFFECT
+from lumos.bootstrap.settings import LumosSettings
 
 PACKAGE = Path(lumos.__file__).parent
 CODE = "\n".join(
@@ -29,4 +28,4 @@ def is_read(section: str) -> bool:
 
 @pytest.mark.parametrize("section", sorted(SECTIONS))
 def test_a_section_is_read_or_told_to_be_without_effect(section: str) -> None:
-    assert is_read(READ_AS.get(section, section)) != (section in SECTIONS_WITHOUT_EFFECT)
+    assert is_read(READ_AS.get(section, section)) != (section in LumosSettings.not_read_yet)

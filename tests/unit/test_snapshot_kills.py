@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from kill_moments import Moments
-from lumos.core.settings.retention import RetentionSettings
 from lumos.core.store.folder_claim import CLAIM_NAME
 from lumos.core.store.retention import prunable
+from lumos.core.store.settings import RetentionSettings
 from lumos.core.store.snapshot_files import TEMP_PREFIX
 from lumos.core.store.snapshot_order import STORE_FILES
 from lumos.core.store.snapshot_store import SnapshotStore

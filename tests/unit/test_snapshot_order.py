@@ -13,9 +13,9 @@ import pytest
 from typing_extensions import override
 
 from lumos.core.errors import CorruptSnapshotError, SnapshotNotFoundError
-from lumos.core.settings.retention import RetentionSettings
 from lumos.core.store.manifest import MANIFEST_NAME, Manifest
 from lumos.core.store.retention import prunable
+from lumos.core.store.settings import RetentionSettings
 from lumos.core.store.snapshot_files import DurableFiles
 from lumos.core.store.snapshot_order import ORDER_NAME
 from lumos.core.store.snapshot_store import SnapshotStore

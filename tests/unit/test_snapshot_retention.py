@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lumos.core.settings.retention import RetentionSettings
 from lumos.core.store.manifest import SnapshotInfo
 from lumos.core.store.retention import from_the_future, prunable
+from lumos.core.store.settings import RetentionSettings
 from lumos.core.store.snapshot_order import STORE_FILES
 from lumos.core.store.snapshot_store import SnapshotStore
 from snapshot_samples import AT, sample_snapshot

@@ -12,7 +12,7 @@ import pytest
 
 from command_line import ROOT
 from lumos.core.errors import EXIT_UNREADABLE, ConfigurationError, MissingExtraError
-from lumos.core.settings import RawSettings, SparkSettings
+from lumos.core.settings import RawSettings
 from lumos.spark import connect
 from lumos.spark import session as session_module
 from lumos.spark.class_archive import (
@@ -32,6 +32,7 @@ from lumos.spark.options import (
     user_options,
 )
 from lumos.spark.session import spark_session
+from lumos.spark.settings import SparkSettings
 from lumos.spark.start_failures import SparkUnavailableError
 from ports import closed_port
 from spark_jobs import normal_priority

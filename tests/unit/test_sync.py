@@ -42,9 +42,9 @@ from lumos.core.platform.fidelity import FidelityReport
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability
 from lumos.core.run_report import RunReport
-from lumos.core.settings import SyncSettings, Truth, TruthSettings
 from lumos.core.store.catalog_tables import CatalogTables
 from lumos.core.store.database import StateDatabase
+from lumos.feature.sync.settings import SyncSettings, Truth, TruthSettings
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
 from unstored_runs import Unstored
 

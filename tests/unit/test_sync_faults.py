@@ -21,9 +21,9 @@ from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.run_report import RunReport
-from lumos.core.settings import SyncSettings
 from lumos.core.store.catalog_tables import CatalogTables
 from lumos.core.store.database import StateDatabase
+from lumos.feature.sync.settings import SyncSettings
 from lumos.testing.platform_samples import AT, dataset, edge
 from unstored_runs import Unstored
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lumos.core.models import GlossaryTerm, Group, LumosDataset
-from lumos.core.settings import Truth, TruthSettings
+from lumos.feature.sync.settings import Truth, TruthSettings
 from lumos.feature.sync.truth import merged, merged_entity, remembered_of, was_edited
 
 COLUMN = {"name": "id", "type": "INT64"}

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
+from lumos.bootstrap.settings import settings_from_mapping
 from lumos.core.controllers import watch_controller
 from lumos.core.controllers.ingestion_controller import IngestionController
 from lumos.core.controllers.results import DatasetCounts, FileTotals, IngestResult, WatchRefresh
@@ -19,7 +20,8 @@ from lumos.core.controllers.warm_session import WarmSession
 from lumos.core.controllers.watch_controller import WatchController
 from lumos.core.errors import LumosError, StateLockedError, UsageError
 from lumos.core.run_report import RunRecorder
-from lumos.core.settings import SourceEntry, WatchSettings, settings_from_mapping
+from lumos.core.settings import SourceEntry
+from lumos.feature.watching.settings import WatchSettings
 from lumos.spark.failures import SparkRunError
 from s3_server import Bucket
 from sqs_queue import Queue

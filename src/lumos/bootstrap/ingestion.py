@@ -143,7 +143,7 @@ class IngestionCommands(CatalogCommands):
 
     def entries_of(self, source: Mapping[str, JsonValue]) -> tuple[SourceEntry, ...]:
         """Return the source that these settings stand for, as they are written."""
-        from lumos.core.settings import settings_from_mapping
+        from lumos.bootstrap.settings import settings_from_mapping
 
         written = {key: _escaped(value) for key, value in source.items()}
         return settings_from_mapping({"sources": [written]}, self._environment).sources

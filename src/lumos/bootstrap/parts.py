@@ -13,14 +13,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    from lumos.bootstrap.settings import LumosSettings
     from lumos.core.changes import ChangePolicy
     from lumos.core.controllers.alert_controller import AlertController
     from lumos.core.controllers.publishing import Publisher
     from lumos.core.controllers.runs import Run
     from lumos.core.controllers.state_writer import StateWriter
+    from lumos.core.log_settings import LoggingSettings
     from lumos.core.models import Contributor
     from lumos.core.platform.interface import MetadataPlatformInterface
-    from lumos.core.settings import LoggingSettings, LumosSettings, RawSettings
+    from lumos.core.settings import RawSettings
     from lumos.core.store.catalog_tables import CatalogTables
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.leases import Request
@@ -94,7 +96,8 @@ class Parts:
 
     @cached_property
     def settings(self) -> LumosSettings:
-        from lumos.core.settings import ChangePolicySettings, load_settings
+        from lumos.bootstrap.settings import load_settings
+        from lumos.core.changes.settings import ChangePolicySettings
 
         settings = load_settings(self._config, self._environment)
         self._on_logging(settings.logging)
@@ -106,7 +109,8 @@ class Parts:
         if settings.change_policy != ChangePolicySettings():
             from lumos.core.changes.policy_settings import policy_of
 
-            policy_of(settings)  # told with the other problems of the file, not halfway through
+            # Told with the other problems of the file, not halfway through.
+            policy_of(settings.change_policy, settings)
         return settings
 
     @staticmethod
@@ -129,7 +133,7 @@ class Parts:
     def _policy(self) -> ChangePolicy:
         from lumos.core.changes.policy_settings import policy_of
 
-        return policy_of(self.settings)
+        return policy_of(self.settings.change_policy, self.settings)
 
     @property
     def state_dir(self) -> Path:
@@ -161,7 +165,7 @@ class Parts:
         from lumos.core.store.alerts import AlertRepository
 
         return AlertController(
-            lambda: self.settings,
+            lambda: self.settings.alerts,
             reader=lambda: AlertRepository(self._reader),
             writer=lambda: AlertRepository(self._writer),
             clock=self._clock,

@@ -14,11 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from lumos.core.errors import LumosError
-from lumos.core.settings import SparkSettings
 from lumos.spark.class_archive import ClassArchive, class_archive
 from lumos.spark.driver import SHORT_LIFE
 from lumos.spark.java import JavaRuntime
 from lumos.spark.session import embedded_session
+from lumos.spark.settings import SparkSettings
 from lumos.spark.warm_up import warm_up
 
 _LOWEST_PRIORITY = 19

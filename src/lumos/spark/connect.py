@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.connect.client.retries import RetryPolicy
 
-    from lumos.core.settings import SparkSettings
+    from lumos.spark.settings import SparkSettings
 
 _CONNECT_PORT = 15002
 _CONNECT_PACKAGES = ("grpc", "grpc_status", "google.rpc")

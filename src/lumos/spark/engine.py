@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from lumos.core.settings import SparkSettings
+    from lumos.spark.settings import SparkSettings
 
 PROCESS = "lumos.spark.engine_process"
 _STOP_SECONDS = 40.0

@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING
 
 import lumos
 from lumos.core.errors import LumosError
-from lumos.core.settings import RawSettings, SparkSettings
+from lumos.core.settings import RawSettings
 from lumos.spark.connect import LOOPBACK, loopback_session
 from lumos.spark.engine import PROCESS, EngineAnswer, EngineError, EngineRequest
 from lumos.spark.engine_record import EngineFolder, EngineRecord
 from lumos.spark.session import local_session
+from lumos.spark.settings import SparkSettings
 from lumos.spark.warm_up import warm_up
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from lumos.spark.java import cache_folder
 from lumos.spark.options import user_options
 
 if TYPE_CHECKING:
-    from lumos.core.settings import SparkSettings
+    from lumos.spark.settings import SparkSettings
 
 FOLDER_VARIABLE = "LUMOS_ENGINE_DIR"
 _OTHER_FOLDER = f"set {FOLDER_VARIABLE} to a folder of your own"

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from lumos.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from lumos.core.settings import SparkSettings
+    from lumos.spark.settings import SparkSettings
 
 TASKS_PER_CORE = 4
 

@@ -51,7 +51,7 @@ from lumos.spark.start_failures import SparkUnavailableError, clear_failures, re
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lumos.core.settings import SparkSettings
+    from lumos.spark.settings import SparkSettings
 
 StatusListener = Callable[[str], None]
 

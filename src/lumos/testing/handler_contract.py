@@ -31,7 +31,7 @@ import pytest
 
 from lumos.core.errors import LumosError
 from lumos.core.models import Contributor, LumosDataset, Urn
-from lumos.core.settings import InvalidSettingsError, settings_from_mapping
+from lumos.core.settings import InvalidSettingsError
 from lumos.core.settings.confidential import pickle_with_credentials
 from lumos.feature.ingestion.handlers.factory import AnyHandler, HandlerFactory
 from lumos.feature.ingestion.record_scan import scan_here
@@ -343,12 +343,13 @@ class _SharedSpark:
     def start(cls, config: pytest.Config) -> None:
         from lumos.spark.java import cache_folder
         from lumos.spark.session import spark_session
+        from lumos.spark.settings import SparkSettings
 
         if cls.is_started:
             return
         stack = ExitStack()
         config.add_cleanup(stack.close)
-        settings = settings_from_mapping({"spark": _SPARK}, {}).spark
+        settings = SparkSettings.model_validate(_SPARK)
         cache = cache_folder(os.environ)
         stack.enter_context(spark_session(settings, environment=os.environ, cache_dir=cache))
         cls.is_started = True

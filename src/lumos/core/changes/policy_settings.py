@@ -14,21 +14,25 @@ from lumos.core.models.frozen import FrozenDict
 from lumos.core.settings.problems import KeyPath, nearest
 
 if TYPE_CHECKING:
-    from lumos.core.settings import ChangePolicySettings, LumosSettings
+    from lumos.core.changes.settings import ChangePolicySettings
+    from lumos.core.settings import ProjectSettings
 
 SECTION = "change_policy"
 
 
-def policy_of(settings: LumosSettings) -> ChangePolicy:
+def policy_of(given: ChangePolicySettings, project: ProjectSettings) -> ChangePolicy:
     """Return the change policy of a project.
+
+    Args:
+        given: the section.
+        project: the settings that it is part of.
 
     Raises:
         InvalidSettingsError: a profile or a rule is unknown; every such key is named, with a
             suggestion and its line.
     """
-    given = settings.change_policy
     if problems := list(_problems(given)):
-        raise settings.refused(problems)
+        raise project.refused(problems)
     return ChangePolicy(
         profile=str(resolve_profile(given.profile)),
         rules=FrozenDict({rule: _level(level) for rule, level in given.rules.items()}),

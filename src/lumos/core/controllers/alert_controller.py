@@ -20,8 +20,8 @@ from lumos.feature.alerting.sending import AlertSender, ChannelOutcome
 
 if TYPE_CHECKING:
     from lumos.core.models import AlertState
-    from lumos.core.settings import LumosSettings
     from lumos.core.store.alerts import AlertRepository
+    from lumos.feature.alerting.settings import AlertSettings
 
 
 class AlertController:
@@ -29,7 +29,7 @@ class AlertController:
 
     def __init__(
         self,
-        settings: Callable[[], LumosSettings],
+        settings: Callable[[], AlertSettings],
         *,
         reader: Callable[[], AlertRepository],
         writer: Callable[[], AlertRepository],
@@ -53,7 +53,7 @@ class AlertController:
         Raises:
             MissingExtraError: the library that sends is not installed.
         """
-        alerts = self._settings().alerts
+        alerts = self._settings()
         outbox = self._writer()
         sender = AlertSender(
             outbox,
@@ -91,7 +91,7 @@ class AlertController:
             UnknownNameError: the settings have no such channel.
             DeliveryError: the channel did not take it.
         """
-        channels = {channel.name: channel for channel in self._settings().alerts.channels}
+        channels = {channel.name: channel for channel in self._settings().channels}
         channel = channels.get(name)
         if channel is None:
             near = nearest(name, channels)

@@ -9,8 +9,8 @@ from lumos.core.controllers.results import EngineResult, RunningEngine
 from lumos.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from lumos.core.settings import SparkSettings
     from lumos.spark.engine_record import EngineRecord
+    from lumos.spark.settings import SparkSettings
 
 _LONGEST_IDLE_MINUTES = 7 * 24 * 60
 

@@ -21,7 +21,6 @@ from lumos.core.platform.batches import batches, together
 from lumos.core.platform.interface import Capability
 from lumos.core.platform.refusals import REFUSALS, ends_run
 from lumos.core.progress import SILENT, Progress
-from lumos.core.settings.sync import SyncSettings, Truth, TruthSettings
 from lumos.core.store.part_format import item_of, urn_of
 from lumos.core.store.snapshot_writer import buckets_by_rank
 from lumos.feature.snapshot.import_plan import ImportMode, PlannedAction
@@ -29,6 +28,7 @@ from lumos.feature.snapshot.source import section_lines
 from lumos.feature.sync.items import DATASET, EDGE, EXTENSION, IDENTITY, edge_key, edge_name
 from lumos.feature.sync.plan import SyncPlan
 from lumos.feature.sync.removals import Removals
+from lumos.feature.sync.settings import SyncSettings, Truth, TruthSettings
 from lumos.feature.sync.sync_run import SyncRun
 from lumos.feature.sync.tally import Ends, SyncTally
 

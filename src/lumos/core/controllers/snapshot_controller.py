@@ -21,8 +21,8 @@ from lumos.core.models import SNAPSHOT_SCHEMA_VERSION
 from lumos.core.platform.abilities import content_fingerprint, reading_at_once
 from lumos.core.platform.unreadable import reading_report
 from lumos.core.progress import SILENT, Progress
-from lumos.core.settings.retention import RetentionSettings
 from lumos.core.store.retention import from_the_future, prunable
+from lumos.core.store.settings import RetentionSettings
 from lumos.feature.snapshot.contents import catalog_content, source_content
 from lumos.feature.snapshot.export import document_chunks, export_document
 from lumos.feature.snapshot.forms import SnapshotForm

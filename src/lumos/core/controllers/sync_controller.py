@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from lumos.core.controllers.runs import BeginRun, Run
     from lumos.core.platform.fidelity import FidelityReport
     from lumos.core.platform.interface import MetadataPlatformInterface
-    from lumos.core.settings.sync import SyncSettings
     from lumos.core.store.database import StateDatabase
+    from lumos.feature.sync.settings import SyncSettings
 
 
 _OBJECTS_UNDER_WAY = 400_000

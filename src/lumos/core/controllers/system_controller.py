@@ -21,9 +21,9 @@ from lumos.core.redaction import PROCESS_SECRETS, redact
 from lumos.core.settings import SETTINGS_FILE, InvalidSettingsError
 
 if TYPE_CHECKING:
-    from lumos.core.settings import SparkSettings
     from lumos.core.store.integrity import DocumentCheck
     from lumos.feature.ingestion.reaching import SourceAttempts
+    from lumos.spark.settings import SparkSettings
 
 _LOW_DISK_BYTES = 1 << 30
 _SETTINGS = "settings"

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from lumos.core.controllers.results import IngestResult
     from lumos.core.controllers.scan_sources import Folders
     from lumos.core.run_report import ItemOutcome
-    from lumos.core.settings import WatchSettings
     from lumos.core.storage.s3 import S3Source
     from lumos.feature.ingestion.handlers.factory import AnyHandler
+    from lumos.feature.watching.settings import WatchSettings
 
 Reason = Literal["start", "events", "listing"]
 OnRefresh = Callable[[WatchRefresh], None]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from lumos.core.models import Contributor
     from lumos.core.platform.interface import MetadataPlatformInterface
-    from lumos.core.settings.retention import ObservationSettings
     from lumos.core.store.database import StateDatabase
+    from lumos.core.store.settings import ObservationSettings
 
 EMBEDDED = "embedded"
 _BUILTINS = {

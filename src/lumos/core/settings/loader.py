@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from pydantic import JsonValue, ValidationError
 
 from lumos.core.redaction import PROCESS_SECRETS, SecretRegistry, find_secrets, looks_secret
 from lumos.core.settings.addresses import address_problems
 from lumos.core.settings.expansion import Expansion, read_dotenv
-from lumos.core.settings.models import SECTIONS_READ_WHEN_USED, STATE_FOLDER, LumosSettings
+from lumos.core.settings.models import STATE_FOLDER, ProjectSettings
 from lumos.core.settings.problems import (
     InvalidSettingsError,
     KeyPath,
@@ -24,6 +24,7 @@ from lumos.core.settings.sources import SourceReader
 from lumos.core.settings.validation import problems_of, register_fields, register_secrets
 from lumos.core.settings.yaml_document import SettingsDocument, file_exists, read_document
 
+M = TypeVar("M", bound=ProjectSettings)
 SETTINGS_FILE: Final = "lumos.yaml"
 ROOT_KEY: Final = "lumos_config"
 PLACEHOLDER_KEY: Final = "..."
@@ -58,9 +59,10 @@ def load_settings(
     path: Path | None,
     environment: Mapping[str, str],
     *,
+    model: type[M],
     working_directory: Path | None = None,
     secrets: SecretRegistry = PROCESS_SECRETS,
-) -> LumosSettings:
+) -> M:
     """Return the settings of a project.
 
     Args:
@@ -68,6 +70,7 @@ def load_settings(
             defaults where there is none.
         environment: variables for `${VAR}` and for the documented overrides; they win over
             those in a `.env` file beside the settings file.
+        model: the settings with all sections that the file may have.
         working_directory: where to look when no path is given; by default the current one.
         secrets: takes every secret that the settings hold.
 
@@ -82,9 +85,9 @@ def load_settings(
     dotenv = (file.parent if path is not None else folder) / ".env"
     variables = _variables(dotenv, environment, secrets=secrets)
     if path is None and not file_exists(file, file=shown):
-        return _Load(None, variables, secrets=secrets).settings({})
+        return _Load(None, variables, model=model, secrets=secrets).settings({})
     document = read_document(file, shown_as=shown)
-    load = _Load(document, variables, secrets=secrets, location=file)
+    load = _Load(document, variables, model=model, secrets=secrets, location=file)
     return load.settings(document.value).with_file(file, load.origin())
 
 
@@ -92,15 +95,16 @@ def settings_from_mapping(
     values: Mapping[str, JsonValue],
     environment: Mapping[str, str],
     *,
+    model: type[M],
     secrets: SecretRegistry = PROCESS_SECRETS,
-) -> LumosSettings:
+) -> M:
     """Return settings given as values, in any form that a file may have.
 
     Raises:
         InvalidSettingsError: with all problems.
     """
     _register_variables(environment, secrets)
-    return _Load(None, environment, secrets=secrets).settings(dict(values))
+    return _Load(None, environment, model=model, secrets=secrets).settings(dict(values))
 
 
 def _variables(
@@ -121,7 +125,7 @@ def _register_variables(environment: Mapping[str, str], secrets: SecretRegistry)
         secrets.add(*find_secrets(environment.get(name, "")))
 
 
-class _Load:
+class _Load(Generic[M]):
     """One loading: the document, what was moved in it, and the problems found so far."""
 
     def __init__(
@@ -129,10 +133,12 @@ class _Load:
         document: SettingsDocument | None,
         environment: Mapping[str, str],
         *,
+        model: type[M],
         secrets: SecretRegistry,
         location: Path | None = None,
     ) -> None:
         self._document = document
+        self._model = model
         self._environment = environment
         self._secrets = secrets
         self._location = location
@@ -142,7 +148,7 @@ class _Load:
         self._unset: defaultdict[KeyPath, list[tuple[KeyPath, SettingsProblem]]] = defaultdict(list)
         """By source, catalog or section: its keys that need a variable that is not set."""
 
-    def settings(self, value: JsonValue) -> LumosSettings:
+    def settings(self, value: JsonValue) -> M:
         """Return the value of a document as settings, or raise all its problems."""
         values = self._filled(self._unwrapped(_without_placeholders(value)))
         register_secrets(values, self._secrets)
@@ -193,7 +199,7 @@ class _Load:
         filled = {key: expansion.fill(value, (key,)) for key, value in values.items()}
         self._problems += expansion.problems
         for path, problem in expansion.unset:
-            owner = _owner(path)
+            owner = self._owner(path)
             if owner is None:
                 self._problems.append(problem)
             else:
@@ -214,7 +220,7 @@ class _Load:
         return unset
 
     def _respelled(self, values: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        known = LumosSettings.model_fields
+        known = self._model.model_fields
         result = {
             key: value
             for key, value in values.items()
@@ -233,7 +239,7 @@ class _Load:
         for name, target in ENVIRONMENT_KEYS.items():
             if value := self._environment.get(name):
                 _put(values, target, value)
-                if owner := _owner(target):
+                if owner := self._owner(target):
                     keys = self._unset[owner]
                     self._unset[owner] = [key for key in keys if _respelled(key[0]) != target]
 
@@ -246,6 +252,13 @@ class _Load:
                     SettingsProblem(key_text(path), line, f"{key_text(path)} {said}")
                 )
 
+    def _owner(self, path: KeyPath) -> KeyPath | None:
+        """Return which source, catalog or section alone needs a key; None where all commands do."""
+        path = _respelled(path)
+        if path[0] in _BY_ENTRY and len(path) > 1:
+            return path[:2]
+        return path[:1] if path[0] in self._model.read_when_used else None
+
     def _platform(self, config: JsonValue, name: str) -> object:
         if config is None or isinstance(config, dict):
             origin = self._origin_at(("platform_config", name), {})
@@ -253,18 +266,14 @@ class _Load:
             return RawSettings(config or {}, origin=origin, unset=unset)
         return config
 
-    def _validated(
-        self, typed: dict[str, object], values: dict[str, JsonValue]
-    ) -> LumosSettings | None:
+    def _validated(self, typed: dict[str, object], values: dict[str, JsonValue]) -> M | None:
         try:
-            settings = LumosSettings.model_validate(typed)
+            settings = self._model.model_validate(typed)
         except ValidationError as error:
             known = {problem.path for problem in self._problems}
             self._problems += [
                 problem
-                for problem in problems_of(
-                    error, LumosSettings, values=values, line_of=self._line_of
-                )
+                for problem in problems_of(error, self._model, values=values, line_of=self._line_of)
                 if problem.path not in known  # an unset variable is no second problem
             ]
             return None
@@ -297,14 +306,6 @@ class _Load:
         self._problems.append(SettingsProblem(key_text(path), line, message))
 
 
-def _owner(path: KeyPath) -> KeyPath | None:
-    """Return which source, catalog or section alone needs a key; None where all commands do."""
-    path = _respelled(path)
-    if path[0] in _BY_ENTRY and len(path) > 1:
-        return path[:2]
-    return path[:1] if path[0] in SECTIONS_READ_WHEN_USED else None
-
-
 def _respelled(path: KeyPath) -> KeyPath:
     return (*_OTHER_SPELLINGS.get(str(path[0]), path[:1]), *path[1:])
 
@@ -330,7 +331,7 @@ def _begin_paths_at(folder: Path, values: dict[str, JsonValue]) -> None:
             values["database_url"] = f"{scheme}{folder / url.removeprefix(scheme)}"
 
 
-def _without_plain_address(settings: LumosSettings) -> LumosSettings:
+def _without_plain_address(settings: M) -> M:
     """Leave out a database address without credentials: masked, a message could not name it."""
     url = settings.database_url
     if url is None or find_secrets(url.get_secret_value()):

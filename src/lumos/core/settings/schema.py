@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from lumos.core.settings.models import LumosSettings
-
 if TYPE_CHECKING:
     from pydantic import JsonValue
+
+    from lumos.core.settings.models import ProjectSettings
 
 _REFERENCE: dict[str, JsonValue] = {"type": "string", "pattern": r"\$\{[A-Za-z_]"}
 _NOT_TEXT = frozenset({"boolean", "integer", "number"})
 
 
-def settings_json_schema() -> dict[str, JsonValue]:
+def settings_json_schema(model: type[ProjectSettings]) -> dict[str, JsonValue]:
     """Return the JSON Schema of every accepted form of a settings file."""
-    schema: dict[str, JsonValue] = LumosSettings.model_json_schema(
+    schema: dict[str, JsonValue] = model.model_json_schema(
         ref_template="#/$defs/{model}", mode="validation"
     )
     definitions = cast("dict[str, JsonValue]", schema.pop("$defs"))
-    definitions["LumosSettings"] = schema
-    settings: dict[str, JsonValue] = {"$ref": "#/$defs/LumosSettings"}
+    definitions[model.__name__] = schema
+    settings: dict[str, JsonValue] = {"$ref": f"#/$defs/{model.__name__}"}
     wrapped: dict[str, JsonValue] = {
         "type": "object",
         "properties": {"lumos_config": settings},

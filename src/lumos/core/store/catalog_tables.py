@@ -60,10 +60,10 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.models import Observation
-    from lumos.core.settings.retention import ObservationSettings
     from lumos.core.store.checksums import NoteDamage
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.engine import Parameters, Row, SqlValue
+    from lumos.core.store.settings import ObservationSettings
 
 _SELECT_DATASETS = """
 SELECT d.urn, d.document, d.observed, d.version, d.contract_hash, d.checksum,

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.models import Observation, ObservationKind, Urn
 from lumos.core.models.facets import OBSERVED_PARTS
-from lumos.core.settings.retention import ObservationSettings
 from lumos.core.store.checksums import OBSERVATIONS, whole_rows
 from lumos.core.store.documents import as_moment, as_object, as_text
+from lumos.core.store.settings import ObservationSettings
 from lumos.core.store.sql_text import as_key, from_key
 from lumos.core.store.version_states import packed, unpacked
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from lumos.core.store.documents import CLOCK_SLACK
 
 if TYPE_CHECKING:
-    from lumos.core.settings.retention import RetentionSettings
     from lumos.core.store.manifest import SnapshotInfo
+    from lumos.core.store.settings import RetentionSettings
 
     _Timed = tuple[SnapshotInfo, datetime]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from lumos.core.errors import LumosError
-    from lumos.core.settings import LoggingSettings
+    from lumos.core.log_settings import LoggingSettings
 
 _MOST_HELD: Final = 1_000
 _VARIABLES: Final = {"level": "LUMOS_LOG_LEVEL", "format": "LUMOS_LOG_FORMAT"}

@@ -161,7 +161,7 @@ def prune(
 
     Example: lumos snapshot prune --keep-last 30 --keep-monthly 12 --dry-run
     """
-    from lumos.core.settings.retention import RetentionSettings
+    from lumos.core.store.settings import RetentionSettings
 
     rules = RetentionSettings(
         keep_last=keep_last,

@@ -22,8 +22,8 @@ from lumos import __version__
 from lumos.core.certificates import certificate_problem
 from lumos.core.errors import EXIT_UNREADABLE, LumosError, MissingExtraError
 from lumos.core.http.bounds import AnswerLimits
-from lumos.core.settings import EmailChannel, SlackChannel, WebhookChannel
 from lumos.feature.alerting.messages import Message, in_slack
+from lumos.feature.alerting.settings import EmailChannel, SlackChannel, WebhookChannel
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -10,7 +10,7 @@ from lumos.core.changes.policy import matches_dataset
 from lumos.core.models import Change, ChangeLevel, DatasetVersion, LumosDataset
 from lumos.core.models.alert import AffectedDataset, Alert, AlertFinding
 from lumos.core.models.base import sha256_of
-from lumos.core.settings import AlertRoute, AlertSettings
+from lumos.feature.alerting.settings import AlertRoute, AlertSettings
 
 MOST_LISTED = 50
 MOST_FOLLOWED = 1000

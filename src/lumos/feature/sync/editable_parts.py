@@ -12,7 +12,7 @@ from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS, Facet, Merge
 
 if TYPE_CHECKING:
     from lumos.core.models import Field, FieldType, LumosDataset
-    from lumos.core.settings.sync import Truth, TruthSettings
+    from lumos.feature.sync.settings import Truth, TruthSettings
 
 Json = dict[str, JsonValue]
 EditableParts = dict[str, JsonValue]

@@ -16,7 +16,7 @@ from lumos.feature.sync.truth import was_edited
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from lumos.core.settings.sync import SyncSettings
+    from lumos.feature.sync.settings import SyncSettings
     from lumos.feature.sync.tally import Ends, SyncTally
 
 _HANDFUL = 5

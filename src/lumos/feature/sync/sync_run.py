@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from lumos.core.models import LineageEdge
     from lumos.core.platform.batch import Document
     from lumos.core.platform.interface import Entity, EntityKind
-    from lumos.core.settings.sync import SyncSettings
     from lumos.feature.sync.plan import Found, SyncPlan
+    from lumos.feature.sync.settings import SyncSettings
     from lumos.feature.sync.tally import Ends, SyncTally
     from lumos.feature.sync.truth import Merged
 

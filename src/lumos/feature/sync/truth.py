@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import JsonValue
 
 from lumos.core.models.base import canonical_json
-from lumos.core.settings.sync import Truth
 from lumos.feature.sync.editable_parts import (
     EMPTY,
     EditableParts,
@@ -19,11 +18,12 @@ from lumos.feature.sync.editable_parts import (
     policy_of,
     with_editable_parts,
 )
+from lumos.feature.sync.settings import Truth
 
 if TYPE_CHECKING:
     from lumos.core.models import LumosDataset
     from lumos.core.platform.interface import Entity
-    from lumos.core.settings.sync import TruthSettings
+    from lumos.feature.sync.settings import TruthSettings
 
 
 class Merged(NamedTuple):

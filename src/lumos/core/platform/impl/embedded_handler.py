@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.models import Contributor
-    from lumos.core.settings.retention import ObservationSettings
     from lumos.core.store.engine import Row
+    from lumos.core.store.settings import ObservationSettings
 
 MOST_EXCLUDED_NAMED = 10
 _EXTENSION = "extension"

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from lumos.core.registry import Registry
-from lumos.core.settings import RawSettings, SourceEntry, settings_from_mapping, validate_against
+from lumos.core.settings import (
+    ProjectSettings,
+    RawSettings,
+    SourceEntry,
+    settings_from_mapping,
+    validate_against,
+)
 from lumos.feature.ingestion.handlers.base_ingestion_handler import (
     SourceHandler,
     SourceSettings,
@@ -100,4 +106,4 @@ def _beside_settings_file(settings: SourceSettings, origin: Origin | None) -> So
 
 
 def _entry_of(config: Mapping[str, JsonValue]) -> SourceEntry:
-    return settings_from_mapping({"sources": [dict(config)]}, {}).sources[0]
+    return settings_from_mapping({"sources": [dict(config)]}, {}, model=ProjectSettings).sources[0]

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 
+from lumos.core.changes.settings import Level, Pattern
 from lumos.core.settings.base import Name, SettingsModel
-from lumos.core.settings.change_policy import Level, Pattern
 from lumos.core.settings.problems import KeyPath, nearest
 
 _ADDRESS = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")

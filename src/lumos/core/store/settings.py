@@ -1,8 +1,11 @@
-"""Which snapshots a store keeps."""
+"""The sections `snapshots` and `observations`: where the past is kept, and how much of it."""
 
 from __future__ import annotations
 
-from pydantic import Field
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, SecretStr, model_validator
 
 from lumos.core.settings.base import SettingsModel
 
@@ -49,3 +52,22 @@ class ObservationSettings(SettingsModel):
         le=_MANY,
         description="At most so many measurements of each dataset, kind and contributor.",
     )
+
+
+class SnapshotStoreSettings(SettingsModel):
+    """Where snapshots are kept; by default in the state folder."""
+
+    url: SecretStr | None = Field(default=None, description="Such as s3://bucket/snapshots.")
+    path: Path | None = Field(
+        default=None,
+        description="A local folder; a relative path begins at the settings file.",
+    )
+    retention: RetentionSettings = Field(
+        default=RetentionSettings(), description="What `lumos snapshot prune` keeps."
+    )
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if self.url is not None and self.path is not None:
+            raise ValueError("takes either 'url' or 'path', not both")
+        return self
