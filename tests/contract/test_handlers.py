@@ -55,7 +55,7 @@ def small_lake(folder: Path) -> frozenset[str]:
         pq.write_table(pa.table({"id": [1, 2], "note": ["a", None]}), path)
     (folder / "raw" / "broken.parquet").write_bytes(b"PAR1 this is not the whole file")
     (folder / "_SUCCESS").write_bytes(b"")
-    return frozenset(str(Urn.of("local", *folder.parts[1:], *name)) for name in NAMES)
+    return frozenset(str(Urn.of("local", folder.name, *name)) for name in NAMES)
 
 
 def parquet_case(folder: Path, source_type: str) -> SourceCase:
@@ -63,7 +63,7 @@ def parquet_case(folder: Path, source_type: str) -> SourceCase:
 
     def remove() -> str:
         (folder / FILES[0]).unlink()
-        return str(Urn.of("local", *folder.parts[1:], *NAMES[0]))
+        return str(Urn.of("local", folder.name, *NAMES[0]))
 
     return SourceCase(
         config={"type": source_type, "name": "lake", "path": str(folder)},

@@ -54,7 +54,7 @@ def newest_content(project: Path) -> str:
 
 
 def urn_of(lake: Path, name: str) -> str:
-    return f"lumos://local{lake}/{name}"
+    return f"lumos://local/{lake.name}/{name}"
 
 
 def test_a_lake_is_found_with_partitions_rows_and_columns(

@@ -243,12 +243,12 @@ def test_a_dataset_that_cannot_be_built_is_named_and_keeps_its_earlier_state(
         assert run["datasets"]["removed"] == 0
         assert run["counts"]["done"] == run["datasets"]["found"] == 3
         assert run["changes"] == [] or {c["dataset"] for c in run["changes"]} == {
-            f"lumos://local{lake}/suppliers"
+            f"lumos://local/{lake.name}/suppliers"
         }
     after = exported(lumos, "after.json")
-    urn = f"lumos://local{lake}/customers"
+    urn = f"lumos://local/{lake.name}/customers"
     assert after[urn] == before[urn]
-    assert f"lumos://local{lake}/suppliers" in after
+    assert f"lumos://local/{lake.name}/suppliers" in after
     assert [
         each["version"] for each in lumos("history", urn, "--json").json()["schema_history"]
     ] == ["1.0.0"]
@@ -278,7 +278,7 @@ def test_a_dataset_that_the_catalog_refuses_is_named_and_tried_again(
     again = ingested(lumos)
 
     (failure,) = [item for item in refused["items"] if item["status"] == "failed"]
-    assert failure["item"] == f"lumos://local{lake}/customers"
+    assert failure["item"] == f"lumos://local/{lake.name}/customers"
     assert refused["datasets"]["created"] == 2
     assert refused["datasets"]["unchanged"] == 0
     assert again["counts"]["failed"] == 0

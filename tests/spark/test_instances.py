@@ -170,4 +170,4 @@ def test_a_discovery_with_an_instance_writes_settings_that_find_the_same(
     assert 'instance: "host-1"' in Path("sources.yaml").read_text()
     urns = [each["urn"] for each in run.json()["found"]]
     assert urns == [each["urn"] for each in found.json()["found"]]
-    assert f"lumos://local/host-1{lake}/orders" in urns
+    assert f"lumos://local/host-1/{lake.name}/orders" in urns

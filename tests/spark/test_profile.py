@@ -48,7 +48,7 @@ class Profiled:
     """What was known of `orders` before."""
 
     def urn(self, name: str) -> Urn:
-        return Urn(f"lumos://local{self.folder}/lake/{name}")
+        return Urn(f"lumos://local/lake/{name}")
 
     def of(self, name: str) -> DatasetProfile:
         (found,) = [each for each in self.result.profiles if each.dataset == self.urn(name)]

@@ -47,7 +47,7 @@ def test_more_rows_are_a_point_of_a_series_and_no_new_version(folder: Path) -> N
     lake = folder / "lake"
     write_settings(folder, lake)
     write_table(lake / "orders" / "part-0.parquet", {"id": [1, 2]})
-    urn = f"lumos://local{lake}/orders"
+    urn = f"lumos://local/{lake.name}/orders"
     with Project() as project:
         project.ingest()
         document = stored_document("orders")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SETTINGS = """\
 sources:
-  - {{type: local, name: files, path: data}}
+  - {{type: local, name: files, root: {table}, path: data}}
 {more}
 """
 
@@ -25,7 +25,7 @@ def make_project(folder: Path, table: str, *, more: str = "") -> Path:
     data.mkdir(parents=True)
     (data / f"{table}.csv").write_text("id,amount\n1,2\n2,3\n")
     settings = folder / "lumos.yaml"
-    settings.write_text(SETTINGS.format(more=more))
+    settings.write_text(SETTINGS.format(table=table, more=more))
     return settings
 
 

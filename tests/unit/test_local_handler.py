@@ -350,3 +350,42 @@ def test_an_unknown_source_type_says_what_was_probably_meant() -> None:
 def test_a_mistyped_setting_says_what_was_probably_meant(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingsError, match="'file_pattern'; did you mean 'file_patterns'"):
         seen(tmp_path, file_pattern=["*"])
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "root"),
+    [
+        ("lake", {}, "lake"),
+        ("lake/", {}, "lake"),
+        ("x/../lake/.", {}, "lake"),
+        ("lake", {"name": "shop"}, "shop"),
+        ("lake", {"name": "shop", "root": "company"}, "company"),
+        ("ünï köd", {}, "ünï köd"),
+        ("lake", {"name": "team/lake"}, "team/lake"),
+        ("C:\\data\\lake", {}, "C:\\data\\lake"),
+        ("lake/orders.parquet", {}, "lake"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["local", "parquet"])
+def test_a_root_is_given_or_the_name_or_the_last_folder(
+    kind: str, path: str, given: dict[str, str], *, root: str, tmp_path: Path
+) -> None:
+    if path.endswith(".parquet"):
+        write(tmp_path / path)
+    else:
+        Path(os.path.abspath(tmp_path / path)).mkdir()
+    config = {"type": kind, "path": f"{tmp_path}/{path}", **given}
+    (storage,) = HandlerFactory.get_handler(config).storages()
+    assert storage.open().urn_parts() == (root,)
+
+
+def test_a_folder_without_a_name_needs_a_root() -> None:
+    (named,) = HandlerFactory.get_handler(
+        {"type": "local", "path": "/", "root": "machine"}
+    ).storages()
+    assert named.open().urn_parts() == ("machine",)
+    (storage,) = HandlerFactory.get_handler({"type": "local", "path": "/"}).storages()
+    with pytest.raises(SourceError, match="the folder / has no name for URNs") as error:
+        storage.open().urn_parts()
+    assert error.value.hint is not None
+    assert "root: NAME" in error.value.hint

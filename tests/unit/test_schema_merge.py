@@ -270,11 +270,11 @@ def test_a_partitioned_dataset_is_told_as_the_product_documents_tell_it() -> Non
     }
 
 
-def test_a_single_file_is_found_by_its_whole_path() -> None:
+def test_a_location_holds_no_folder_of_a_machine() -> None:
     dataset = built(FOLDER, "crm/customers", "crm/customers.csv")
     assert dataset.urn == Urn("lumos://local/srv/lake/crm/customers")
     assert dataset.location is not None
-    assert (dataset.location.path, dataset.location.prefix) == ("/srv/lake", "/crm/customers.csv")
+    assert (dataset.location.path, dataset.location.prefix) == (None, "/crm/customers.csv")
 
 
 def test_a_source_whose_root_is_the_dataset_has_its_name() -> None:

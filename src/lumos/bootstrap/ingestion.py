@@ -153,9 +153,14 @@ class IngestionCommands(CatalogCommands):
         from lumos.feature.ingestion.source_addresses import source_mapping_of
 
         source = source_mapping_of(prefix)
-        if source["type"] == "local":
-            source["path"] = str(Path(str(source["path"])).expanduser().absolute())
         name = prefix.rstrip("/").rpartition("/")[2] or prefix
+        if source["type"] == "local":
+            path = os.path.abspath(Path(str(source["path"])).expanduser())
+            name = os.path.basename(path) or path
+            source["path"] = path
+            folder = os.path.dirname(path) if os.path.isfile(path) else path
+            if (root := os.path.basename(folder)) != name:
+                source["root"] = root or None
         named = {} if instance is None else {"instance": instance}
         return {"type": source.pop("type"), "name": name, **named, **source}
 

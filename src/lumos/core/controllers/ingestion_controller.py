@@ -16,6 +16,7 @@ from lumos.core.controllers.file_scan import FileScan
 from lumos.core.controllers.found_datasets import Find, FoundDatasets
 from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.lazy_session import LazySession, OpenSession
+from lumos.core.controllers.local_names import renamed_datasets
 from lumos.core.controllers.record_scan import RecordScan
 from lumos.core.controllers.results import (
     ErrorDetail,
@@ -23,7 +24,12 @@ from lumos.core.controllers.results import (
     NewVersion,
     ReportedChange,
 )
-from lumos.core.controllers.scan_sources import Folders, ScanSources, scan_sources
+from lumos.core.controllers.scan_sources import (
+    Folders,
+    ScanSources,
+    refuse_equal_roots,
+    scan_sources,
+)
 from lumos.core.controllers.storage_functions import READERS
 from lumos.core.errors import LumosError, UsageError
 from lumos.core.events import running
@@ -32,6 +38,7 @@ from lumos.core.platform.factory import EMBEDDED
 from lumos.core.private_files import make_private_folder
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder
+from lumos.core.store.renaming import rename_datasets
 from lumos.core.store.snapshot_files import storing
 from lumos.core.store.state_folder import FILE_INDEX, WORK_PREFIX
 from lumos.feature.discovery.written_config import sources_document
@@ -54,6 +61,7 @@ if TYPE_CHECKING:
     from lumos.core.models import DatasetVersion
     from lumos.core.settings import SourceEntry
     from lumos.core.store.catalog_tables import CatalogTables
+    from lumos.core.store.database import StateDatabase
     from lumos.spark.file_index import IndexTables, Session
     from lumos.spark.stages.rows import BuiltDataset
 
@@ -263,6 +271,7 @@ class IngestionController:
 
         Raises:
             UsageError: there is no source, or none of that name.
+            ConfigurationError: two local sources have the same root.
         """
         entries = list(self._entries())
         known = ", ".join(entry.name for entry in entries)
@@ -274,6 +283,7 @@ class IngestionController:
         for name in names:
             if name not in {entry.name for entry in entries}:
                 raise UsageError(f"there is no source {name}", hint=f"known: {known}")
+        refuse_equal_roots(entries)
         return [entry for entry in entries if not names or entry.name in names]
 
     def _look(self, run: _Run, state: CatalogTables | None) -> IngestResult:
@@ -317,6 +327,8 @@ class IngestionController:
             scanned.files.remember_what_is_forgotten(index, known)
             run.look_at(scanned.files)
             writer = self._writer()
+            with writer.database.transaction():
+                _rename(writer.database, run)
             found = self._found(run, writer.tables)
             finds = scanned.finds
             if scanned.may_need_spark:
@@ -414,6 +426,18 @@ class IngestionController:
                 if version is not None and snapshot is not None
             ),
             found=datasets,
+        )
+
+
+def _rename(database: StateDatabase, run: _Run) -> None:
+    """Give the datasets of local sources the URNs that they have now, with all their history."""
+    renamed = renamed_datasets(database, run.sources.by_name.values())
+    for renaming in renamed:
+        rename_datasets(database, renaming)
+    if count := sum(len(renaming.names) for renaming in renamed):
+        run.recorder.warning(
+            f"{count:,} datasets of local sources have new URNs, lumos://local/ROOT/…; their "
+            "history went along"
         )
 
 

@@ -19,7 +19,6 @@ from lumos.feature.ingestion.handlers.factory import HandlerFactory
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lumos.core.errors import LumosError
     from lumos.core.run_report import RunRecorder
     from lumos.core.settings import SourceEntry
     from lumos.core.storage.port import StorageSource
@@ -97,7 +96,7 @@ class ScanSource:
 
     @property
     def own_parts(self) -> tuple[str, ...]:
-        """The parts of the root without the instance: the bucket, or the local folder."""
+        """The parts of the root without the instance: the bucket, or the name of the root."""
         return self.root.parts if self.instance is None else self.root.parts[1:]
 
     def folders(self) -> list[tuple[str, ...]]:
@@ -107,7 +106,9 @@ class ScanSource:
 
     def locations(self) -> list[tuple[str, ...]]:
         """Return where it looks, as platform, server and parts."""
-        root = (self.root.platform, self.server, *self.own_parts)
+        folder = self.root.path
+        place = self.own_parts if folder is None else _parts(folder)
+        root = (self.root.platform, self.server, *place)
         return [(*root, *prefix) for prefix in self.prefixes]
 
     def urn_of_file(self) -> Urn | None:
@@ -152,6 +153,7 @@ class ScanSources:
             name: "\n".join(
                 (
                     source.shown,
+                    *source.own_parts,
                     source.specs_text,
                     str(source.value_ranges),
                     *(() if source.instance is None else (f"instance {source.instance}",)),
@@ -261,6 +263,41 @@ def _storages(handler: AnyHandler, *, skip: str) -> Iterator[StorageSource]:
         yield storage.without_folder(skip)
 
 
+def refuse_equal_roots(entries: Sequence[SourceEntry]) -> None:
+    """Refuse two local folders whose datasets would have the same names.
+
+    Sources of single files in one folder have one root.
+
+    Raises:
+        ConfigurationError: two sources of the settings have the same root.
+    """
+    known: dict[tuple[str, ...], tuple[str, ScanSource]] = {}
+    for name, source in _local_sources(entries):
+        other, first = known.setdefault(source.root.parts, (name, source))
+        if first.root.path != source.root.path:
+            raise _equal_roots(other, name, sources=(first, source))
+
+
+def _local_sources(entries: Sequence[SourceEntry]) -> Iterator[tuple[str, ScanSource]]:
+    for entry in entries:
+        try:
+            if "root" in HandlerFactory.settings_model(entry.type).model_fields:
+                for source in files_of(entry, skip=""):
+                    yield entry.name, source
+        except LumosError:  # told when the source is scanned
+            continue
+
+
+def _equal_roots(
+    one: str, two: str, *, sources: tuple[ScanSource, ScanSource]
+) -> ConfigurationError:
+    folders = " and ".join(source.shown for source in sources)
+    return ConfigurationError(
+        f"the sources {one} and {two} have the same root '{sources[0].own_parts[0]}': {folders}",
+        hint=f"give one of them another one, such as root: {two}-2",
+    )
+
+
 def _parts(prefix: str) -> tuple[str, ...]:
     return tuple(part for part in prefix.split("/") if part)
 
@@ -276,6 +313,8 @@ def _refuse_overlaps(sources: Mapping[str, ScanSource]) -> None:
                 f"{max(first.shown, second.shown, key=len)}",
                 hint=f"leave {two} out, or exclude its folder from {one}",
             )
+        elif first.root.path is not None and first.root.parts == second.root.parts:
+            raise _equal_roots(one, two, sources=(first, second))
         elif folder := _shared(first.folders(), second.folders()):
             servers = (first.server, second.server)
             raise _one_name(one, two, servers=servers, below=Urn.of_path(*folder))

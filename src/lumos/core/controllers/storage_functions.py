@@ -18,8 +18,8 @@ from lumos.core.formats.tables import TableFacts
 from lumos.core.formats.tables.marks import TABLE_FORMATS, inside_table, table_of_path
 from lumos.core.models import LumosDataset, with_parts
 from lumos.core.models.base import canonical_json, describe_validation_error, sha256_of
-from lumos.core.models.origin import ORIGIN
-from lumos.core.storage.port import SkippedLink, UnlistedPrefix
+from lumos.core.models.origin import FOLDER, ORIGIN
+from lumos.core.storage.port import SkippedLink, UnlistedPrefix, printable
 from lumos.core.storage.reading import ReadItem, read_rows
 from lumos.feature.discovery.assembling import dataset_names
 from lumos.feature.discovery.building import FoundDataset, dataset_of_format
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from lumos.feature.discovery.path_specs import PathSpecs
     from lumos.spark.stages.datasets import DatasetPieces
 
-READERS = f"{lumos.__version__}/6"
+READERS = f"{lumos.__version__}/7"
 """Changes with everything that places and reads files; the number is for changes in between."""
 OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", "table", UNSEEN})
 """The extensions that every ingestion says anew."""
@@ -140,7 +140,8 @@ class StorageFunctions:
         for format_, build in builders:
             try:
                 dataset, warnings = build()
-                yield _built(dataset, pieces, warnings=warnings)
+                folder = self.sources[pieces.source].root.path
+                yield _built(dataset, pieces, folder=folder, warnings=warnings)
             except Exception as error:  # noqa: BLE001 - one dataset must not end the run
                 yield _failed(pieces, format_, error)
 
@@ -352,9 +353,11 @@ def _reason(error: Exception) -> str:
 
 
 def _built(
-    dataset: LumosDataset, pieces: DatasetPieces, *, warnings: Sequence[str]
+    dataset: LumosDataset, pieces: DatasetPieces, *, folder: str | None, warnings: Sequence[str]
 ) -> BuiltDataset:
     origin = {"source": pieces.source, "dataset": pieces.dataset}
+    if folder is not None:
+        origin[FOLDER] = printable(folder)
     document = with_parts(dataset, extensions={**dataset.extensions, ORIGIN: origin}).to_json()
     return BuiltDataset(
         pieces.source,

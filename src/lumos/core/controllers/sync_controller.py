@@ -17,6 +17,7 @@ from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.store.contributions import ContributionTable
 from lumos.core.store.sync_states import SyncStates
+from lumos.feature.sync.former_names import under_former_names
 from lumos.feature.sync.plan import SyncPlan
 from lumos.feature.sync.removals import Removals
 from lumos.feature.sync.sync_run import SyncRun
@@ -151,7 +152,8 @@ class SyncController:
         target = self._target(asked.output, writing)
         if writing:
             target.platform.reached()  # a wrong address is one line, not one for each dataset
-        ends = Ends(source, target.platform, SyncStates(database, target.key))
+        states = SyncStates(database, target.key)
+        ends = Ends(source, under_former_names(target.platform, states.former_names()), states)
         plan = SyncPlan(
             ends,
             tally=tally,

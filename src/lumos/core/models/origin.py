@@ -21,6 +21,17 @@ class Origin(NamedTuple):
     dataset: str
 
 
+FOLDER = "folder"
+"""The key in the extension of the folder where this machine has the source; local sources only."""
+
+
+def folder_of(extensions: Mapping[str, JsonValue]) -> str | None:
+    """Return the folder in which the machine that ingested a dataset last has its source."""
+    origin = extensions.get(ORIGIN)
+    folder = origin.get(FOLDER) if isinstance(origin, Mapping) else None
+    return folder if isinstance(folder, str) else None
+
+
 def origin_of(dataset: LumosDataset) -> Origin | None:
     """Return where a dataset was found, if ingestion found it."""
     return origin_in(dataset.extensions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from typing_extensions import override
 
 from lumos.core.errors import PlatformError
 from lumos.core.models.base import CanonicalModel, Name
+from lumos.core.models.origin import folder_of
 from lumos.core.settings.item_document import with_names
 
 if TYPE_CHECKING:
@@ -96,7 +98,7 @@ class DatasetFinder:
         if reference.name.startswith(_URN_SCHEME):
             return self._platform.get_dataset(reference.name)
         self.prepare([reference])
-        found = self._found[reference]
+        found = self._found[reference] or self._found_by_path(reference)
         if not found:
             raise UnresolvedReferenceError(
                 f"no dataset is called {reference}",
@@ -109,6 +111,18 @@ class DatasetFinder:
                 hint="give the URN of the one that is meant",
             )
         return self._platform.get_dataset(found[0])
+
+    def _found_by_path(self, reference: DatasetReference) -> list[Urn]:
+        """Return the datasets at a path of this machine, however it is written."""
+        if "/" not in reference.name and not reference.name.startswith((".", "~")):
+            return []
+        whole = reference.model_copy(update={"name": _as_path(reference.name)})
+        self.prepare([whole])
+        return self._found[whole]
+
+
+def _as_path(name: str) -> str:
+    return os.path.abspath(os.path.expanduser(name))
 
 
 def _kinds(dataset: LumosDataset) -> set[str]:
@@ -132,5 +146,7 @@ def _name_forms(dataset: LumosDataset) -> Iterator[str]:
     if location:
         if location.path:
             yield location.path
+        if folder := folder_of(dataset.extensions):
+            yield f"{folder.rstrip('/')}/{(location.prefix or '').strip('/')}".rstrip("/")
         if location.bucket:
             yield "/".join([location.bucket, (location.prefix or "").strip("/")]).rstrip("/")

@@ -26,6 +26,7 @@ class SourceEntry(SettingsModel):
     type: Name = Field(description="The kind of source, such as s3, postgres or kafka.")
     name: Name = Field(description="How runs and reports call this source.")
     settings: RawSettings = Field(description="Everything else, as written.")
+    is_named: bool = Field(default=False, description="Whether the name was given.")
 
     @classmethod
     @override

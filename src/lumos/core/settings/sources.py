@@ -90,7 +90,14 @@ class SourceReader:
                 continue
             unique = draft.name or _unique(draft.default_name, taken)
             taken.add(unique)
-            entries.append(SourceEntry(type=draft.type, name=unique, settings=draft.settings))
+            entries.append(
+                SourceEntry(
+                    type=draft.type,
+                    name=unique,
+                    settings=draft.settings,
+                    is_named=draft.name is not None,
+                )
+            )
         return tuple(entries)
 
     def _draft(self, item: JsonValue, path: KeyPath) -> _Draft | None:

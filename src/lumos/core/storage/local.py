@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from pathlib import Path
 from typing import Literal, Self
 
 from typing_extensions import override
@@ -33,6 +32,8 @@ class LocalSource(StorageSource):
     """A local folder, or one file."""
 
     path: str
+    root: str | None = None
+    """What its URNs begin with, wherever the folder lies; by default the name of the folder."""
     skip: tuple[str, ...] = ()
     """Whole paths of folders to leave out, such as the state folder."""
     follow_symlinks: FollowSymlinks = "inside"
@@ -62,6 +63,7 @@ class LocalStorage(Storage):
 
     def __init__(self, source: LocalSource) -> None:
         self._name = source.name
+        self._root_name = source.root
         self._root = os.path.abspath(os.path.expanduser(source.path))
         self._skip = frozenset(source.skip)
         self._selection = Selection(patterns=source.patterns, exclude=source.exclude)
@@ -170,7 +172,18 @@ class LocalStorage(Storage):
 
     @override
     def urn_parts(self) -> tuple[str, ...]:
-        return Path(self._folder()).parts[1:]
+        """Return the name of the root.
+
+        Raises:
+            SourceError: none is given, and the folder is `/`, which has no name.
+        """
+        name = self._root_name or os.path.basename(self._folder())
+        if not name:
+            raise SourceError(
+                f"source '{self._name}': the folder {self._folder()} has no name for URNs",
+                hint="give the source a name in the settings: root: NAME",
+            )
+        return (name,)
 
     def _folder(self) -> str:
         return self.local_folder or self._root

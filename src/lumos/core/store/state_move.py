@@ -124,20 +124,20 @@ class _Copier:
         return StateCopy(tuple(tables), self._damaged, tuple(self._named))
 
     def _table(self, table: StateTable) -> CopiedTable:
-        columns = _columns(self._source, table.name)
-        if columns != _columns(self._target, table.name):
+        columns = columns_of(self._source, table.name)
+        if columns != columns_of(self._target, table.name):
             raise StateError(f"the table {table.name} has other columns in {self._target.place}")
         total = _count(self._source, table.name)
         self._progress.stage(f"copying {table.name}", total=total, unit="rows")
         before = _Digest()
-        for rows in _pages(self._source, table, columns):
+        for rows in pages_of(self._source, table, columns):
             self._note_damage(table, rows)
             self._insert(table, rows, columns)
             before.add(row.values for row in rows)
             self._progress.advance(before.rows)
         self._progress.stage(f"comparing {table.name}", total=total, unit="rows")
         after = _Digest()
-        for rows in _pages(self._target, table, columns):
+        for rows in pages_of(self._target, table, columns):
             after.add(row.values for row in rows)
             self._progress.advance(after.rows)
         return self._equal(table.name, before, after, total=total)
@@ -244,7 +244,8 @@ def _continue_identities(target: StateDatabase) -> None:
     )
 
 
-def _columns(database: StateDatabase, table: str) -> list[str]:
+def columns_of(database: StateDatabase, table: str) -> list[str]:
+    """Return the names of the columns of a table in ascending order."""
     if database.dialect == "sqlite":
         sql = "SELECT name FROM pragma_table_info(:name)"
     else:
@@ -255,9 +256,10 @@ def _columns(database: StateDatabase, table: str) -> list[str]:
     return sorted(row.text("name") for row in database.query(sql, {"name": table}))
 
 
-def _pages(
+def pages_of(
     database: StateDatabase, table: StateTable, columns: Sequence[str]
 ) -> Iterator[list[Row]]:
+    """Yield the rows of a table in the order of its key, some at a time."""
     select = f"SELECT {', '.join(columns)} FROM {table.name}"  # noqa: S608 - names of the schema
     keys, marks = ", ".join(table.key), ", ".join(f":{key}" for key in table.key)
     order = f"ORDER BY {keys} LIMIT {_PAGE}"

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.engine import Row, SqlValue
 
+FORMER_NAME = "former_name"
+"""The kind of what tells under which URN a target has a dataset that was renamed here since."""
 _PAGE = 1_000
 _KEPT_CHARACTERS = 400
 """So many of a name that is too long: with four bytes each, they fit into an index."""
-_WHOLE_NAME = "whole_name"
+WHOLE_NAME = "whole_name"
 _AT_A_TIME = 200
 _CHECKED = ", ".join(name for name in SYNC_STATES.columns if name != "name")
 _PUT = """
@@ -50,7 +52,7 @@ class SyncStates:
     def hashes(self, kind: str, names: Sequence[str]) -> dict[str, str]:
         """Return what was sent last of some things; those that never were are left out."""
         found = {row.text("name"): row.text("hash") for row in self._rows("hash", kind, names)}
-        return {name: found[key] for name in names if (key := _key(name)) in found}
+        return {name: found[key] for name in names if (key := key_of(name)) in found}
 
     def kept(self, kind: str, name: str) -> dict[str, JsonValue] | None:
         """Return the parts of a thing that were sent last, if it was ever sent.
@@ -77,7 +79,7 @@ class SyncStates:
     def _rows(self, columns: str, kind: str, names: Sequence[str]) -> Iterator[Row]:
         for start in range(0, len(names), _AT_A_TIME):
             some = names[start : start + _AT_A_TIME]
-            marks = {f"n{place}": _key(name) for place, name in enumerate(some)}
+            marks = {f"n{place}": key_of(name) for place, name in enumerate(some)}
             yield from self._database.query(
                 f"SELECT name, {columns} FROM sync_states "  # noqa: S608
                 "WHERE target = :target AND kind = :kind "
@@ -106,6 +108,14 @@ class SyncStates:
             yield from map(_whole_name, rows)
             after = rows[-1].text("name")
 
+    def former_names(self) -> dict[str, str]:
+        """Return the URNs under which the target has renamed datasets, by their present URNs."""
+        rows = self._database.query(
+            "SELECT name, hash FROM sync_states WHERE target = :target AND kind = :kind",
+            {"target": self._target, "kind": FORMER_NAME},
+        )
+        return {row.text("name"): row.text("hash") for row in rows}
+
     def put(self, kind: str, states: Iterable[SentState], *, at: datetime) -> None:
         """Keep what was acknowledged, all of it or nothing."""
         moment = as_moment(at)
@@ -113,7 +123,7 @@ class SyncStates:
             {
                 "target": self._target,
                 "kind": kind,
-                "name": checked_key(state.name if state.kept else _key(state.name)),
+                "name": checked_key(state.name if state.kept else key_of(state.name)),
                 "hash": state.hash,
                 "kept": None if (kept := _kept(state)) is None else as_text(kept),
                 "updated_at": moment,
@@ -127,11 +137,11 @@ class SyncStates:
         """Forget what the target no longer has."""
         self._database.execute_many(
             "DELETE FROM sync_states WHERE target = :target AND kind = :kind AND name = :name",
-            ({"target": self._target, "kind": kind, "name": _key(name)} for name in names),
+            ({"target": self._target, "kind": kind, "name": key_of(name)} for name in names),
         )
 
 
-def _key(name: str) -> str:
+def key_of(name: str) -> str:
     """Return what a name is stored under; the name of a lineage edge may be too long for an index.
 
     Such a name is cut and ends in its digest, and is kept whole beside it.
@@ -142,18 +152,18 @@ def _key(name: str) -> str:
 
 
 def _kept(state: SentState) -> dict[str, JsonValue] | None:
-    if state.kept is None and _key(state.name) != state.name:
-        return {_WHOLE_NAME: state.name}
+    if state.kept is None and key_of(state.name) != state.name:
+        return {WHOLE_NAME: state.name}
     return state.kept
 
 
 def _parts(row: Row) -> dict[str, JsonValue] | None:
     text = row.optional_text("kept")
     kept = None if text is None else as_object(text)
-    return None if kept is None or _WHOLE_NAME in kept else kept
+    return None if kept is None or WHOLE_NAME in kept else kept
 
 
 def _whole_name(row: Row) -> str:
     text = row.optional_text("kept")
-    whole = as_object(text).get(_WHOLE_NAME) if text is not None else None
+    whole = as_object(text).get(WHOLE_NAME) if text is not None else None
     return whole if isinstance(whole, str) else row.text("name")

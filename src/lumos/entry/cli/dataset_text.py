@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from lumos.core.models.origin import folder_of
 from lumos.entry.cli.output import counted
 from lumos.entry.cli.profile_text import profile_lines, profile_summary
 
@@ -88,7 +89,8 @@ def _place(dataset: LumosDataset) -> Iterator[tuple[str, str | None]]:
     yield "namespace", dataset.namespace
     yield "format", dataset.format
     if location := dataset.location:
-        root = "/".join(part for part in (location.bucket, location.path) if part)
+        folder = location.path or folder_of(dataset.extensions)
+        root = "/".join(part for part in (location.bucket, folder) if part)
         prefix = (location.prefix or "").lstrip("/")
         yield "location", "/".join(part for part in (root, prefix) if part)
         yield "partitions", location.partitioning or ", ".join(location.partition_keys)

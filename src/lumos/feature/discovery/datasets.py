@@ -41,7 +41,7 @@ class SourceRoot:
     """The bucket and the folders down to the source's root, as plain text."""
     bucket: str | None = None
     path: str | None = None
-    """The root as the file system calls it; None for object storage."""
+    """The folder of the root on this machine; None for object storage. It is in no URN."""
     prefix: str = ""
     """The folders between bucket and root, such as `/raw`; empty where `path` says it all."""
 
@@ -132,7 +132,6 @@ def dataset_of(
         format=format,
         location=Location(
             bucket=root.bucket,
-            path=None if root.path is None else _printable(root.path),
             prefix=_printable(root.prefix + layout.prefix),
             partitioning=None if layout.partitioning is None else _printable(layout.partitioning),
             partition_keys=tuple(dict.fromkeys(map(_printable, layout.partition_keys))),

@@ -55,7 +55,6 @@ def table_dataset(
         format=facts.format,
         location=Location(
             bucket=root.bucket,
-            path=None if root.path is None else _printable(root.path),
             prefix=_printable(root.prefix + "".join(f"/{part}" for part in table) + "/"),
             partitioning="/".join(map(_template, facts.partitioning)) or None,
             partition_keys=tuple(

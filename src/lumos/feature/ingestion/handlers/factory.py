@@ -60,8 +60,11 @@ class HandlerFactory:
         """
         entry = source if isinstance(source, SourceEntry) else _entry_of(source)
         handler = cls._registry.load(entry.type)
+        named = {"type": entry.type, "name": entry.name}
+        if entry.is_named and "root" in handler.settings_model.model_fields:
+            named["root"] = entry.name
         raw = RawSettings(
-            {**entry.settings, "type": entry.type, "name": entry.name},
+            {**named, **entry.settings, "type": entry.type, "name": entry.name},
             origin=entry.settings.origin,
         )
         settings: SourceSettings = validate_against(

@@ -16,7 +16,13 @@ FOLLOW_SYMLINKS: FollowSymlinks = Field(
     description="`inside` follows symlinks that lead to something below the path; others are "
     "named and skipped. `all` follows every symlink.",
 )
-"""The setting that all sources of local files have."""
+ROOT: str | None = Field(
+    default=None,
+    min_length=1,
+    description="What the URNs of its datasets begin with, wherever the folder lies: "
+    "`lumos://local/ROOT/…`. By default the `name` of the source, else the last folder of `path`.",
+)
+"""The settings that all sources of local files have."""
 
 
 class LocalSettings(FileSettings):
@@ -26,6 +32,7 @@ class LocalSettings(FileSettings):
         description="A folder, searched at any depth, or one file; a relative path begins at the "
         "settings file."
     )
+    root: str | None = ROOT
     follow_symlinks: FollowSymlinks = FOLLOW_SYMLINKS
 
 
@@ -41,6 +48,7 @@ class LocalHandler(StorageHandler[LocalSettings]):
             LocalSource(
                 name=self.name,
                 path=os.path.abspath(self.settings.path.expanduser()),
+                root=self.settings.root,
                 patterns=self.settings.patterns,
                 exclude=self.settings.exclude,
                 follow_symlinks=self.settings.follow_symlinks,

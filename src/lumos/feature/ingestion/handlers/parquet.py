@@ -10,7 +10,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from lumos.core.storage.local import FollowSymlinks, LocalSource
-from lumos.feature.ingestion.handlers.local import FOLLOW_SYMLINKS
+from lumos.feature.ingestion.handlers.local import FOLLOW_SYMLINKS, ROOT
 from lumos.feature.ingestion.handlers.storage_handler import FileSettings, StorageHandler
 
 PARQUET_PATTERNS: Final = ("*.parquet", "*.parq", "*.pq")
@@ -23,6 +23,7 @@ class ParquetSettings(FileSettings):
         description="A Parquet file, or a folder searched for them at any depth; a relative path "
         "begins at the settings file."
     )
+    root: str | None = ROOT
     follow_symlinks: FollowSymlinks = FOLLOW_SYMLINKS
 
     @property
@@ -43,6 +44,7 @@ class ParquetHandler(StorageHandler[ParquetSettings]):
             LocalSource(
                 name=self.name,
                 path=os.path.abspath(self.settings.path.expanduser()),
+                root=self.settings.root,
                 patterns=self.settings.patterns,
                 exclude=self.settings.exclude,
                 follow_symlinks=self.settings.follow_symlinks,
