@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from command_line import JANUARY, run_in_child
-from lumos.core.errors import EXIT_UNREADABLE, LeaseLostError
+from lumos.core.errors import EXIT_UNREADABLE
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.runs import RunRepository, RunState
 
@@ -111,7 +111,8 @@ def test_a_paused_host_that_lost_its_lease_writes_nothing_when_it_wakes(
 
     assert other.exit_code == 0, other.stderr
     assert paused.returncode == EXIT_UNREADABLE
-    assert LeaseLostError.code in error or "connection" in error, error
+    # Which it is depends on where the process was paused: before, in or after a transaction.
+    assert "is written" in error or "connection" in error, error
     assert [row.values for row in after] == [row.values for row in before]
     assert {run.state for run in runs} == {RunState.DONE, RunState.EXPIRED}
 

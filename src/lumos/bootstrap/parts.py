@@ -178,8 +178,10 @@ class Parts:
 
         channels = self.settings.alerts.channels  # refused before anything is written
         request = self._lease_request(operation)
+        database = self._writer
+        self._prepare_state_folder()  # also where the database is elsewhere: the index is in it
         with (
-            stored_run(self._writer, operation, request=request, clock=self._clock) as run,
+            stored_run(database, operation, request=request, clock=self._clock) as run,
             self._run_resources,
         ):
             yield run
@@ -198,12 +200,16 @@ class Parts:
 
     @cached_property
     def _writer(self) -> StateDatabase:
+        if not self.settings.database_url:
+            self._prepare_state_folder()
+        return self._opened(read_only=False)
+
+    def _prepare_state_folder(self) -> None:
         from lumos.core.store.snapshot_files import storing
         from lumos.core.store.state_folder import prepare_state_folder
 
-        with storing(self.state_dir):  # also where the database is elsewhere: the index is in it
+        with storing(self.state_dir):
             prepare_state_folder(self.state_dir)
-        return self._opened(read_only=False)
 
     def _opened(self, *, read_only: bool) -> StateDatabase:
         from lumos.core.store.database import StateDatabase
