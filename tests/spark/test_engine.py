@@ -25,7 +25,7 @@ pytestmark = pytest.mark.spark
 SCHEMA = json.loads((ROOT / "src" / "lumos" / "schemas" / "engine.schema.json").read_text())
 REFUSED = """
 import sys
-from lumos.core.settings import SparkSettings
+from lumos.spark.settings import SparkSettings
 from lumos.spark.connect import loopback_session
 with loopback_session(SparkSettings(), port=int(sys.argv[1]), token="guessed"):
     pass
@@ -34,7 +34,7 @@ with loopback_session(SparkSettings(), port=int(sys.argv[1]), token="guessed"):
 WATCHED = """
 import json, sys, time
 from lumos.core.progress import SILENT
-from lumos.core.settings import SparkSettings
+from lumos.spark.settings import SparkSettings
 from lumos.spark.connect import loopback_session
 from lumos.spark.task_progress import task_progress
 
