@@ -327,8 +327,7 @@ class IngestionController:
             scanned.files.remember_what_is_forgotten(index, known)
             run.look_at(scanned.files)
             writer = self._writer()
-            with writer.database.transaction():
-                _rename(writer.database, run)
+            _rename(writer.database, run)
             found = self._found(run, writer.tables)
             finds = scanned.finds
             if scanned.may_need_spark:
@@ -432,8 +431,10 @@ class IngestionController:
 def _rename(database: StateDatabase, run: _Run) -> None:
     """Give the datasets of local sources the URNs that they have now, with all their history."""
     renamed = renamed_datasets(database, run.sources.by_name.values())
-    for renaming in renamed:
-        rename_datasets(database, renaming)
+    if renamed:
+        with database.transaction():
+            for renaming in renamed:
+                rename_datasets(database, renaming)
     if count := sum(len(renaming.names) for renaming in renamed):
         run.recorder.warning(
             f"{count:,} datasets of local sources have new URNs, lumos://local/ROOT/…; their "

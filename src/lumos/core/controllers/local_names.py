@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import orjson
 
 from lumos.core.models import Urn
-from lumos.core.models.origin import origin_in
+from lumos.core.models.origin import folder_of, origin_in
+from lumos.core.storage.port import printable
 from lumos.core.store.checksums import DATASETS, whole_rows
 from lumos.core.store.documents import as_object
 from lumos.core.store.renaming import Renaming
@@ -28,6 +29,8 @@ class _Known(NamedTuple):
     urn: Urn
     placed: tuple[str, ...]
     """Its own parts, below the root of the source."""
+    folder: str | None
+    """Where the source was when it was found: another project may have a source of that name."""
 
 
 def renamed_datasets(database: StateDatabase, sources: Iterable[ScanSource]) -> list[Renaming]:
@@ -44,7 +47,7 @@ def renamed_datasets(database: StateDatabase, sources: Iterable[ScanSource]) -> 
         root = Urn.of_path(source.root.platform, *source.root.parts)
         for known in _doubtful(database, source, root=root):
             new = _new_name(known, source)
-            if new == known.urn:
+            if new == known.urn or known.folder != printable(source.root.path):
                 continue
             names[known.urn] = new
             above = known.urn.parts[: len(known.urn.parts) - len(known.placed)]
@@ -94,11 +97,20 @@ def _datasets_of(
         if not rows:
             return
         for row in whole_rows(rows, DATASETS, _pass_over):
-            extensions = as_object(row.text("document")).get("extensions")
+            document = as_object(row.text("document"))
+            extensions, location = document.get("extensions"), document.get("location")
             origin = origin_in(extensions) if isinstance(extensions, dict) else None
             if origin is not None and origin.source == source:
                 placed = tuple(map(str, orjson.loads(origin.dataset)))
-                yield _Known(Urn.canonical(row.text("urn")), placed)
+                path = location.get("path") if isinstance(location, dict) else None
+                folder = (
+                    str(path)
+                    if path
+                    else folder_of(extensions)
+                    if isinstance(extensions, dict)
+                    else None
+                )
+                yield _Known(Urn.canonical(row.text("urn")), placed, folder)
         after = rows[-1].text("urn")
 
 
