@@ -17,7 +17,7 @@ from command_line import FEBRUARY, JANUARY, ORDERS, ROOT
 from documented_console import blocks_in
 from lumos import Lumos
 from lumos.core.changes import diff_datasets
-from lumos.core.controllers.results import ReportedChange
+from lumos.core.controllers.catalog_results import ReportedChange
 from lumos.core.errors import DatasetNotFoundError, StateError, VersionNotFoundError
 from lumos.core.models import LumosDataset, Urn
 from lumos.core.platform.dataset_reference import UnresolvedReferenceError

@@ -15,16 +15,14 @@ from typing import TypeVar
 from pydantic import BaseModel
 from typing_extensions import override
 
+from lumos.core.controllers.catalog_results import ComparisonResult, ReportedChange, TrendResult
 from lumos.core.controllers.results import (
-    ComparisonResult,
     DiffResult,
     ExportResult,
     ImportResult,
     IngestResult,
     MigrationResult,
     ProfileResult,
-    ReportedChange,
-    TrendResult,
     ValidationResult,
 )
 from lumos.core.controllers.sync_results import SyncResult

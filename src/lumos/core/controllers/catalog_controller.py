@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lumos.core.controllers.results import (
+from lumos.core.controllers.catalog_results import (
     ComparisonResult,
     ReportedChange,
     ShownContribution,
@@ -12,7 +12,6 @@ from lumos.core.controllers.results import (
     TrendResult,
 )
 from lumos.core.controllers.trends import trend_of
-from lumos.core.controllers.version_results import BlameResult
 from lumos.core.models import LumosDataset, ObservationKind, SchemaHistory, Urn
 from lumos.core.models.contribution import speakers
 from lumos.core.models.facets import FACETS
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from lumos.core.controllers.version_results import BlameResult
     from lumos.core.errors import DamagedDocumentError
     from lumos.core.models.dataset_contributions import DatasetContributions
     from lumos.core.platform.interface import MetadataPlatformInterface
@@ -114,6 +114,8 @@ class CatalogController:
         """Return which version brought each column of a dataset in and which changed it last."""
         urn = self.urn_of(reference)
         current = self._versions.get_current_version(urn)
+        from lumos.core.controllers.version_results import BlameResult
+
         return BlameResult(
             dataset=self._name_of(urn),
             urn=urn,

@@ -12,18 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
 
+from lumos.core.controllers.catalog_results import ReportedChange
 from lumos.core.controllers.file_scan import FileScan
 from lumos.core.controllers.found_datasets import Find, FoundDatasets
 from lumos.core.controllers.garbage import only_new_garbage
 from lumos.core.controllers.lazy_session import LazySession, OpenSession
 from lumos.core.controllers.local_names import renamed_datasets
 from lumos.core.controllers.record_scan import RecordScan
-from lumos.core.controllers.results import (
-    ErrorDetail,
-    IngestResult,
-    NewVersion,
-    ReportedChange,
-)
+from lumos.core.controllers.results import ErrorDetail, IngestResult, NewVersion
 from lumos.core.controllers.scan_sources import (
     Folders,
     ScanSources,

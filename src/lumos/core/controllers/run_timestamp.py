@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import orjson
 
 from lumos.core.changes import diff_datasets
-from lumos.core.controllers.results import IngestedPartition, ReportedChange
+from lumos.core.controllers.catalog_results import ReportedChange
+from lumos.core.controllers.results import IngestedPartition
 from lumos.core.controllers.scan_sources import ScanSource, ScanSources, files_of
 from lumos.core.controllers.storage_functions import READERS
 from lumos.core.controllers.warm_session import WarmSession

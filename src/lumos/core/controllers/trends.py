@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from lumos.core.controllers.results import TrendPoint
+from lumos.core.controllers.catalog_results import TrendPoint
 from lumos.core.models import (
     CostRecord,
     DatasetProfile,

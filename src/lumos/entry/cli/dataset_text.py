@@ -12,7 +12,7 @@ from lumos.entry.cli.output import counted
 from lumos.entry.cli.profile_text import profile_lines, profile_summary
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.results import ShownContribution
+    from lumos.core.controllers.catalog_results import ShownContribution
     from lumos.core.models import Field, FieldType, LumosDataset
     from lumos.core.models.quality import DatasetQuality
 

@@ -15,7 +15,7 @@ from lumos.core.errors import EXIT_UNREADABLE, LumosError
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.controllers.results import ReportedChange
+    from lumos.core.controllers.catalog_results import ReportedChange
     from lumos.core.run_report import RunReport
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
