@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 from catalog_stations import STATIONS
+from lumos.core.json_reading import Json
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
 from lumos.core.platform.impl.amundsen.side_store import side_store
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
@@ -19,7 +20,6 @@ from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
 from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.platform.side_store import SideStore
-from lumos.core.platform.stash import Json
 from lumos.core.platform.unreadable import UnreadableItems
 
 SECTION = "extension"

@@ -106,6 +106,12 @@ class UnsupportedSnapshotVersionError(InvalidModelError):
     code = "LUM-202"
 
 
+class UnexpectedJsonError(InvalidModelError):
+    """A part of a JSON document has another type than is expected there."""
+
+    code = "LUM-203"
+
+
 class InputUnreadableError(LumosError):
     """A file or folder given by the user cannot be read."""
 

@@ -13,9 +13,9 @@ from lumos.core.changes.applying_fields import (
     with_values,
 )
 from lumos.core.errors import InvalidModelError
+from lumos.core.json_reading import Json
 from lumos.core.models import Change, LumosDataset
 from lumos.core.models.base import canonical_json
-from lumos.core.models.dataset import Json
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

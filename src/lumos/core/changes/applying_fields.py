@@ -15,7 +15,8 @@ from lumos.core.models.base import canonical_json
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.models.dataset import Json
+    from lumos.core.json_reading import Json
+
 
 _OF_TYPES = ("type.", "shape.", "decimal.", "varchar.", "timestamp.", "enum.")
 _BRANCHES = "union.branch."

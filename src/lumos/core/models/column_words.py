@@ -12,9 +12,9 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from lumos.core.json_reading import Json
 from lumos.core.models.facets import COLUMN_FACETS
 
-Json = dict[str, JsonValue]
 Words = dict[str, dict[str, JsonValue]]
 """Values of a column's facets, by path and name of the facet."""
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeVar, cast
 
 from pydantic import JsonValue
 
+from lumos.core.json_reading import Json
 from lumos.core.models.base import canonical_json
 from lumos.core.models.column_words import paths_of, with_words, without_words
 from lumos.core.models.contributor import Contributor, ContributorKind
@@ -24,7 +25,6 @@ from lumos.core.models.facets import (
     FacetClass,
 )
 
-Json = dict[str, JsonValue]
 Facets = dict[str, JsonValue]
 """Statements by the path of their facet.
 

@@ -12,6 +12,7 @@ from typing import Self, cast
 from pydantic import Field as ModelField
 from pydantic import JsonValue
 
+from lumos.core.json_reading import Json
 from lumos.core.models.base import (
     CanonicalModel,
     Count,
@@ -32,8 +33,6 @@ from lumos.core.models.quality import DatasetQuality, DQAssertion
 from lumos.core.models.statistics import ColumnFacts, PartitionRange
 from lumos.core.models.types import Schema
 from lumos.core.models.urn import Urn
-
-Json = dict[str, JsonValue]
 
 
 class DatasetKind(StrEnum):

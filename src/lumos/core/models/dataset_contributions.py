@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pydantic import JsonValue
 
+from lumos.core.json_reading import Json
 from lumos.core.models.contribution import (
     Contribution,
     Facets,
-    Json,
     fold,
     has_members,
     members_of,

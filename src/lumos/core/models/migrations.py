@@ -8,12 +8,11 @@ from typing import cast
 from pydantic import JsonValue
 
 from lumos.core.errors import InvalidModelError, InvalidUrnError, UnsupportedSnapshotVersionError
+from lumos.core.json_reading import Json
 from lumos.core.models.base import canonical_json
 from lumos.core.models.lineage import EdgeBasis
 from lumos.core.models.snapshot import DOCUMENT_CHECKSUM, SNAPSHOT_SCHEMA_VERSION, Snapshot
 from lumos.core.models.urn import Urn
-
-Json = dict[str, JsonValue]
 
 # What is empty is left out, so a snapshot without datasets is known by its version alone.
 _MARKS = frozenset({"datasets", "snapshot_schema_version"})

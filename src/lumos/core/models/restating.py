@@ -8,13 +8,13 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
+from lumos.core.json_reading import Json
 from lumos.core.models.column_words import paths_of
 from lumos.core.models.contribution import (
     ABSENT,
     FACETS_OF_DATASETS,
     Contribution,
     Facets,
-    Json,
     Said,
     folded,
     has_members,

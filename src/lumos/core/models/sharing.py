@@ -12,10 +12,9 @@ import orjson
 from pydantic import JsonValue
 
 from lumos.core.errors import InvalidModelError
+from lumos.core.json_reading import Json
 from lumos.core.models.dataset import LumosDataset
 from lumos.core.models.types import Field, Schema
-
-Json = dict[str, JsonValue]
 
 
 class Known(NamedTuple):

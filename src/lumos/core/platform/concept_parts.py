@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pydantic import JsonValue
 
@@ -12,7 +12,9 @@ from lumos.core.models.base import canonical_json
 from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS, DERIVED, FACETS
 from lumos.core.platform.fidelity import INNER_TYPES, NESTED_FIELD
 
-Json: TypeAlias = dict[str, JsonValue]
+if TYPE_CHECKING:
+    from lumos.core.json_reading import Json
+
 Things: TypeAlias = dict[str, JsonValue]
 """Things of one concept, each by what identifies it."""
 

@@ -13,10 +13,10 @@ from lumos.core.models.base import CanonicalModel, Count
 from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS, FACETS, FIELDS
 
 if TYPE_CHECKING:
+    from lumos.core.json_reading import Json
     from lumos.core.models import LineageEdge, LumosDataset
     from lumos.core.platform.interface import MetadataPlatformInterface
 
-Json: TypeAlias = dict[str, JsonValue]
 AdapterRef: TypeAlias = "MetadataPlatformInterface | type[MetadataPlatformInterface]"
 """An adapter, or its class where that alone tells all."""
 

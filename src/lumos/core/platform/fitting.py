@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, TypeVar, cast
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
+
 T = TypeVar("T")
-Json = dict[str, "JsonValue"]
 
 
 def fitting(document: Json, fits: Callable[[Json], bool]) -> Json:

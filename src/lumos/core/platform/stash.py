@@ -13,7 +13,7 @@ import binascii
 import hashlib
 import zlib
 from collections.abc import Mapping
-from typing import Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import orjson
 from pydantic import JsonValue
@@ -23,7 +23,9 @@ from lumos.core.models import LumosDataset, with_parts
 from lumos.core.models.base import canonical_json
 from lumos.core.models.facets import FACETS, MergeRule
 
-Json = dict[str, JsonValue]
+if TYPE_CHECKING:
+    from lumos.core.json_reading import Json
+
 STASH_KEY: Final = "lumos"
 """The name under which a catalog keeps the stash."""
 UNREAD_STASH: Final = "lumos_stash"

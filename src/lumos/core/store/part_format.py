@@ -48,20 +48,20 @@ _HASH_END = _URN_TO_HASH + _HASH_LENGTH
 _URN_TO_DATASET = _HASH_END + len(_BEFORE_DATASET)
 _LONGEST_NAME = 120
 _PART_NAME = re.compile(r"[a-z_]+-[0-9]{5}-[0-9a-f]{16}\.jsonl\.zst\Z")
-Json = Mapping[str, JsonValue]
+_Item = Mapping[str, JsonValue]
 
 
-def _key_of_edge(item: Json) -> str:
+def _key_of_edge(item: _Item) -> str:
     return "\n".join(
         str(item.get(name) or "") for name in ("upstream_urn", "downstream_urn", "job_urn")
     )
 
 
-def _key_of(name: str) -> Callable[[Json], str]:
+def _key_of(name: str) -> Callable[[_Item], str]:
     return lambda item: str(item.get(name) or "")
 
 
-KEY_OF: dict[str, Callable[[Json], str]] = {
+KEY_OF: dict[str, Callable[[_Item], str]] = {
     "datasets": _key_of("urn"),
     "jobs": _key_of("urn"),
     "lineage_edges": _key_of_edge,
@@ -164,7 +164,7 @@ def dataset_item_of(line: bytes) -> dict[str, JsonValue]:
         raise InvalidModelError(f"{urn[:_LONGEST_NAME]}: {error.message}") from None
 
 
-def item_line(item: Json) -> bytes:
+def item_line(item: _Item) -> bytes:
     """Return the line of an item of any other section."""
     return canonical_json(item)
 

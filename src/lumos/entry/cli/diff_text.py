@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from lumos.core.json_reading import Json
 from lumos.core.models import ChangeLevel
 from lumos.entry.cli.output import counted, print_badge, print_line, writing_output
 from lumos.feature.snapshot.diff import unreadable_outcomes
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from lumos.core.controllers.migration_results import MigrationCheck
     from lumos.feature.snapshot.diff import DiffTotals, StreamedDiff
 
-    Json = dict[str, JsonValue]
 
 _INDENT = "             "
 _CHANGES_OF_A_SECTION = ("added", "removed", "changed")

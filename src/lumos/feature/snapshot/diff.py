@@ -34,11 +34,11 @@ from lumos.feature.snapshot.pair_diff import (
 from lumos.feature.snapshot.pairs import BucketPair, aligned_buckets
 
 if TYPE_CHECKING:
+    from lumos.core.json_reading import Json
     from lumos.core.platform.unreadable import Unreadable
     from lumos.feature.snapshot.canonical_diff import CanonicalDiff
     from lumos.feature.snapshot.source import SnapshotSource
 
-Json = dict[str, JsonValue]
 HELD_BYTES = 16 * 1024 * 1024
 """How much of what was found is held in memory; what is more waits in temporary files."""
 

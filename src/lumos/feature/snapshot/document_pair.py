@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import orjson
 from pydantic import JsonValue
@@ -11,10 +11,13 @@ from pydantic import JsonValue
 from lumos.core.errors import LumosError
 from lumos.core.models import LumosDataset, Snapshot
 from lumos.core.models.migrations import migrated
-from lumos.core.models.sharing import Json, Known, built_beside
+from lumos.core.models.sharing import Known, built_beside
 from lumos.core.strict_json import parsed_unique
 from lumos.feature.snapshot.document import checked_seal, opened_file
 from lumos.feature.snapshot.source import LoadedSource
+
+if TYPE_CHECKING:
+    from lumos.core.json_reading import Json
 
 LARGEST_BYTES = 8 * 1024 * 1024
 """Up to which size a document is held in memory; a dataset of 5 KB takes about 40 KB there."""

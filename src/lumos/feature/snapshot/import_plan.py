@@ -14,10 +14,10 @@ from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS, FACETS
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.models.base import CanonicalModel
 
     ModelT = TypeVar("ModelT", bound=CanonicalModel)
-    Json = dict[str, JsonValue]
 
 
 class ImportMode(StrEnum):

@@ -14,9 +14,9 @@ from lumos.core.store.part_format import dataset_item_of, item_of
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.store.snapshot_sections import SectionLine, SnapshotContent
 
-    Json = dict[str, JsonValue]
 
 _LEFT_OUT = frozenset({"extensions"})
 _REFERRING = tuple(facet for facet in DATASET_FACETS if facet.refers_to is not None)

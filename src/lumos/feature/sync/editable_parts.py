@@ -11,10 +11,10 @@ from lumos.core.models.base import sha256_of
 from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS, Facet, MergeRule
 
 if TYPE_CHECKING:
+    from lumos.core.json_reading import Json
     from lumos.core.models import Field, FieldType, LumosDataset
     from lumos.feature.sync.settings import Truth, TruthSettings
 
-Json = dict[str, JsonValue]
 EditableParts = dict[str, JsonValue]
 EMPTY: Final[tuple[JsonValue, ...]] = (None, [], "", {})
 _COLUMN_FACETS: Final = {

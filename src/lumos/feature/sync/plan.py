@@ -8,8 +8,6 @@ from hashlib import sha256
 from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from pydantic import JsonValue
-
 from lumos.core.models.origin import origin_in
 from lumos.core.platform.abilities import Capability, DocumentAbility
 from lumos.core.platform.batches import batches
@@ -18,10 +16,10 @@ from lumos.feature.sync.items import BEFORE_DATASETS, DATASET, EDGE, EXTENSION, 
 from lumos.feature.sync.items import items_of as all_items_of
 
 if TYPE_CHECKING:
+    from lumos.core.json_reading import Json
     from lumos.core.models import LineageEdge
     from lumos.feature.sync.tally import Ends, SyncTally
 
-Json = dict[str, JsonValue]
 _AT_A_TIME = 500
 _CONCEPTS = {"tag": "tag_definition", "domain": "domain_definition"}
 _NEEDED = {

@@ -11,12 +11,13 @@ from urllib.parse import quote
 
 from lumos.core.errors import PlatformAnswerError, PlatformError, PlatformNotFoundError
 from lumos.core.platform.http import CatalogHttp, RetryPolicy
-from lumos.core.platform.impl.atlas.mapping.wire import Json, mapping, objects, text
+from lumos.core.platform.impl.atlas.mapping.wire import mapping, objects, text
 from lumos.core.platform.login import NOBODY, PASSWORD, TOKEN, Login
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.atlas.settings import AtlasSettings
 
 NAME = "atlas"

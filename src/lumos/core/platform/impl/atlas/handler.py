@@ -37,7 +37,7 @@ from lumos.core.platform.impl.atlas.mapping.things import (
     thing_of,
 )
 from lumos.core.platform.impl.atlas.mapping.typedefs import DATASET, EDGE, TYPE_NAMES
-from lumos.core.platform.impl.atlas.mapping.wire import Json, is_live, mapping, objects, text
+from lumos.core.platform.impl.atlas.mapping.wire import is_live, mapping, objects, text
 from lumos.core.platform.impl.atlas.reader.datasets import DatasetReader, live_columns, name_in
 from lumos.core.platform.impl.atlas.search import AtlasSearch
 from lumos.core.platform.impl.atlas.settings import AtlasSettings
@@ -54,6 +54,7 @@ from lumos.core.platform.unreadable import UnreadableItems
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.search_match import Narrowed
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from lumos.core.platform.impl.atlas.mapping.datasets import is_placeholder
 from lumos.core.platform.impl.atlas.mapping.typedefs import COLUMN, DATASET
-from lumos.core.platform.impl.atlas.mapping.wire import Json, mapping
+from lumos.core.platform.impl.atlas.mapping.wire import mapping
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 from lumos.core.platform.threads import mapped
 from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.atlas.client import AtlasClient
     from lumos.core.platform.impl.atlas.reader.datasets import DatasetReader
 

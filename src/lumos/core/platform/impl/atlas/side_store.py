@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from lumos.core.platform.impl.atlas.mapping.names import entity_key, shown_text
 from lumos.core.platform.impl.atlas.mapping.typedefs import EXTENSION, IDENTITY, STASH
-from lumos.core.platform.impl.atlas.mapping.wire import Json, mapping, text
+from lumos.core.platform.impl.atlas.mapping.wire import mapping, text
 from lumos.core.platform.side_store import StoredDocument
 from lumos.core.platform.stash import packed, unpacked
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.atlas.client import AtlasClient
     from lumos.core.platform.impl.atlas.writer.own_types import OwnTypes
 

@@ -20,11 +20,11 @@ from lumos.core.platform.impl.datahub.settings import LARGEST_REQUEST
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.http import CatalogHttp
     from lumos.core.platform.impl.datahub.settings import DataHubSettings
 
 T = TypeVar("T")
-Json = dict[str, "JsonValue"]
 ONLY_NEW: Final[Mapping[str, str]] = {"If-None-Match": "*"}
 """Lets an aspect be written only where there is none; elsewhere it is passed over in silence."""
 AT_ONCE: Final[Mapping[str, str]] = {"X-DataHub-Sync-Index-Update": "true"}

@@ -56,11 +56,11 @@ from lumos.core.platform.side_store import SideStore
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.models import LineageEdge
     from lumos.core.platform.search_match import Narrowed
 
 T = TypeVar("T")
-Json = dict[str, "JsonValue"]
 _IDENTITY, _EXTENSION = "identity", "extension"
 _CONFLICTS = 20
 

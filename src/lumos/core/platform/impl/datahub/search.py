@@ -12,12 +12,9 @@ from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
-
+    from lumos.core.json_reading import Json
     from lumos.core.platform.http import CatalogHttp
     from lumos.core.platform.impl.datahub.mapping.aspects import DatasetConversion
-
-Json = dict[str, "JsonValue"]
 
 
 def narrowed(

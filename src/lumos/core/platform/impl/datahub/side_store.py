@@ -20,9 +20,9 @@ from lumos.core.platform.unreadable import UnreadableItems
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.datahub.client import DataHubClient
 
-Json = dict[str, "JsonValue"]
 _CONTAINER: Final = "container"
 _PROPERTIES: Final = "containerProperties"
 _PREFIX: Final = "urn:li:container:lumos-"

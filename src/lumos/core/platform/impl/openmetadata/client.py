@@ -19,11 +19,12 @@ from lumos.core.errors import (
     PlatformUnavailableError,
 )
 from lumos.core.platform.http import OK
-from lumos.core.platform.stash import STASH_KEY, Json
+from lumos.core.platform.stash import STASH_KEY
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.http import CatalogHttp
 
 Params = Mapping[str, str | int | bool | list[str]]

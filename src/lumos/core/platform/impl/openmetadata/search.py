@@ -14,10 +14,10 @@ from lumos.core.platform.unreadable import UNFIT
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
     from lumos.core.platform.impl.openmetadata.mapping.stashed import Node
     from lumos.core.platform.impl.openmetadata.writer.datasets import DatasetWires
-    from lumos.core.platform.stash import Json
 
 _TYPES: Final = ("table", "container")
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Final
 from lumos.core.platform.impl.openmetadata.mapping.changes import stash_changes
 from lumos.core.platform.impl.openmetadata.mapping.names import OWN, fqn
 from lumos.core.platform.side_store import SideStore, StoredDocument
-from lumos.core.platform.stash import STASH_KEY, Json, packed, unpacked
+from lumos.core.platform.stash import STASH_KEY, packed, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
     from lumos.core.platform.unreadable import UnreadableItems
 

@@ -13,12 +13,14 @@ from lumos.core.errors import SourceError, UnreadableItemError
 from lumos.core.models.base import as_utc
 from lumos.core.regular_files import read_regular
 from lumos.core.strict_json import require_few_values, unique_pairs
-from lumos.feature.ingestion.handlers.dbt.shapes import Json, object_at, shown, text_at
+from lumos.feature.ingestion.handlers.dbt.shapes import object_at, shown, text_at
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pydantic import JsonValue
+
+    from lumos.core.json_reading import Json
 
 LARGEST_ARTIFACT: Final = 1024**3
 MOST_VALUES: Final = 30_000_000

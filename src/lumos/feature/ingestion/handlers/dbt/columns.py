@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 from lumos.feature.ingestion.handlers.dbt.meta import flattened, meta_of
 from lumos.feature.ingestion.handlers.dbt.shapes import (
-    Json,
     as_object,
     flag_at,
     list_at,
@@ -22,6 +21,7 @@ from lumos.feature.ingestion.handlers.dbt.types import type_parts
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.models import Urn
 
 _REFERENCE: Final = re.compile(r"(?P<table>[^()]+?)\s*\((?P<columns>[^()]+)\)\s*\Z")

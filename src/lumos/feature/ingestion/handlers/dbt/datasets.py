@@ -20,17 +20,13 @@ from lumos.feature.ingestion.handlers.dbt.meta import (
 )
 from lumos.feature.ingestion.handlers.dbt.project import Project, is_enabled, materialized
 from lumos.feature.ingestion.handlers.dbt.relations import name_of
-from lumos.feature.ingestion.handlers.dbt.shapes import (
-    Json,
-    as_object,
-    object_at,
-    shown,
-    text_at,
-)
+from lumos.feature.ingestion.handlers.dbt.shapes import as_object, object_at, shown, text_at
 from lumos.feature.ingestion.records import UnreadableItem
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
+
+    from lumos.core.json_reading import Json
 
 _KINDS: Final[Mapping[str, str]] = {
     "table": "TABLE",

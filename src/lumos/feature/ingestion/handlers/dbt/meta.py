@@ -10,10 +10,12 @@ from lumos.core.errors import UnreadableItemError
 from lumos.core.models import Group, Owner, User
 from lumos.core.models.frozen import DEEPEST_JSON
 from lumos.core.redaction import looks_secret, redact
-from lumos.feature.ingestion.handlers.dbt.shapes import Json, object_at, text_at
+from lumos.feature.ingestion.handlers.dbt.shapes import object_at, text_at
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
+
+    from lumos.core.json_reading import Json
 
 _OWNER_KEYS: Final = ("owner", "owners")
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+\Z")

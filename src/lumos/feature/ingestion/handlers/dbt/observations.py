@@ -20,7 +20,6 @@ from lumos.core.models import (
 from lumos.core.models.base import LARGEST_INTEGER
 from lumos.feature.ingestion.handlers.dbt.relations import name_of
 from lumos.feature.ingestion.handlers.dbt.shapes import (
-    Json,
     as_object,
     list_at,
     object_at,
@@ -30,6 +29,7 @@ from lumos.feature.ingestion.handlers.dbt.shapes import (
 from lumos.feature.ingestion.records import ScanWarning, UnreadableItem
 
 if TYPE_CHECKING:
+    from lumos.core.json_reading import Json
     from lumos.feature.ingestion.handlers.dbt.artifacts import Artifact
     from lumos.feature.ingestion.handlers.dbt.datasets import Assertions
     from lumos.feature.ingestion.handlers.dbt.project import Project

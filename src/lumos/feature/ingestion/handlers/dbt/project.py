@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from lumos.core.errors import LumosError
 from lumos.feature.ingestion.handlers.dbt.columns import unquoted
 from lumos.feature.ingestion.handlers.dbt.shapes import (
-    Json,
     as_object,
     flag_at,
     object_at,
@@ -21,6 +20,7 @@ from lumos.feature.ingestion.records import SkippedItem, UnreadableItem
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.models import Urn
     from lumos.feature.ingestion.handlers.dbt.artifacts import Artifact
     from lumos.feature.ingestion.handlers.dbt.relations import Relations

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import SourceError, UnreadableItemError
 from lumos.core.models import Urn
-from lumos.feature.ingestion.handlers.dbt.shapes import Json, text_at
+from lumos.feature.ingestion.handlers.dbt.shapes import text_at
+
+if TYPE_CHECKING:
+    from lumos.core.json_reading import Json
 
 _PLATFORMS: Final = {
     "alloydb": "postgres",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from lumos.core.errors import UnreadableItemError
 from lumos.core.strict_json import shown_key
@@ -11,7 +11,7 @@ from lumos.core.strict_json import shown_key
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-Json: TypeAlias = "dict[str, JsonValue]"
+    from lumos.core.json_reading import Json
 
 
 def as_object(value: JsonValue, what: str) -> Json:

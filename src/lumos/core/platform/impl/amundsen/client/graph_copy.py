@@ -19,12 +19,14 @@ from sqlalchemy import Boolean, Integer, Table, insert, update
 from typing_extensions import override
 
 from lumos.core.platform.impl.amundsen.client.database import AmundsenDatabase
-from lumos.core.platform.impl.amundsen.client.neo4j_graph import Json, Neo4jGraph, Related, Relation
+from lumos.core.platform.impl.amundsen.client.neo4j_graph import Neo4jGraph, Related, Relation
 from lumos.core.platform.impl.amundsen.mapping import tables
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
     from sqlalchemy import Connection, Engine
+
+    from lumos.core.json_reading import Json
 
 _PUBLISHED: Final = ("published_tag", "publisher_last_updated_epoch_ms")
 _ROWS_AT_ONCE: Final = 1_000

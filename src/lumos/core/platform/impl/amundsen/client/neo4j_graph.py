@@ -20,9 +20,9 @@ from lumos.core.platform.server_version import usable_version
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.amundsen.settings import AmundsenSettings
 
-Json = dict[str, "JsonValue"]
 PAGE: Final = 2_000
 LEAST_VERSION: Final = (3, 5)
 _OLD_PATH: Final = "db/data/transaction/commit"

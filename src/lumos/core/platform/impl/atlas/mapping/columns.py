@@ -8,12 +8,14 @@ from urllib.parse import unquote
 from lumos.core.models.types import Field, TypeName
 from lumos.core.platform.impl.atlas.mapping.names import column_key, shown_text
 from lumos.core.platform.impl.atlas.mapping.typedefs import COLUMN
-from lumos.core.platform.impl.atlas.mapping.wire import Json, mapping, text
+from lumos.core.platform.impl.atlas.mapping.wire import mapping, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pydantic import JsonValue
+
+    from lumos.core.json_reading import Json
 
 _IN_NEED = frozenset({TypeName.ARRAY, TypeName.MAP, TypeName.UNION, TypeName.ENUM})
 

@@ -14,7 +14,7 @@ from lumos.core.platform.impl.atlas.mapping.columns import (
 )
 from lumos.core.platform.impl.atlas.mapping.names import shown_text
 from lumos.core.platform.impl.atlas.mapping.typedefs import DATASET, STASH, attributes_of
-from lumos.core.platform.impl.atlas.mapping.wire import Json, mapping, objects, text, texts
+from lumos.core.platform.impl.atlas.mapping.wire import mapping, objects, text, texts
 from lumos.core.platform.stash import StashedDataset, packed
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.models import Owner
     from lumos.core.models.types import Field
 

@@ -19,12 +19,13 @@ from lumos.core.platform.impl.atlas.mapping.typedefs import (
     STASH,
     USER,
 )
-from lumos.core.platform.impl.atlas.mapping.wire import Json, mapping, text
+from lumos.core.platform.impl.atlas.mapping.wire import mapping, text
 from lumos.core.platform.stash import packed, residue, restored, unpacked
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.models import ColumnMapping
     from lumos.core.models.base import CanonicalModel
     from lumos.core.platform.interface import EntityKind

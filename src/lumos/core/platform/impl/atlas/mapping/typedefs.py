@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lumos.core.platform.impl.atlas.mapping.wire import Json, objects, text, texts
+from lumos.core.platform.impl.atlas.mapping.wire import objects, text, texts
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
+
+    from lumos.core.json_reading import Json
 
 DATASET = "lumos_dataset"
 COLUMN = "lumos_column"

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-Json = dict[str, "JsonValue"]
+    from lumos.core.json_reading import Json
 
 
 def mapping(value: JsonValue | None) -> Json:

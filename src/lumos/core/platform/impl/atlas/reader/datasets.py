@@ -18,13 +18,14 @@ from lumos.core.platform.impl.atlas.mapping.foreign import (
 )
 from lumos.core.platform.impl.atlas.mapping.things import edge_of
 from lumos.core.platform.impl.atlas.mapping.typedefs import COLUMN_EDGE, DATASET, EDGE, JOB
-from lumos.core.platform.impl.atlas.mapping.wire import Json, is_live, mapping, objects, text
+from lumos.core.platform.impl.atlas.mapping.wire import is_live, mapping, objects, text
 from lumos.core.platform.impl.atlas.reader.foreign_lineage import ForeignLineage
 from lumos.core.platform.unreadable import UNFIT, UnreadableItems
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.atlas.client import AtlasClient
     from lumos.core.platform.impl.atlas.writer.vocabulary import Vocabulary
 

@@ -10,11 +10,12 @@ from lumos.core.errors import InvalidUrnError
 from lumos.core.models import ColumnMapping, LineageEdge, Urn
 from lumos.core.platform.impl.atlas.mapping.foreign import foreign_urn, urn_of
 from lumos.core.platform.impl.atlas.mapping.typedefs import EDGE
-from lumos.core.platform.impl.atlas.mapping.wire import Json, mapping, objects, text
+from lumos.core.platform.impl.atlas.mapping.wire import mapping, objects, text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.atlas.client import AtlasClient
     from lumos.core.platform.unreadable import UnreadableItems
 

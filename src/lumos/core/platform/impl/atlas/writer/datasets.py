@@ -7,12 +7,13 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.platform.impl.atlas.mapping.datasets import own_values
-from lumos.core.platform.impl.atlas.mapping.wire import Json, mapping, texts
+from lumos.core.platform.impl.atlas.mapping.wire import mapping, texts
 from lumos.core.platform.impl.atlas.reader.datasets import live_columns, own_classifications
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.atlas.client import AtlasClient
     from lumos.core.platform.impl.atlas.mapping.columns import Labelled
     from lumos.core.platform.impl.atlas.mapping.datasets import DatasetEntity

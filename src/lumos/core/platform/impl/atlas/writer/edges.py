@@ -14,10 +14,11 @@ from lumos.core.platform.impl.atlas.mapping.things import (
     edge_of,
 )
 from lumos.core.platform.impl.atlas.mapping.typedefs import COLUMN_EDGE, DATASET, EDGE
-from lumos.core.platform.impl.atlas.mapping.wire import Json, is_live, mapping, objects
+from lumos.core.platform.impl.atlas.mapping.wire import is_live, mapping, objects
 from lumos.core.platform.impl.atlas.reader.datasets import live_columns
 
 if TYPE_CHECKING:
+    from lumos.core.json_reading import Json
     from lumos.core.models import LineageEdge, Urn
     from lumos.core.platform.impl.atlas.client import AtlasClient
 

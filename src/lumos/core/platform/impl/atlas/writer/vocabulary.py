@@ -16,12 +16,13 @@ from lumos.core.platform.impl.atlas.mapping.names import (
     shown_text,
     term_name,
 )
-from lumos.core.platform.impl.atlas.mapping.wire import Json, mapping, objects, text
+from lumos.core.platform.impl.atlas.mapping.wire import mapping, objects, text
 from lumos.core.platform.stash import packed, residue, restored
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.atlas.client import AtlasClient
     from lumos.core.platform.unreadable import UnreadableItems
 

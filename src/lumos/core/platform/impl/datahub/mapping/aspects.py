@@ -56,9 +56,9 @@ from lumos.core.platform.unreadable import UNFIT
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.models.urn import Urn
 
-Json = dict[str, "JsonValue"]
 EXTENSION: Final = "datahub"
 DERIVED: Final = frozenset({"datasetKey", "browsePaths", "browsePathsV2", "dataPlatformInstance"})
 """Aspects that the server makes by itself."""

@@ -16,9 +16,9 @@ from lumos.core.platform.impl.datahub.mapping.stash import KEY
 from lumos.core.platform.impl.datahub.mapping.urns import is_shortened, parts_of
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
+    from lumos.core.json_reading import Json
 
-Json = dict[str, "JsonValue"]
+
 ASPECT: Final = "container"
 _BY_LUMOS: Final = "made by Lumos"
 _RELATIONAL: Final = (("database", "Database"), ("schema", "Schema"))

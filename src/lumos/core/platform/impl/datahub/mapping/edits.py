@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, cast
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-Json = dict[str, "JsonValue"]
+    from lumos.core.json_reading import Json
+
 _LABELS: Final = (("globalTags", "tags"), ("glossaryTerms", "terms"))
 
 

@@ -16,7 +16,8 @@ from lumos.core.platform.impl.datahub.mapping.governance import STAMP
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-Json = dict[str, "JsonValue"]
+    from lumos.core.json_reading import Json
+
 _SCHEMA: Final = "schemaMetadata"
 EMPTIED: Final[Mapping[str, Json]] = {
     "globalTags": {"tags": []},

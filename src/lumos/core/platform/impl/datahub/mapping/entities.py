@@ -21,9 +21,9 @@ from lumos.core.platform.impl.datahub.mapping.urns import (
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.interface import Entity, EntityKind
 
-Json = dict[str, "JsonValue"]
 WITHOUT_PROPERTIES: Final = ("tag", "corpGroup")
 """Entities that have no custom properties; what they cannot hold is kept beside them."""
 USER_FIELDS: Final[Mapping[str, str]] = {

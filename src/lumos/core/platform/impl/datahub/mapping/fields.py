@@ -17,7 +17,8 @@ from lumos.core.platform.impl.datahub.mapping.urns import (
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-Json = dict[str, "JsonValue"]
+    from lumos.core.json_reading import Json
+
 VERSION: Final = "[version=2.0]"
 _UNION_OF: Final = "com.linkedin.schema."
 _NESTED: Final = frozenset({"STRUCT", "ARRAY", "MAP", "UNION"})

@@ -12,7 +12,8 @@ from lumos.core.platform.impl.datahub.mapping.urns import simple_name, simple_ur
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-Json = dict[str, "JsonValue"]
+    from lumos.core.json_reading import Json
+
 STAMP: Final[Json] = {"time": 0, "actor": "urn:li:corpuser:lumos"}
 _OWNER_TYPES: Final = frozenset({"TECHNICAL_OWNER", "BUSINESS_OWNER", "DATA_STEWARD", "NONE"})
 _SYSTEM_TYPE: Final = "__system__"

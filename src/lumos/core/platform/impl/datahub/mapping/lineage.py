@@ -24,7 +24,8 @@ from lumos.core.platform.unreadable import UNFIT
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-Json = dict[str, "JsonValue"]
+    from lumos.core.json_reading import Json
+
 ASPECT: Final = "upstreamLineage"
 _ACTOR: Final = "urn:li:corpuser:lumos"
 _TYPES: Final[Mapping[str, str]] = {"TRANSFORMED": "TRANSFORMED", "COPIED": "COPY", "VIEW": "VIEW"}

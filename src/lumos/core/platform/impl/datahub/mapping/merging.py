@@ -17,11 +17,11 @@ from lumos.core.platform.impl.datahub.mapping.stash import without_stash
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.datahub.client import StoredEntity
     from lumos.core.platform.impl.datahub.mapping.entities import Converted
     from lumos.core.platform.interface import EntityKind
 
-Json = dict[str, "JsonValue"]
 _EDITED: Final = "corpUserEditableInfo"
 _ENDS: Final = "dataJobInputOutput"
 _DATASET: Final = "urn:li:dataset:"

@@ -13,7 +13,8 @@ from lumos.core.models.base import LARGEST_INTEGER
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-Json = dict[str, "JsonValue"]
+    from lumos.core.json_reading import Json
+
 MEASURED: Final = frozenset({"datasetProfile", "operation", "datasetUsageStatistics"})
 """Time series: what was measured of a dataset at some time, by whomever."""
 TIMESERIES: Final = MEASURED | {"usageFeatures", "storageFeatures", "testResults"}

@@ -17,9 +17,9 @@ from lumos.core.platform.impl.datahub.mapping.urns import escaped, field_of, fie
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.datahub.client import DataHubClient, StoredEntity
 
-Json = dict[str, "JsonValue"]
 _ASSERTION: Final = "assertion"
 _INFO: Final = "assertionInfo"
 _RUN: Final = "assertionRunEvent"

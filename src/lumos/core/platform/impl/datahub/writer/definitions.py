@@ -25,9 +25,9 @@ from lumos.core.platform.impl.datahub.mapping.structured import (
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.datahub.client import DataHubClient
 
-Json = dict[str, "JsonValue"]
 _SINGLE: Final = "SINGLE"
 _DAY: Final = "0000-00-00"
 

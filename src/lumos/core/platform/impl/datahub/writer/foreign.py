@@ -31,12 +31,12 @@ from lumos.core.platform.unreadable import UNFIT
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.datahub.client import DataHubClient
     from lumos.core.platform.impl.datahub.writer.definitions import Definitions
     from lumos.core.platform.interface import EntityKind
     from lumos.core.platform.side_store import SideStore
 
-Json = dict[str, "JsonValue"]
 NAME: Final = "datahub"
 """The extension that says it."""
 _ENTITIES: Final = "entities"

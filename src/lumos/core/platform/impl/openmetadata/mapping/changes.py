@@ -9,10 +9,12 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from lumos.core.platform.impl.openmetadata.mapping.columns import COLUMN_KEYS
-from lumos.core.platform.stash import STASH_KEY, Json
+from lumos.core.platform.stash import STASH_KEY
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
+
+    from lumos.core.json_reading import Json
 
 _COLUMN_KEYS: Final = frozenset(COLUMN_KEYS)
 _WITH_MORE: Final = frozenset({"tags", "children"})

@@ -20,7 +20,8 @@ from lumos.core.platform.impl.openmetadata.mapping.names import (
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.platform.stash import Json
+    from lumos.core.json_reading import Json
+
 
 PII: Final = "PII.Sensitive"
 CLASSIFICATION: Final = "Classification"

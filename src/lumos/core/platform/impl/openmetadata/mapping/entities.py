@@ -40,8 +40,8 @@ from lumos.core.platform.unreadable import UNFIT
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.models import ForeignKey
-    from lumos.core.platform.stash import Json
 
 NAME: Final = "openmetadata"
 FOREIGN_KEY: Final = "FOREIGN_KEY"

@@ -22,8 +22,8 @@ from lumos.core.platform.impl.openmetadata.mapping.names import entity_name
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.models import LumosDataset
-    from lumos.core.platform.stash import Json
 
 TABLE: Final = "tableProfile"
 COLUMNS: Final = "columnProfile"

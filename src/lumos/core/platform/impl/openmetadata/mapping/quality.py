@@ -20,8 +20,8 @@ from lumos.core.platform.impl.openmetadata.mapping.names import entity_name, fqn
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.models import LumosDataset
-    from lumos.core.platform.stash import Json
 
 TESTS: Final = "testCases"
 """Where the test cases of a table are put beside what its own entity says."""

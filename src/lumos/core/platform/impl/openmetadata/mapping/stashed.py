@@ -22,11 +22,12 @@ from lumos.core.platform.impl.openmetadata.mapping.entities import (
 from lumos.core.platform.impl.openmetadata.mapping.names import VERBATIM, Place, path_of, urn_of
 from lumos.core.platform.impl.openmetadata.mapping.quality import TESTS
 from lumos.core.platform.impl.openmetadata.side_store import stash_of, stash_text
-from lumos.core.platform.stash import STASH_KEY, Json, StashedDataset, residue, restored, unpacked
+from lumos.core.platform.stash import STASH_KEY, StashedDataset, residue, restored, unpacked
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.openmetadata.mapping.quality import PlannedTest
     from lumos.core.platform.impl.openmetadata.writer.profiles import SeenProfile
 

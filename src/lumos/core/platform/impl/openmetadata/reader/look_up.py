@@ -19,11 +19,11 @@ from lumos.core.platform.impl.openmetadata.mapping.stashed import node_of
 from lumos.core.platform.threads import mapped
 
 if TYPE_CHECKING:
+    from lumos.core.json_reading import Json
     from lumos.core.models import Urn
     from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
     from lumos.core.platform.impl.openmetadata.mapping.stashed import Node
     from lumos.core.platform.impl.openmetadata.writer.datasets import DatasetWires
-    from lumos.core.platform.stash import Json
 
 _FEWEST: Final = 3
 """Of fewer datasets a list is not asked for: its first page may hold none of them."""

@@ -16,7 +16,8 @@ from lumos.core.platform.impl.openmetadata.mapping.figures import (
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.platform.stash import Json
+    from lumos.core.json_reading import Json
+
 
 SYSTEM: Final = "systemProfile"
 EARLIER: Final = "earlierProfiles"

@@ -59,11 +59,12 @@ from lumos.core.platform.impl.openmetadata.writer.profiles import (
     tells_of_profile,
 )
 from lumos.core.platform.impl.openmetadata.writer.quality import QualityWires
-from lumos.core.platform.stash import STASH_KEY, Json
+from lumos.core.platform.stash import STASH_KEY
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
     from lumos.core.platform.impl.openmetadata.writer.vocabulary import Vocabulary
     from lumos.core.platform.unreadable import UnreadableItems

@@ -30,9 +30,9 @@ from lumos.core.platform.impl.openmetadata.mapping.names import (
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
     from lumos.core.platform.impl.openmetadata.mapping.stashed import Node
-    from lumos.core.platform.stash import Json
 
 EDGES: Final = "edges"
 ITSELF: Final = "itself"

@@ -28,9 +28,9 @@ from lumos.core.platform.impl.openmetadata.reader.profile_history import (
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.models import DatasetProfile, LumosDataset
     from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
-    from lumos.core.platform.stash import Json
 
 PROFILED: Final = "profiled"
 """Where the stash keeps the time of a profile of Lumos that the dataset no longer tells of."""

@@ -18,9 +18,9 @@ from lumos.core.platform.impl.openmetadata.mapping.quality import (
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
     from lumos.core.platform.impl.openmetadata.mapping.quality import PlannedTest
-    from lumos.core.platform.stash import Json
 
 _CHANGEABLE: Final = ("description", "parameterValues")
 

@@ -25,11 +25,12 @@ from lumos.core.platform.impl.openmetadata.mapping.names import (
     user_name,
 )
 from lumos.core.platform.impl.openmetadata.side_store import get_value, put_value, values
-from lumos.core.platform.stash import Json, residue, restored
+from lumos.core.platform.stash import residue, restored
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
     from lumos.core.platform.side_store import SideStore
     from lumos.core.platform.unreadable import UnreadableItems
