@@ -112,7 +112,8 @@ def test_a_conflict_in_one_partition_names_that_one() -> None:
         ("t/dt=2024-01-03/part-0.parquet", "text", 3),
     )
     assert warnings == (
-        "field 'id' is STRING in 1 of 3 files (in dt=2024-01-03), but INT64 in most",
+        "field 'id' is STRING in 1 of 3 files (in dt=2024-01-03), but INT64 in most; "
+        "only STRING holds all",
     )
 
 

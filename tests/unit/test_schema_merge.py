@@ -103,25 +103,43 @@ def test_a_column_without_a_known_type_takes_that_of_the_others() -> None:
     assert merged_type({"type": "UNKNOWN"}, {"type": "DATE"}) == ("DATE", [])
 
 
-def test_types_that_do_not_go_together_give_way_to_the_most_common_one() -> None:
+def test_types_that_do_not_go_together_become_text_whichever_most_files_have() -> None:
     variants = [
         SchemaVariant(schema(column("x", "INT64", native_type="bigint")), 2),
-        SchemaVariant(schema(column("x", "STRING")), 1, newest=9),
+        SchemaVariant(schema(column("x", "STRING", native_type="text")), 1, newest=9),
         SchemaVariant(schema(column("x", "INT32")), 1),
     ]
     merged = merge_schemas(variants)
     (field,) = merged.schema.fields
-    assert (field.signature(), field.native_type) == ("INT64", "bigint")
+    assert (field.signature(), field.native_type) == ("STRING", "text")
     assert [drift.message for drift in merged.drift] == [
-        "field 'x' is STRING in 1 of 4 files, but INT64 in most",
-        "field 'x' is INT32 in 1 of 4 files; INT64 holds all",
+        "field 'x' is INT32, STRING in 2 of 4 files, but INT64 in most; only STRING holds all",
     ]
 
 
-def test_of_two_types_as_common_the_newer_one_stands() -> None:
-    old, new = schema(column("x", "BOOLEAN")), schema(column("x", "STRING"))
-    merged = merge_schemas([SchemaVariant(old, newest=1), SchemaVariant(new, newest=2)])
-    assert merged.schema.fields[0].signature() == "STRING"
+@pytest.mark.parametrize(
+    ("one", "other", "merged"),
+    [
+        ({"type": "BOOLEAN"}, {"type": "INT64"}, "STRING"),
+        ({"type": "DATE"}, {"type": "INT64"}, "STRING"),
+        ({"type": "DATE"}, {"type": "TIMESTAMP", "timezone": "UTC"}, "STRING"),
+        ({"type": "DECIMAL", "precision": 38, "scale": 2}, {"type": "DOUBLE"}, "STRING"),
+        ({"type": "STRUCT", "fields": [column("a", "INT64")]}, {"type": "STRING"}, "JSON"),
+        ({"type": "ARRAY", "items": {"type": "INT64"}}, {"type": "INT64"}, "JSON"),
+        ({"type": "JSON"}, {"type": "INT64"}, "JSON"),
+    ],
+)
+def test_of_types_that_do_not_go_together_neither_stands(
+    one: Json, other: Json, merged: str
+) -> None:
+    assert merged_type(one, other) == (merged, ["conflict"])
+    assert merged_type(other, one) == (merged, ["conflict"])
+
+
+def test_members_of_a_list_that_disagree_become_text() -> None:
+    numbers: Json = {"type": "ARRAY", "items": {"type": "INT64"}}
+    words: Json = {"type": "ARRAY", "items": {"type": "STRING"}}
+    assert merged_type(numbers, words) == ("ARRAY<STRING>", ["conflict"])
 
 
 def test_structs_arrays_and_maps_are_merged_to_the_bottom() -> None:

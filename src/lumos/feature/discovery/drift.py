@@ -87,11 +87,13 @@ class Drift:
     path: str
     kind: DriftKind
     files: int
-    """How many files differ from the merged schema."""
+    """How many files differ from the merged schema; of a conflict, from most other files."""
     of: int
     """How many files could have held the field."""
     types: tuple[str, ...] = ()
-    """The types found; the first is the one in the merged schema."""
+    """The type in the merged schema, then those of the files that differ."""
+    usual: str = ""
+    """Of a conflict, the type that most files have."""
     span: FileSpan = NOWHERE
     """When and where the files that differ were written."""
 
@@ -110,7 +112,7 @@ class Drift:
         found = ", ".join(others)
         if self.kind is DriftKind.WIDENED:
             return f"{field} is {found} {share}; {chosen} holds all"
-        return f"{field} is {found} {share}, but {chosen} in most"
+        return f"{field} is {found} {share}, but {self.usual} in most; only {chosen} holds all"
 
     def as_json(self) -> dict[str, JsonValue]:
         return {
@@ -119,5 +121,6 @@ class Drift:
             "files": self.files,
             "of": self.of,
             **({"types": list(self.types)} if self.types else {}),
+            **({"usual": self.usual} if self.usual else {}),
             **self.span.as_json(),
         }

@@ -49,9 +49,10 @@ def merge_schemas(variants: Iterable[SchemaVariant]) -> MergedSchema:
     """Merge the distinct schemas of one dataset's files.
 
     Fields are joined by name, in the order of the newest schema; those that only older files have
-    follow. A field that some files lack is nullable. Types that go together are widened; where they
-    do not, the type of most files stands and the others are recorded as drift. A file that shows no
-    field at all, such as one without rows, says nothing.
+    follow. A field that some files lack is nullable. The merged type holds the values of all files:
+    types that go together are widened, and those that do not become STRING, or JSON where one of
+    them is nested, with the drift recorded. A file that shows no field at all, such as one without
+    rows, says nothing.
     """
     ranked = sorted(variants, key=lambda variant: variant.rank)
     telling = [variant for variant in ranked if variant.schema.fields] or ranked
@@ -173,32 +174,20 @@ class _Merge:
         for each in known:
             kinds.setdefault(each.kind, []).append(each)
         most_common_first = sorted(kinds.values(), key=_commonness)
-        result = most_common_first[0][0].node
-        accepted: list[_Seen] = []
-        refused: list[_Seen] = []
-        for group in most_common_first:
-            common = common_type(result, group[0].node)
-            if common is None:
-                refused.extend(group)
-            else:
-                result = common
-                accepted.extend(group)
-        # Members keep the order of the newest struct, not of the most common one.
-        position = {id(each): index for index, each in enumerate(seen)}
-        accepted.sort(key=lambda each: position[id(each)])
-        self._record(path, accepted=accepted, refused=refused, result=result)
-        return self._parts(result, accepted, path=path)
-
-    def _record(
-        self, path: str, *, accepted: Sequence[_Seen], refused: Sequence[_Seen], result: FieldType
-    ) -> None:
-        every = [each.variant for each in (*accepted, *refused)]
-        chosen = _kind(result)
-        widened = [each for each in accepted if each.kind != chosen]
-        for kind, apart in ((DriftKind.WIDENED, widened), (DriftKind.CONFLICT, refused)):
-            if apart:
-                types = (chosen, *sorted({each.kind for each in apart}))
-                self._drift(path, kind, apart=[s.variant for s in apart], of=every, types=types)
+        result = _common([group[0].node for group in most_common_first])
+        usual = most_common_first[0][0].kind
+        if result is None:  # those that differ from most files are named
+            result = _text_for([each.node for each in known])
+            drift, apart = DriftKind.CONFLICT, [each for each in known if each.kind != usual]
+        else:
+            drift = DriftKind.WIDENED
+            apart = [each for each in known if each.kind != _kind(result)]
+        if apart:
+            types = (_kind(result), *sorted({each.kind for each in apart}))
+            of = [each.variant for each in known]
+            files = [each.variant for each in apart]
+            self._drift(path, drift, apart=files, of=of, types=types, usual=usual)
+        return self._parts(result, known, path=path)
 
     def _drift(
         self,
@@ -208,6 +197,7 @@ class _Merge:
         apart: Sequence[SchemaVariant],
         of: Sequence[SchemaVariant],
         types: tuple[str, ...] = (),
+        usual: str = "",
     ) -> None:
         drift = Drift(
             path,
@@ -215,6 +205,7 @@ class _Merge:
             files=sum(variant.files for variant in apart),
             of=sum(variant.files for variant in of),
             types=types,
+            usual=usual if kind is DriftKind.CONFLICT else "",
             span=span_of(variant.span for variant in apart),
         )
         self.drift.append(drift)
@@ -259,6 +250,20 @@ class _Merge:
             for branch in branches:
                 found.setdefault(branch.kind, []).append(branch)
         return tuple(self._node(seen, path=f"{path}<{kind}>") for kind, seen in found.items())
+
+
+def _common(nodes: Sequence[FieldType]) -> FieldType | None:
+    """Return a type for the values of all nodes; None where some do not go together."""
+    result: FieldType | None = nodes[0]
+    for node in nodes[1:]:
+        result = common_type(result, node) if result else None
+    return result
+
+
+def _text_for(nodes: Sequence[FieldType]) -> FieldType:
+    """Return the type that holds any value as text; as JSON where some are more than one value."""
+    structured = any(node.type in NESTED or node.type is TypeName.JSON for node in nodes)
+    return FieldType(type=TypeName.JSON if structured else TypeName.STRING)
 
 
 def _kind(node: FieldType) -> str:

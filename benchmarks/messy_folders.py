@@ -1,0 +1,66 @@
+"""How much of messy folders is understood: CSV files, groups of files, damaged files.
+
+Each share is of generated files with a known truth; `--seed` repeats a run. Nothing is timed.
+
+    python benchmarks/messy_folders.py --files 2000
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import random
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from lumos.core.errors import UnreadableItemError
+from lumos.core.formats.reader import read_file
+from messy_files import MessyFile, messy_csv
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
+    parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--show", type=int, default=0, help="how many wrong ones to print")
+    options = parser.parse_args()
+    print(f"seed {options.seed}")
+    rng = random.Random(options.seed)  # noqa: S311 - files, not secrets
+    _csv_files([messy_csv(rng, number=n) for n in range(options.files)], show=options.show)
+
+
+def _csv_files(files: list[MessyFile], *, show: int) -> None:
+    right = 0
+    wrong: Counter[str] = Counter()
+    traits: Counter[str] = Counter(trait for file in files for trait in file.traits)
+    for file in files:
+        found = read_columns(file)
+        if found == file.columns:
+            right += 1
+            continue
+        wrong.update(file.traits)
+        if show > 0:
+            show -= 1
+            print(f"  {file.traits}\n    is  {file.columns}\n    got {found}")
+            print("   ", file.content[:160])
+    print(f"CSV files with right names and types: {right / len(files):.1%} of {len(files)}")
+    if wrong:
+        worst = sorted(wrong, key=lambda trait: wrong[trait] / traits[trait], reverse=True)[:8]
+        print("  wrong by trait:", ", ".join(f"{t!r} {wrong[t]}/{traits[t]}" for t in worst))
+
+
+def read_columns(file: MessyFile) -> tuple[tuple[str, str], ...] | str:
+    """Return names and types as they are read, or why nothing is."""
+    try:
+        facts = read_file(io.BytesIO(file.content), size=len(file.content), name=file.name)
+    except UnreadableItemError as error:
+        return error.message
+    return tuple((each.name, each.type.value) for each in facts.schema.fields)
+
+
+if __name__ == "__main__":
+    main()
