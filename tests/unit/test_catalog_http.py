@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import time
@@ -19,11 +20,14 @@ from lumos.core.errors import (
     PlatformConflictError,
     PlatformError,
     PlatformFailureError,
+    PlatformForbiddenError,
     PlatformNotFoundError,
     PlatformUnavailableError,
 )
 from lumos.core.platform.http import CatalogHttp, RetryPolicy, failing_at_once
 from lumos.core.platform.login import NOBODY, PASSWORD, TOKEN, Login, server_of
+from lumos.core.platform.refusals import Streak, ends_run
+from lumos.core.platform.server_message import server_message
 from lumos.core.platform.threads import mapped
 from lumos.core.redaction import redact
 from scripted_server import Reply, ScriptedServer, scripted_server
@@ -96,7 +100,7 @@ def test_an_empty_answer_is_none(server: ScriptedServer, http: CatalogHttp) -> N
     [
         (400, PlatformError),
         (401, PlatformAuthError),
-        (403, PlatformAuthError),
+        (403, PlatformForbiddenError),
         (404, PlatformNotFoundError),
         (405, PlatformNotFoundError),
         (409, PlatformConflictError),
@@ -114,10 +118,53 @@ def test_a_refusal_is_one_clear_line_and_is_not_tried_again(
     kind: type[PlatformError],
     html: bool,
 ) -> None:
-    body = PAGE if html else b'{"message": "hunter2"}'
+    body = PAGE if html else b'{"message": "no, Bearer %s"}' % SECRET.encode()
     server.answer(Reply(status, body, "text/html" if html else "application/json"))
     assert f"({status})" in refused(http, kind).message
     assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 412, 422])
+@pytest.mark.parametrize("key", ["message", "error", "errorMessage"])
+def test_the_message_of_the_server_is_shown_in_the_line(
+    server: ScriptedServer, http: CatalogHttp, status: int, key: str
+) -> None:
+    said = "ann is unauthorized to CREATE entities"
+    server.answer(Reply(status, json.dumps({"code": status, key: f"{said}.\n"}).encode()))
+    with pytest.raises(PlatformError) as raised:
+        http.json("GET", "/v1/things")
+    assert raised.value.message.endswith(f" ({status}): {said}")
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("no: {token} is old", "no: *** is old"),
+        ("password=opensesame is wrong", "password=*** is wrong"),
+        ('cannot read {"name": "Ann", "iban": "DE1"}', "cannot read…"),
+        ("not a date at [Source: (String) 1999]", "not a date…"),
+        ("a\x1b[31m\tb\r\nc", "a [31m b c"),
+        ("x" * 900, "x" * 300 + "…"),
+        ("", ""),
+        (["first", "second"], "first"),
+        ({"message": "within"}, "within"),
+        (7, ""),
+    ],
+)
+def test_of_the_message_nothing_secret_and_no_echo_of_the_request_is_shown(
+    said: object, shown: str
+) -> None:
+    given = said.replace("{token}", SECRET) if isinstance(said, str) else said
+    content = json.dumps({"message": given}).encode()
+    assert server_message(content, "application/json", secrets=[SECRET]) == shown
+    assert server_message(content, "text/html") == ""
+    assert server_message(content[:-1], "application/json") == ""
+
+
+def test_what_is_forbidden_of_one_thing_does_not_end_a_run() -> None:
+    assert ends_run(PlatformAuthError("expired"))
+    assert not ends_run(PlatformForbiddenError("not yours"))
+    assert not Streak().ends_run(PlatformForbiddenError("not yours"))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +194,7 @@ def test_a_login_that_is_not_allowed_something_is_told_as_such(
 ) -> None:
     server.answer(Reply(403))
     with CatalogHttp(server.url, name="cat", timeout=300, login=login) as http:
-        error = refused(http, PlatformAuthError)
+        error = refused(http, PlatformForbiddenError)
     assert error.message.endswith(f"{login.forbidden} (403)")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,8 +24,10 @@ from lumos.core.errors import (
     PlatformConflictError,
     PlatformError,
     PlatformFailureError,
+    PlatformForbiddenError,
     PlatformUnavailableError,
     UsageError,
+    notes_of,
 )
 from lumos.core.models import (
     Contributor,
@@ -325,6 +328,30 @@ def test_a_dry_run_writes_nothing_and_tells_what_would_become_of_it(world: World
     assert world.sync().kinds["dataset"].new == 1
 
 
+def test_one_forbidden_dataset_of_a_hundred_is_reported_and_the_others_arrive(
+    world: World,
+) -> None:
+    world.fill(100)
+    world.target.refuses = {"t42"}
+    world.target.refusal = PlatformForbiddenError("other: not yours (403): t42 belongs to sales")
+    for arrived in (99, 0):  # the second one has nothing else to send, and ends in the same way
+        result = world.sync()
+        assert result.report.counts.done == arrived
+        assert [(each.item, each.reason) for each in result.report.failed] == [
+            (f"dataset {dataset('t42').urn}", world.target.refusal.message)
+        ]
+    assert len([*world.target.list()]) == 99
+
+
+def test_a_catalog_that_allows_nothing_ends_the_sync(world: World) -> None:
+    world.fill(3)
+    world.target.refuses = {"t0", "t1", "t2"}
+    world.target.refusal = PlatformForbiddenError("other: not yours")
+    with pytest.raises(PlatformForbiddenError) as raised:
+        world.sync()
+    assert notes_of(raised.value) == ("sent before it ended: 0 of 3 datasets; run again to go on",)
+
+
 @pytest.mark.parametrize("error", [PlatformUnavailableError, PlatformAuthError])
 def test_a_sync_that_lost_the_catalog_goes_on_where_it_was(
     world: World, error: type[PlatformError]
@@ -332,10 +359,14 @@ def test_a_sync_that_lost_the_catalog_goes_on_where_it_was(
     world.fill(20)
     world.target.down_after = 9
     world.target.down = error("other: no more")
-    with pytest.raises(error):
+    with pytest.raises(error) as raised:
         world.sync()
     (report,) = world.reports
     assert report.warnings == ("it ended early: other: no more",)
+    (note,) = notes_of(raised.value)
+    sent = re.fullmatch(r"sent before it ended: (\d+) of 20 datasets; run again to go on", note)
+    assert sent is not None
+    assert int(sent[1]) == report.counts.done
     assert len(report.failed) == 1
     assert 4 <= len(world.target.emitted) <= 9
     world.target.down_after = None

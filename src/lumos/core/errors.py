@@ -61,6 +61,11 @@ def _rebuild(kind: type[LumosError], args: tuple[object, ...]) -> LumosError:
     return kind.__new__(kind, *args)
 
 
+def notes_of(error: BaseException) -> tuple[str, ...]:
+    """Return what was added to an error on its way: how far the work came that it ended."""
+    return tuple(getattr(error, "__notes__", ()))
+
+
 class ConfigurationError(LumosError):
     """The settings are wrong: a bad key, value, file or environment variable."""
 
@@ -271,6 +276,12 @@ class PlatformAuthError(PlatformError):
     """A catalog does not accept the token, or does not allow what was asked."""
 
     code = "LUM-405"
+
+
+class PlatformForbiddenError(PlatformAuthError):
+    """A catalog accepts the token and does not allow one thing; others it may allow."""
+
+    code = "LUM-413"
 
 
 class PlatformCertificateError(PlatformError):

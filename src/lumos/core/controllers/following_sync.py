@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from lumos.core.errors import LumosError
+from lumos.core.errors import LumosError, notes_of
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import ItemOutcome, RunReport
 
@@ -36,7 +36,7 @@ def with_sync(
             ItemOutcome(
                 item=CATALOG_IS_BEHIND,
                 status="failed",
-                reason=error.message,
+                reason="; ".join((error.message, *notes_of(error))),
                 code=error.code,
                 hint=error.hint,
                 retryable=error.retryable,

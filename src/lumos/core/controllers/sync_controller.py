@@ -21,7 +21,7 @@ from lumos.feature.sync.former_names import under_former_names
 from lumos.feature.sync.plan import SyncPlan
 from lumos.feature.sync.removals import Removals
 from lumos.feature.sync.sync_run import SyncRun
-from lumos.feature.sync.tally import Ends, SyncTally
+from lumos.feature.sync.tally import Ends, SyncTally, telling_how_far
 
 if TYPE_CHECKING:
     from lumos.core.controllers.publishing import Clock
@@ -135,7 +135,8 @@ class SyncController:
         )
         if dry_run:
             return self._synced(asked, settings, tally=tally, progress=progress)
-        with self._begin_run("sync") as run, only_new_garbage(after=_OBJECTS_UNDER_WAY):
+        begun = self._begin_run("sync")
+        with begun as run, only_new_garbage(after=_OBJECTS_UNDER_WAY), telling_how_far(tally):
             return self._synced(asked, settings, tally=tally, progress=progress, run=run)
 
     def _synced(

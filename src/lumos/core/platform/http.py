@@ -1,7 +1,8 @@
 """The one way in which adapters speak HTTP to a catalog.
 
 It asks again what is safe to ask again, for as long as its budget lasts, and turns whatever goes
-wrong into one clear line. No line holds a token, a parameter or text that the server sent.
+wrong into one clear line. No line holds a token or a parameter. Of an answer it holds the message
+with which the server refuses a request, in short and without secrets (`server_message.py`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from lumos.core.errors import (
     PlatformConflictError,
     PlatformError,
     PlatformFailureError,
+    PlatformForbiddenError,
     PlatformNotFoundError,
     PlatformUnavailableError,
 )
@@ -44,6 +46,7 @@ from lumos.core.http.bounds import (
     require_few_values,
 )
 from lumos.core.platform.login import TOKEN, Login, server_of
+from lumos.core.platform.server_message import server_message
 from lumos.core.platform.threads import mapped
 
 if TYPE_CHECKING:
@@ -148,6 +151,7 @@ class CatalogHttp:
         self._retries = retries
         self._timeout = timeout
         self._limits = limits
+        self._secrets = _secrets_in(headers or {})
         self._left = retries.budget  # threads may overdraw it by one request each
         place = _checked_place(base_url, name)
         self._server = server_of(place)
@@ -212,7 +216,8 @@ class CatalogHttp:
             PlatformUnavailableError: no answer, or refusal for now, also after trying again.
             PlatformCertificateError: the certificate of the server is not accepted.
             PlatformFailureError: the catalog failed at it, also after trying again.
-            PlatformAuthError: the token is not accepted or not allowed this.
+            PlatformAuthError: the token is not accepted.
+            PlatformForbiddenError: the token is accepted and does not allow this.
             PlatformNotFoundError: there is no such address or thing.
             PlatformConflictError: somebody else changed it meanwhile.
             PlatformAnswerError: the answer is a web page, a redirect or a broken document, or
@@ -397,6 +402,8 @@ class CatalogHttp:
     def _refused(self, call: _Call, answer: Answer) -> Exception:
         status = answer.status
         where = self.where(call.request.method, call.path)
+        said = server_message(answer.content, _kind(answer), secrets=self._secrets)
+        told = f"({status}): {said}" if said else f"({status})"
         if status in _FOR_NOW:
             after = _retry_after(answer)
             asked = "" if after is None else f" and asks to wait {after:,.0f} s"
@@ -407,7 +414,7 @@ class CatalogHttp:
             return _AgainError(busy, after=after) if again else busy
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             failed = PlatformFailureError(
-                f"{where}: the catalog failed at it ({status})",
+                f"{where}: the catalog failed at it {told}",
                 hint="see the catalog's own log; run again later",
             )
             return _AgainError(failed) if call.repeatable and not _AT_ONCE.get() else failed
@@ -417,18 +424,18 @@ class CatalogHttp:
             )
         if status == HTTPStatus.UNAUTHORIZED:
             return PlatformAuthError(
-                f"{where}: {self._login.refused} ({status})", hint=self._login.hint
+                f"{where}: {self._login.refused} {told}", hint=self._login.hint
             )
         if status == HTTPStatus.FORBIDDEN:
-            return PlatformAuthError(f"{where}: {self._login.forbidden} ({status})", hint=_RIGHT)
+            return PlatformForbiddenError(f"{where}: {self._login.forbidden} {told}", hint=_RIGHT)
         known = _REFUSALS.get(status)
         if known is None:
             return PlatformError(
-                f"{where}: the catalog refused it ({status})",
+                f"{where}: the catalog refused it {told}",
                 hint="check the catalog's version and its own log",
             )
         kind, reason, hint = known
-        return kind(f"{where}: {reason} ({status})", hint=hint)
+        return kind(f"{where}: {reason} {told}", hint=hint)
 
     def _unreached(self, call: _Call, error: TransportError) -> PlatformUnavailableError:
         if isinstance(error, self._wire.UnreachedError):
@@ -506,6 +513,7 @@ _FOR_NOW = frozenset({
 })  # fmt: skip
 _NOT_DONE = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 """Refused before anything was done, so that any request may be sent again."""
+_PUBLIC: Final = frozenset({"Basic", "Bearer", JSON})
 _RIGHT = "give its user the right to do this in the catalog"
 _VERSION = "check the catalog's version"
 _REFUSALS: Final[Mapping[int, tuple[type[PlatformError], str, str]]] = {
@@ -516,6 +524,12 @@ _REFUSALS: Final[Mapping[int, tuple[type[PlatformError], str, str]]] = {
     413: (PlatformError, "the request is too large", "make the batches smaller"),
     415: (PlatformError, "the catalog does not take this form of body", _VERSION),
 }  # fmt: skip
+
+
+def _secrets_in(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the values of headers, and the words of them: a scheme such as Bearer is public."""
+    words = {word for value in headers.values() for word in (value, *value.split())}
+    return tuple(sorted(words - _PUBLIC, key=len, reverse=True))
 
 
 def _asked(value: str | int | bool | list[str]) -> str | int | list[str]:

@@ -13,6 +13,7 @@ from lumos.core.errors import (
     PlatformConflictError,
     PlatformError,
     PlatformFailureError,
+    PlatformForbiddenError,
     UnstorableValueError,
 )
 
@@ -27,9 +28,10 @@ _MOST_IN_A_ROW: Final = 50
 def ends_run(error: LumosError) -> bool:
     """Tell whether no other item would fare better: no answer, a token or certificate that expired.
 
-    An item that somebody else changed meanwhile, or that the catalog fails at, is its own matter.
+    An item that somebody else changed meanwhile, that the catalog fails at or that the token does
+    not allow says nothing of the next one.
     """
-    if isinstance(error, PlatformConflictError | PlatformFailureError):
+    if isinstance(error, PlatformConflictError | PlatformFailureError | PlatformForbiddenError):
         return False
     return error.retryable or isinstance(error, PlatformAuthError | PlatformCertificateError)
 

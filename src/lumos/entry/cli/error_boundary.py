@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from lumos.core.errors import EXIT_DONE, EXIT_USAGE, LumosError, UsageError
+from lumos.core.errors import EXIT_DONE, EXIT_USAGE, LumosError, UsageError, notes_of
 from lumos.core.redaction import PROCESS_SECRETS
 from lumos.entry.cli.output import OutputError, StoppedError, print_json, printable, writing_output
 
@@ -93,11 +93,11 @@ def _reported(error: BaseException, arguments: Sequence[str]) -> int:
         log.failed(told)
     if not any(log.is_json_on_standard_error for log in _LOGS):  # whose lines are all JSON
         line = f"lumos: {told.message}" + (f" ({told.hint})" if told.hint else "")
-        _write_error(" ".join(line.split()))
+        _write_error(" ".join("; ".join((line, *notes_of(error))).split()))
     if isinstance(told, OutputError):
         _silence(sys.stdout)
     elif "--json" in arguments:
-        _write_answer({**answer, "error": _detail(told)})
+        _write_answer({**answer, "error": _detail(told, notes_of(error))})
     return told.exit_code
 
 
@@ -124,7 +124,7 @@ def _as_lumos_error(error: BaseException, arguments: Sequence[str]) -> LumosErro
     )
 
 
-def _detail(error: LumosError) -> dict[str, JsonValue]:
+def _detail(error: LumosError, notes: Sequence[str]) -> dict[str, JsonValue]:
     from lumos.core.settings.problems import InvalidSettingsError
 
     detail: dict[str, JsonValue] = {
@@ -133,6 +133,8 @@ def _detail(error: LumosError) -> dict[str, JsonValue]:
     }
     if isinstance(error, InvalidSettingsError):
         detail["problems"] = [_harmless(line) for line in error.lines()]
+    if notes:
+        detail["notes"] = [_harmless(note) for note in notes]
     return detail
 
 

@@ -9,7 +9,12 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from lumos.core.errors import DamagedDocumentError, LumosError, PlatformConflictError
+from lumos.core.errors import (
+    DamagedDocumentError,
+    LumosError,
+    PlatformConflictError,
+    PlatformForbiddenError,
+)
 from lumos.core.models import LumosDataset, with_parts
 from lumos.core.platform.abilities import EntityAbility
 from lumos.core.platform.batch import Batch, Seen
@@ -125,6 +130,8 @@ class SyncRun:
         self._clock = clock
         self._progress = progress
         self._shown: Counter[str] = Counter()
+        self._arrived: Counter[str] = Counter()
+        self._forbidden: PlatformForbiddenError | None = None
         self.refused_datasets: set[str] = set()
         """The URNs of those that the catalog did not take."""
         self._workers = min(settings.workers, self._target.CONCURRENCY)
@@ -134,7 +141,15 @@ class SyncRun:
 
         Raises:
             PlatformError: the catalog is out of reach; what it acknowledged is kept.
+            PlatformForbiddenError: the catalog allows nothing of it, and never did.
         """
+        try:
+            self._send()
+        except BaseException as error:
+            error.add_note(self._how_far())
+            raise
+
+    def _send(self) -> None:
         self._prepare_extensions()
         for kind in BEFORE_DATASETS:
             self._send_vocabulary(kind)
@@ -143,6 +158,20 @@ class SyncRun:
         self._send_edges()
         self._send_items(IDENTITY)
         self._send_items(EXTENSION)
+        ever = self._arrived.total() + sum(kind.unchanged for kind in self._tally.kinds.values())
+        if self._forbidden is not None and not ever:
+            raise self._forbidden
+        self._tally.all_sent = True
+
+    def _how_far(self) -> str:
+        """Return for people what the catalog acknowledged of what was to be sent."""
+        kinds = (*BEFORE_DATASETS, DATASET, JOB, EDGE, IDENTITY, EXTENSION)
+        parts = [
+            f"{self._arrived[kind]:,} of {count:,} {_plural(kind)}"
+            for kind in kinds
+            if (count := self._plan.count(kind))
+        ]
+        return f"sent before it ended: {', '.join(parts) or 'nothing'}; run again to go on"
 
     def _prepare_extensions(self) -> None:
         """Let the catalog know first what datasets refer to; what is sent of it is told later."""
@@ -337,7 +366,10 @@ class SyncRun:
                 self._count(kind, outcome)
                 if outcome.state is not None:
                     acknowledged.append(outcome.state)
+                    self._arrived[kind] += 1
                 elif outcome.error is not None:
+                    if isinstance(outcome.error, PlatformForbiddenError):
+                        self._forbidden = self._forbidden or outcome.error
                     tally.refused(kind, outcome.name, outcome.error)
                     if kind == DATASET:
                         self.refused_datasets.add(outcome.name)
@@ -363,7 +395,7 @@ class SyncRun:
 
     def _show(self, kind: str) -> None:
         self._shown[kind] += 1
-        done, title = self._shown[kind], f"{kind.replace('_', ' ')}s"
+        done, title = self._shown[kind], _plural(kind)
         if done == 1:
             self._progress.stage(f"sending {title}", total=self._plan.count(kind), unit=title)
         elif not done % _SHOWN_EVERY:
@@ -411,6 +443,11 @@ class SyncRun:
             writing.append(chosen.dataset.document)
         state = SentState(item.name, item.hash, chosen.kept)
         return _Sent(item.name, state, written=not same, conflicts=chosen.conflicts)
+
+
+def _plural(kind: str) -> str:
+    words = kind.replace("_", " ")
+    return f"{words[:-1]}ies" if words.endswith("y") else f"{words}s"
 
 
 def _leads_to(item: Item) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from lumos.core.errors import notes_of
 from lumos.core.platform.fidelity import FidelityCount
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lumos.core.errors import LumosError
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.run_report import RunRecorder
@@ -36,6 +40,8 @@ class SyncTally:
     same_there: int = 0
     """What the catalog had already in the state that was to be sent."""
     conflicts: list[str] = field(default_factory=list)
+    all_sent: bool = False
+    """Whether only removals are left to do."""
 
     def of(self, kind: str) -> KindTally:
         return self.kinds.setdefault(kind, KindTally())
@@ -64,3 +70,16 @@ class Ends(NamedTuple):
     source: MetadataPlatformInterface
     target: MetadataPlatformInterface
     states: SyncStates
+
+
+@contextmanager
+def telling_how_far(tally: SyncTally) -> Iterator[None]:
+    """Add to whatever ends a sync how far it came, unless that was added already."""
+    try:
+        yield
+    except BaseException as error:
+        if not notes_of(error):
+            removed = sum(kind.removed for kind in tally.kinds.values())
+            sent = f"everything was sent, and {removed:,} removed"
+            error.add_note(f"{sent if tally.all_sent else 'nothing was sent'}; run again to go on")
+        raise

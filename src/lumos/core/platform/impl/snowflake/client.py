@@ -10,6 +10,7 @@ from lumos.core.errors import (
     PlatformAuthError,
     PlatformConflictError,
     PlatformError,
+    PlatformForbiddenError,
     PlatformNotFoundError,
     PlatformUnavailableError,
 )
@@ -218,7 +219,7 @@ def translated(error: Exception, *, place: str) -> PlatformError:
             hint="check the login in platform_config.snowflake",
         )
     if number in _NO_PRIVILEGE or kind == "ForbiddenError":
-        return PlatformAuthError(
+        return PlatformForbiddenError(
             f"{place}: the role of Lumos lacks a privilege in Snowflake",
             hint="docs/how-to/snowflake.md lists the grants that it needs",
         )
