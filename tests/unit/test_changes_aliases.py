@@ -12,6 +12,7 @@ from lumos.core.formats.arrow_types import canonical_type
 from lumos.core.formats.avro_types import canonical_avro_schema
 from lumos.core.formats.tables.delta_types import DeltaSchema
 from lumos.core.formats.tables.iceberg_types import IcebergSchema
+from lumos.core.json_reading import Json
 from lumos.core.models import Field, FieldType, LumosDataset, Schema, TypeName, Urn
 
 DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
@@ -26,12 +27,12 @@ def _dataset(node: FieldType) -> LumosDataset:
 
 
 def _delta(kind: str) -> FieldType:
-    column = {"name": "c", "type": kind, "nullable": True, "metadata": {}}
+    column: Json = {"name": "c", "type": kind, "nullable": True, "metadata": {}}
     return DeltaSchema({"type": "struct", "fields": [column]}).schema.fields[0]
 
 
 def _iceberg(kind: str) -> FieldType:
-    column = {"name": "c", "type": kind, "required": False}
+    column: Json = {"name": "c", "type": kind, "required": False}
     return IcebergSchema({"type": "struct", "fields": [column]}).schema.fields[0]
 
 

@@ -1,6 +1,6 @@
 """Table formats, read from their logs: Delta, Iceberg and Hudi; never as loose files."""
 
-from lumos.core.errors import UnreadableItemError
+from lumos.core.errors import UnexpectedJsonError, UnreadableItemError
 from lumos.core.formats.tables.access import TableAccess, TableEntry
 from lumos.core.formats.tables.facts import PartitionField, TableFacts
 from lumos.core.formats.tables.marks import (
@@ -39,6 +39,13 @@ def read_table(kind: str, root: str, access: TableAccess) -> TableFacts:
     Raises:
         UnreadableItemError: the log or metadata is damaged, incomplete or cannot be read.
     """
+    try:
+        return _read(kind, root, access)
+    except UnexpectedJsonError as error:
+        raise UnreadableItemError(f"its log is damaged: {error}") from None
+
+
+def _read(kind: str, root: str, access: TableAccess) -> TableFacts:
     if kind == DELTA:
         from lumos.core.formats.tables.delta import read_delta
 

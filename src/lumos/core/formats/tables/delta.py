@@ -28,16 +28,22 @@ from lumos.core.formats.tables.delta_types import DeltaSchema
 from lumos.core.formats.tables.facts import IDENTITY, PartitionField, TableFacts
 from lumos.core.formats.tables.marks import DELTA
 from lumos.core.formats.tables.parts import (
-    Json,
     Totals,
     count_of,
-    object_of,
     parsed_object,
+    short_text_at,
     shown_properties,
-    text_of,
-    texts_of,
 )
 from lumos.core.formats.tables.ranges import joined
+from lumos.core.json_reading import (
+    Json,
+    as_texts,
+    list_at,
+    object_at,
+    object_or_empty,
+    text_at,
+    texts_at,
+)
 
 if TYPE_CHECKING:
     from lumos.core.formats.tables.access import TableAccess
@@ -137,7 +143,7 @@ class _Replay:
     def _others(self, batch: ActionBatch) -> None:
         for kind, action in batch.others:
             if kind == "domainMetadata":
-                self.domains.setdefault(str(action.get("domain")), action)
+                self.domains.setdefault(text_at(action, "domain") or "", action)
             elif kind == "sidecar":
                 if name := sidecar_name(action):
                     self._sidecars.add(name)
@@ -149,18 +155,18 @@ def _facts_of(replay: _Replay, files: LogFiles) -> TableFacts:
     metadata = replay.latest.get("metaData")
     if metadata is None:
         raise UnreadableItemError("its log is incomplete: no file of it holds the schema")
-    text = text_of(metadata.get("schemaString"))
+    text = text_at(metadata, "schemaString")
     delta = DeltaSchema(parsed_object((text or "").encode(), what="the schema in its log"))
     protocol = replay.latest.get("protocol", {})
     totals = replay.totals
     return TableFacts(
         format=DELTA,
         schema=delta.schema,
-        name=text_of(metadata.get("name")),
-        description=text_of(metadata.get("description")),
+        name=short_text_at(metadata, "name"),
+        description=short_text_at(metadata, "description"),
         partitioning=tuple(
             PartitionField(column, IDENTITY, column)
-            for column in texts_of(metadata.get("partitionColumns"))
+            for column in texts_at(metadata, "partitionColumns")
         ),
         properties=_properties(metadata, replay.domains, delta.logical_names),
         version=str(files.version),
@@ -177,10 +183,10 @@ def _facts_of(replay: _Replay, files: LogFiles) -> TableFacts:
 def _properties(
     metadata: Json, domains: Mapping[str, Json], logical_names: Mapping[str, str]
 ) -> dict[str, str]:
-    properties = shown_properties(metadata.get("configuration"), without=_NO_SETTINGS)
+    properties = shown_properties(object_at(metadata, "configuration"), without=_NO_SETTINGS)
     clustering = domains.get(_CLUSTERING, {})
     if clustering and not clustering.get("removed"):
-        columns = _clustering_columns(text_of(clustering.get("configuration")), logical_names)
+        columns = _clustering_columns(text_at(clustering, "configuration"), logical_names)
         if columns:
             properties["clustering_columns"] = ", ".join(columns)
     return properties
@@ -188,12 +194,11 @@ def _properties(
 
 def _clustering_columns(text: str | None, logical_names: Mapping[str, str]) -> list[str]:
     try:
-        columns = object_of(orjson.loads(text or "{}")).get("clusteringColumns")
+        domain = object_or_empty(orjson.loads(text or "{}"))
     except ValueError:
         return []
-    if not isinstance(columns, list):
-        return []
-    paths = [texts_of(column) for column in columns]
+    name = "clusteringColumns"
+    paths = [as_texts(column, name) for column in list_at(domain, name)]
     return [".".join((logical_names.get(path[0], path[0]), *path[1:])) for path in paths if path]
 
 
@@ -208,7 +213,7 @@ def _last_modified(commit_info: Json, files: LogFiles) -> int | None:
 
 def _observations(metadata: Json, protocol: Json) -> dict[str, JsonValue]:
     observed: dict[str, JsonValue] = {}
-    if table_id := text_of(metadata.get("id")):
+    if table_id := short_text_at(metadata, "id"):
         observed["table_id"] = table_id
     for name, shown in (
         ("minReaderVersion", "reader_version"),
@@ -220,7 +225,7 @@ def _observations(metadata: Json, protocol: Json) -> dict[str, JsonValue]:
         ("readerFeatures", "reader_features"),
         ("writerFeatures", "writer_features"),
     ):
-        if features := texts_of(protocol.get(name)):
+        if features := texts_at(protocol, name):
             observed[shown] = [*sorted(features)]
     return observed
 
@@ -232,7 +237,7 @@ def _protocol_warnings(protocol: Json) -> list[str]:
         warnings.append("its log names no protocol version")
     elif version > _NEWEST_READER:
         warnings.append(f"it needs reader version {version}; rows and files may be wrong")
-    features = set(texts_of(protocol.get("readerFeatures")))
+    features = set(texts_at(protocol, "readerFeatures"))
     if features & _CATALOG_MANAGED:
         warnings.append("a catalog manages its commits: the newest may not be in the log yet")
     if unknown := sorted(features - _KNOWN_FEATURES - _CATALOG_MANAGED):

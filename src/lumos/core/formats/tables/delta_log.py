@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from lumos.core.errors import UnreadableItemError
-from lumos.core.formats.tables.parts import Json, object_of, parsed_object, text_of
+from lumos.core.formats.tables.parts import parsed_object
 from lumos.core.formats.tables.ranges import joined, open_ranges, read_lines
+from lumos.core.json_reading import Json, as_object, object_at, text_at
 
 if TYPE_CHECKING:
     from lumos.core.formats.tables.access import TableAccess, TableEntry
@@ -26,6 +27,7 @@ _CHECKPOINT = re.compile(
 )
 _ROWS_AT_ONCE = 8_192
 _SMALL_ACTIONS = ("protocol", "metaData", "domainMetadata", "sidecar")
+_COMMIT_INFO = "commitInfo"
 _ADD_COLUMNS = ("path", "size", "deletionVector")
 _ROW_COUNT = "stats_parsed.numRecords"
 _FIRST_IN_STATS = re.compile(r'\s*\{\s*"numRecords"\s*:\s*(\d{1,18})\s*[,}]')
@@ -121,10 +123,12 @@ def read_commit(access: TableAccess, root: str, entry: TableEntry) -> Iterator[A
     batch = ActionBatch()
     for line in read_lines(access, path, what=what):
         for kind, action in parsed_object(line, what=what).items():
+            if action is None:
+                continue
             if kind in ("add", "remove"):
-                batch.files.append(_file_action(kind, object_of(action)))
-            elif isinstance(action, dict):
-                batch.others.append((kind, action))
+                batch.files.append(_file_action(kind, as_object(action, kind)))
+            elif kind == _COMMIT_INFO or kind in _SMALL_ACTIONS:
+                batch.others.append((kind, as_object(action, kind)))
         if len(batch.files) >= _ROWS_AT_ONCE:
             yield batch
             batch = ActionBatch()
@@ -200,7 +204,7 @@ def _added_in(column: Any) -> Iterator[FileAction]:
 
 
 def _file_action(kind: str, action: Json) -> FileAction:
-    path, vector = text_of(action.get("path")), object_of(action.get("deletionVector"))
+    path, vector = text_at(action, "path"), object_at(action, "deletionVector")
     if path is None:
         raise UnreadableItemError("its log is damaged: an action names no file")
     deleted = vector.get("cardinality")
@@ -215,15 +219,16 @@ def _file_action(kind: str, action: Json) -> FileAction:
 
 def _key(path: str, vector: Json) -> str:
     """Return what identifies a file: its path together with the rows deleted from it."""
-    if not vector.get("storageType"):
+    storage = text_at(vector, "storageType") if vector else None
+    if storage is None:
         return path
     offset = vector.get("offset")
     place = "" if offset is None else f"@{offset}"
-    return f"{path}\n{vector['storageType']}{vector.get('pathOrInlineDv')}{place}"
+    return f"{path}\n{storage}{vector.get('pathOrInlineDv')}{place}"
 
 
 def _rows_of(action: Json) -> int | None:
-    parsed = object_of(action.get("stats_parsed")).get("numRecords")
+    parsed = object_at(action, "stats_parsed").get("numRecords")
     if isinstance(parsed, int):
         return parsed if parsed >= 0 else None
     stats = action.get("stats")
@@ -241,5 +246,5 @@ def _rows_of(action: Json) -> int | None:
 
 def sidecar_name(action: Json) -> str | None:
     """Return the name of the file that holds a share of a checkpoint."""
-    path = text_of(action.get("path"))
+    path = text_at(action, "path")
     return None if path is None else unquote(path).rpartition("/")[2]

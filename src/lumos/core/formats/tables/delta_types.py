@@ -7,8 +7,9 @@ from typing import Final
 
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.names import unique_names
-from lumos.core.formats.tables.parts import Json, count_of, object_of, text_of
+from lumos.core.formats.tables.parts import count_of, short_text, struct_members
 from lumos.core.formats.type_parts import SchemaSize, TypeParts
+from lumos.core.json_reading import Json, object_at, object_or_empty
 from lumos.core.models import Field, FieldType, Schema, TimeUnit, TypeName
 
 _MICROS = TimeUnit.MICROSECOND
@@ -59,12 +60,8 @@ class DeltaSchema:
         self.schema = Schema(fields=self._fields(document, path="", depth=1))
 
     def _fields(self, struct: Json, *, path: str, depth: int) -> tuple[Field, ...]:
-        members = struct.get("fields")
-        if not isinstance(members, list) or not all(
-            isinstance(member, dict) and isinstance(member.get("name"), str) for member in members
-        ):
-            raise UnreadableItemError("its log is damaged: a struct of the schema has no fields")
-        names, renamed = unique_names([member["name"] for member in members], within=path)
+        members, given = struct_members(struct, what="its log")
+        names, renamed = unique_names(given, within=path)
         self.warnings.extend(renamed)
         return tuple(
             self._field(member, name, path=path, depth=depth)
@@ -72,18 +69,18 @@ class DeltaSchema:
         )
 
     def _field(self, member: Json, name: str, *, path: str, depth: int) -> Field:
-        metadata = object_of(member.get("metadata"))
-        if not path and (physical := text_of(metadata.get(_PHYSICAL_NAME))):
+        metadata = object_at(member, "metadata")
+        if not path and (physical := short_text(metadata.get(_PHYSICAL_NAME))):
             self.logical_names[physical] = name
         where = f"{path}.{name}" if path else name
         native = member.get("type")
-        if native == "string" and (text := text_of(metadata.get(_LOGICAL_TEXT))):
+        if native == "string" and (text := short_text(metadata.get(_LOGICAL_TEXT))):
             native = text
         return Field(
             name=name,
             nullable=member.get("nullable") is not False,
-            description=text_of(metadata.get("comment")),
-            default=text_of(metadata.get("CURRENT_DEFAULT")),
+            description=short_text(metadata.get("comment")),
+            default=short_text(metadata.get("CURRENT_DEFAULT")),
             properties=_properties_of(metadata),
             **self._parts(native, path=where, depth=depth),
         )
@@ -92,7 +89,7 @@ class DeltaSchema:
         self._size.count(path, depth)
         if isinstance(native, str):
             return _plain_parts(native)
-        node = object_of(native)
+        node = object_or_empty(native)
         match node.get("type"):
             case "struct":
                 fields = self._fields(node, path=path, depth=depth + 1)

@@ -22,14 +22,13 @@ from lumos.core.formats.tables.hudi_timeline import (
 )
 from lumos.core.formats.tables.marks import HUDI
 from lumos.core.formats.tables.parts import (
-    Json,
     Totals,
     count_of,
-    object_of,
+    short_text_at,
     shown_properties,
-    text_of,
 )
 from lumos.core.formats.tables.ranges import joined, read_document
+from lumos.core.json_reading import Json, object_at, text_at
 from lumos.core.models import Field, Schema, TypeName
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def read_hudi(root: str, access: TableAccess) -> TableFacts:
     return TableFacts(
         format=HUDI,
         schema=schema,
-        name=text_of(properties["hoodie.table.name"]),
+        name=short_text_at(properties, "hoodie.table.name"),
         description=description,
         partitioning=_partitioning(properties),
         keys=_listed(properties.get("hoodie.table.recordkey.fields")),
@@ -129,8 +128,7 @@ class _Timeline:
 
     def _apply(self, commit: Json, groups: FileGroups) -> None:
         groups.apply(commit)
-        schema = object_of(commit.get("extraMetadata")).get("schema")
-        self.schema_text = text_of(schema) or self.schema_text
+        self.schema_text = text_at(object_at(commit, "extraMetadata"), "schema") or self.schema_text
 
 
 def _folders(properties: Mapping[str, str], version: int | None) -> tuple[str, str]:
@@ -145,7 +143,7 @@ def _folders(properties: Mapping[str, str], version: int | None) -> tuple[str, s
 def _schema(
     text: str | None, properties: Mapping[str, str]
 ) -> tuple[Schema, str | None, tuple[str, ...]]:
-    text = text or text_of(properties.get("hoodie.table.create.schema"))
+    text = text or text_at(properties, "hoodie.table.create.schema")
     if text is None:
         raise UnreadableItemError(
             "neither its commits nor its hoodie.properties hold a schema",
@@ -199,7 +197,7 @@ def _observations(properties: Mapping[str, str], timeline: _Timeline) -> dict[st
     if timeline.newest:
         observed["operation"] = timeline.newest.action
         observed["completed"] = timeline.newest.completed
-    if database := text_of(properties.get("hoodie.database.name")):
+    if database := short_text_at(properties, "hoodie.database.name"):
         observed["database"] = database
     return observed
 

@@ -14,16 +14,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.tables.parts import (
-    Json,
     Totals,
     count_of,
-    object_of,
-    objects_of,
     parsed_object,
-    text_of,
-    texts_of,
 )
 from lumos.core.formats.tables.ranges import LARGEST_DOCUMENT_BYTES, joined, read_document
+from lumos.core.json_reading import Json, as_objects, as_texts, object_at, objects_at, text_at
 
 if TYPE_CHECKING:
     from lumos.core.formats.tables.access import TableAccess, TableEntry
@@ -93,7 +89,7 @@ def archived_commits(
     manifest = parsed_object(
         read_document(access, joined(root, folder, name), what=what), what=what
     )
-    names = [text_of(one.get("fileName")) for one in objects_of(manifest.get("files"))]
+    names = [text_at(one, "fileName") for one in objects_at(manifest, "files")]
     missing = [one for one in names if one not in listed]
     if missing:
         raise UnreadableItemError("its archive is incomplete: a file that it names is missing")
@@ -162,17 +158,19 @@ class FileGroups:
 
     def apply(self, commit: Json) -> None:
         """Take over what one more commit wrote."""
-        for replaced in object_of(commit.get("partitionToReplaceFileIds")).values():
-            for group in texts_of(replaced):
+        name = "partitionToReplaceFileIds"
+        for replaced in object_at(commit, name).values():
+            for group in as_texts(replaced, name):
                 self._groups.pop(group, None)
-        for written in object_of(commit.get("partitionToWriteStats")).values():
-            for stat in objects_of(written):
+        name = "partitionToWriteStats"
+        for written in object_at(commit, name).values():
+            for stat in as_objects(written, name):
                 self._write(stat)
 
     def _write(self, stat: Json) -> None:
-        group_id, path = stat.get("fileId"), stat.get("path")
-        if not isinstance(group_id, str) or not isinstance(path, str) or not path:
-            return
+        group_id, path = text_at(stat, "fileId"), text_at(stat, "path")
+        if group_id is None or path is None:
+            return  # a write that failed or made no file
         size = count_of(stat.get("fileSizeInBytes")) or count_of(stat.get("totalWriteBytes")) or 0
         if _LOG_FILE.fullmatch(path.rpartition("/")[2]):
             group = self._groups.setdefault(group_id, _FileGroup())

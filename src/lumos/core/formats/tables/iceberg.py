@@ -12,15 +12,14 @@ from lumos.core.formats.tables.facts import PartitionField, TableFacts
 from lumos.core.formats.tables.iceberg_types import IcebergSchema
 from lumos.core.formats.tables.marks import ICEBERG, ICEBERG_METADATA_FILE, VERSION_HINT
 from lumos.core.formats.tables.parts import (
-    Json,
     count_of,
-    object_of,
-    objects_of,
     parsed_object,
+    short_text,
+    short_text_at,
     shown_properties,
-    text_of,
 )
 from lumos.core.formats.tables.ranges import joined, read_document
+from lumos.core.json_reading import Json, as_object, list_at, object_at, objects_at
 
 if TYPE_CHECKING:
     from lumos.core.formats.tables.access import TableAccess, TableEntry
@@ -107,22 +106,22 @@ def _hinted(entries: Sequence[TableEntry], folder: str, access: TableAccess) -> 
 
 
 def _table_facts(document: Json, root: str, doubts: Sequence[str]) -> TableFacts:
-    schema_document = _current(document, "schemas", "current-schema-id", "schema-id") or object_of(
-        document.get("schema")
+    schema_document = _current(document, "schemas", "current-schema-id", "schema-id") or object_at(
+        document, "schema"
     )
     iceberg = IcebergSchema(schema_document)
-    properties = object_of(document.get("properties"))
+    properties = object_at(document, "properties")
     snapshot = _snapshot(document)
     shown = shown_properties(properties, without=_NO_SETTINGS)
     if order := _sort_order(document, iceberg.names):
         shown["sort_order"] = order
     rows, rows_exact = _rows(snapshot)
-    summary = object_of(snapshot.get("summary"))
+    summary = object_at(snapshot, "summary")
     empty = 0 if not snapshot else None
     return TableFacts(
         format=ICEBERG,
         schema=iceberg.schema,
-        description=text_of(properties.get("comment")),
+        description=short_text(properties.get("comment")),
         partitioning=_partitioning(document, iceberg.names),
         keys=_keys(schema_document, iceberg.names),
         properties=shown,
@@ -140,16 +139,16 @@ def _table_facts(document: Json, root: str, doubts: Sequence[str]) -> TableFacts
 
 def _view_facts(document: Json, doubts: Sequence[str]) -> TableFacts:
     version = _current(document, "versions", "current-version-id", "version-id")
-    schemas = objects_of(document.get("schemas"))
+    schemas = objects_at(document, "schemas")
     wanted = version.get("schema-id")
     schema = next((one for one in schemas if one.get("schema-id", 0) == wanted), {})
     iceberg = IcebergSchema(schema)
-    properties = object_of(document.get("properties"))
-    dialects = {text_of(one.get("dialect")) for one in objects_of(version.get("representations"))}
+    properties = object_at(document, "properties")
+    dialects = {short_text_at(one, "dialect") for one in objects_at(version, "representations")}
     return TableFacts(
         format=ICEBERG,
         schema=iceberg.schema,
-        description=text_of(properties.get("comment")),
+        description=short_text(properties.get("comment")),
         properties=shown_properties(properties, without=_NO_SETTINGS),
         version=str(count_of(document.get("current-version-id"))),
         last_modified_us=_micros(version.get("timestamp-ms")),
@@ -161,7 +160,7 @@ def _view_facts(document: Json, doubts: Sequence[str]) -> TableFacts:
 def _current(document: Json, many: str, chosen: str, own: str) -> Json:
     """Return the member of a list whose id is the chosen one."""
     wanted = document.get(chosen)
-    return next((one for one in objects_of(document.get(many)) if one.get(own, 0) == wanted), {})
+    return next((one for one in objects_at(document, many) if one.get(own, 0) == wanted), {})
 
 
 def _snapshot(document: Json) -> Json:
@@ -177,18 +176,17 @@ def _snapshot(document: Json) -> Json:
 
 def _partitioning(document: Json, names: dict[int, str]) -> tuple[PartitionField, ...]:
     spec = _current(document, "partition-specs", "default-spec-id", "spec-id")
-    members = objects_of(spec.get("fields")) or objects_of(document.get("partition-spec"))
+    members = objects_at(spec, "fields") or objects_at(document, "partition-spec")
     parts = []
     for member in members:
-        transform, source = text_of(member.get("transform")), _sources(member, names)
+        transform, source = short_text_at(member, "transform"), _sources(member, names)
         if transform and transform != "void":  # what a dropped partition field leaves behind
-            parts.append(PartitionField(text_of(member.get("name")) or source, transform, source))
+            parts.append(PartitionField(short_text_at(member, "name") or source, transform, source))
     return tuple(parts)
 
 
 def _sources(member: Json, names: dict[int, str]) -> str:
-    ids = member.get("source-ids")
-    listed = ids if isinstance(ids, list) and ids else [member.get("source-id")]
+    listed = list_at(member, "source-ids") or [member.get("source-id")]
     found = [names.get(one, f"field {one}") for one in map(count_of, listed) if one is not None]
     return ", ".join(found)
 
@@ -196,17 +194,16 @@ def _sources(member: Json, names: dict[int, str]) -> str:
 def _sort_order(document: Json, names: dict[int, str]) -> str:
     order = _current(document, "sort-orders", "default-sort-order-id", "order-id")
     shown = []
-    for member in objects_of(order.get("fields")):
-        transform, source = text_of(member.get("transform")), _sources(member, names)
+    for member in objects_at(order, "fields"):
+        transform, source = short_text_at(member, "transform"), _sources(member, names)
         term = source if transform in (None, "identity") else f"{transform}({source})"
         shown.append(f"{term} {member.get('direction')} {member.get('null-order')}")
     return ", ".join(shown)
 
 
 def _keys(schema: Json, names: dict[int, str]) -> tuple[str, ...]:
-    ids = schema.get("identifier-field-ids")
-    listed = ids if isinstance(ids, list) else []
-    found = (names.get(one) for one in map(count_of, listed) if one is not None)
+    ids = map(count_of, list_at(schema, "identifier-field-ids"))
+    found = (names.get(one) for one in ids if one is not None)
     return tuple(dict.fromkeys(name for name in found if name))
 
 
@@ -214,7 +211,7 @@ def _rows(snapshot: Json) -> tuple[int | None, bool]:
     """Return the rows and whether that is exact; deletes not yet applied make it a guess."""
     if not snapshot:
         return 0, True
-    summary = object_of(snapshot.get("summary"))
+    summary = object_at(snapshot, "summary")
     records = count_of(summary.get("total-records"))
     if records is None:
         return None, False
@@ -237,32 +234,32 @@ def _observations(document: Json, snapshot: Json, names: dict[int, str]) -> dict
     observed: dict[str, JsonValue] = {}
     if (version := count_of(document.get("format-version"))) is not None:
         observed["format_version"] = version
-    if table_id := text_of(document.get("table-uuid")):
+    if table_id := short_text_at(document, "table-uuid"):
         observed["table_id"] = table_id
-    if operation := text_of(object_of(snapshot.get("summary")).get("operation")):
+    if operation := short_text_at(object_at(snapshot, "summary"), "operation"):
         observed["operation"] = operation
-    refs: dict[str, JsonValue] = {
-        name: {"type": text_of(ref.get("type")), "snapshot": str(count_of(ref.get("snapshot-id")))}
-        for name, ref in sorted(object_of(document.get("refs")).items())
-        if isinstance(ref, dict)
-    }
-    if refs:
-        observed["refs"] = refs
+    if refs := object_at(document, "refs"):
+        observed["refs"] = {name: _shown_ref(as_object(refs[name], name)) for name in sorted(refs)}
     if distinct := _distinct_values(document, snapshot, names):
         observed["distinct_values"] = distinct
     return observed
 
 
+def _shown_ref(ref: Json) -> dict[str, JsonValue]:
+    snapshot = count_of(ref.get("snapshot-id"))
+    return {"type": short_text_at(ref, "type"), "snapshot": str(snapshot)}
+
+
 def _distinct_values(document: Json, snapshot: Json, names: dict[int, str]) -> dict[str, JsonValue]:
     """Return how many distinct values columns have, where somebody counted them."""
     counted: dict[str, JsonValue] = {}
-    for statistics in objects_of(document.get("statistics")):
+    for statistics in objects_at(document, "statistics"):
         if statistics.get("snapshot-id") != snapshot.get("snapshot-id"):
             continue
-        for blob in objects_of(statistics.get("blob-metadata")):
-            ids = blob.get("fields")
-            number = count_of(object_of(blob.get("properties")).get("ndv"))
-            if isinstance(ids, list) and len(ids) == 1 and number is not None:
+        for blob in objects_at(statistics, "blob-metadata"):
+            ids = list_at(blob, "fields")
+            number = count_of(object_at(blob, "properties").get("ndv"))
+            if len(ids) == 1 and number is not None:
                 column = count_of(ids[0])
                 if column in names:
                     counted[names[column]] = number
@@ -274,17 +271,17 @@ def _warnings(document: Json, snapshot: Json, root: str) -> list[str]:
     version = count_of(document.get("format-version"))
     if version is None or version > _NEWEST_FORMAT:
         warnings.append(f"its format version {version} is not known; parts may be missing")
-    location = (text_of(document.get("location")) or "").rstrip("/")
+    location = (short_text_at(document, "location") or "").rstrip("/")
     if root and location and location.rpartition("/")[2] != root.rpartition("/")[2]:
         warnings.append(
             "its metadata names another location: it was copied, or its data is elsewhere"
         )
-    properties = object_of(document.get("properties"))
+    properties = object_at(document, "properties")
     for name in ("write.data.path", "write.object-storage.path", "write.folder-storage.path"):
-        path = (text_of(properties.get(name)) or "").rstrip("/")
+        path = (short_text(properties.get(name)) or "").rstrip("/")
         if path and location and not f"{path}/".startswith(f"{location}/"):
             warnings.append("its data files are kept outside of its folder")
             break
-    if snapshot and count_of(object_of(snapshot.get("summary")).get("total-records")) is None:
+    if snapshot and count_of(object_at(snapshot, "summary").get("total-records")) is None:
         warnings.append("its current snapshot has no totals: rows are not known")
     return warnings

@@ -9,8 +9,9 @@ from pydantic import JsonValue
 
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.names import unique_names
-from lumos.core.formats.tables.parts import Json, count_of, object_of, text_of
+from lumos.core.formats.tables.parts import count_of, short_text, short_text_at, struct_members
 from lumos.core.formats.type_parts import SchemaSize, TypeParts
+from lumos.core.json_reading import Json, object_or_empty
 from lumos.core.models import Field, FieldType, Schema, TimeUnit, TypeName
 
 _MICROS, _NANOS = TimeUnit.MICROSECOND, TimeUnit.NANOSECOND
@@ -54,14 +55,8 @@ class IcebergSchema:
         self.schema = Schema(fields=fields)
 
     def _fields(self, struct: Json, *, path: str, depth: int) -> tuple[Field, ...]:
-        members = struct.get("fields")
-        if not isinstance(members, list) or not all(
-            isinstance(member, dict) and isinstance(member.get("name"), str) for member in members
-        ):
-            raise UnreadableItemError(
-                "its metadata is damaged: a struct of the schema has no fields"
-            )
-        names, renamed = unique_names([member["name"] for member in members], within=path)
+        members, given = struct_members(struct, what="its metadata")
+        names, renamed = unique_names(given, within=path)
         self.warnings.extend(renamed)
         return tuple(
             self._field(member, name, path=path, depth=depth)
@@ -77,7 +72,7 @@ class IcebergSchema:
         return Field(
             name=name,
             nullable=member.get("required") is not True,
-            description=text_of(member.get("doc")),
+            description=short_text_at(member, "doc"),
             default=_default_of(member),
             properties=properties,
             **self._parts(member.get("type"), path=where, depth=depth),
@@ -87,7 +82,7 @@ class IcebergSchema:
         self._size.count(path, depth)
         if isinstance(native, str):
             return _plain_parts(native)
-        node = object_of(native)
+        node = object_or_empty(native)
         match node.get("type"):
             case "struct":
                 fields = self._fields(node, path=path, depth=depth + 1)
@@ -134,4 +129,4 @@ def _default_of(member: Json) -> str | None:
     value = member.get("write-default")
     if value is None or isinstance(value, (dict, list)):
         return None
-    return str(value).lower() if isinstance(value, bool) else text_of(str(value))
+    return str(value).lower() if isinstance(value, bool) else short_text(str(value))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from lumos.core.errors import UnreadableItemError
+from lumos.core.json_reading import Json, text_at
 from lumos.core.models.base import LARGEST_INTEGER
 from lumos.core.redaction import MASK, looks_secret, redact
 
-Json = Mapping[str, object]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
 
 _MOST_PROPERTIES: Final = 1_000
 _LONGEST_VALUE: Final = 4_096
@@ -43,34 +46,43 @@ def count_of(value: object) -> int | None:
     return None
 
 
-def text_of(value: object) -> str | None:
-    """Return a text that says something, cut where it says too much."""
+def short_text_at(node: Mapping[str, JsonValue], key: str) -> str | None:
+    """Return the text under a key, cut after 64 KiB; None where there is none or it is empty.
+
+    Raises:
+        UnexpectedJsonError: it is something else.
+    """
+    return short_text(text_at(node, key))
+
+
+def short_text(value: object) -> str | None:
+    """Return a text that is not empty, cut after 64 KiB; None for anything else."""
     return value[:_LONGEST_TEXT] if isinstance(value, str) and value else None
 
 
-def object_of(value: object) -> Json:
-    """Return a JSON object; an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
+def struct_members(struct: Json, *, what: str) -> tuple[list[Json], list[str]]:
+    """Return the members of a struct in a table's schema, and their names.
 
-
-def objects_of(value: object) -> list[Json]:
-    """Return the objects of a JSON list; none for anything else."""
-    members = value if isinstance(value, list) else []
-    return [member for member in members if isinstance(member, dict)]
-
-
-def texts_of(value: object) -> tuple[str, ...]:
-    """Return the texts of a JSON list."""
-    members = value if isinstance(value, (list, tuple)) else ()
-    return tuple(member for member in members if isinstance(member, str))
+    Raises:
+        UnreadableItemError: it has none, or one has no name.
+    """
+    members, names = [], []
+    listed = struct.get("fields")
+    for member in listed if isinstance(listed, list) else [None]:
+        name = member.get("name") if isinstance(member, dict) else None
+        if not isinstance(member, dict) or not isinstance(name, str):
+            raise UnreadableItemError(f"{what} is damaged: a struct of the schema has no fields")
+        members.append(member)
+        names.append(name)
+    return members, names
 
 
 def shown_properties(
-    properties: object, *, without: frozenset[str] = frozenset()
+    properties: Mapping[str, JsonValue], *, without: frozenset[str] = frozenset()
 ) -> dict[str, str]:
     """Return what is set on a table, sorted, secrets masked, without what is no setting."""
     shown: dict[str, str] = {}
-    for name, value in sorted(object_of(properties).items()):
+    for name, value in sorted(properties.items()):
         if isinstance(value, str) and name not in without and len(shown) < _MOST_PROPERTIES:
             shown[name] = MASK if looks_secret(name) else redact(value[:_LONGEST_VALUE])
     return shown
