@@ -41,14 +41,14 @@ import zstandard
 
 from lumos.core.changes.policy import ChangePolicy
 from lumos.core.models import LumosDataset, SnapshotStatistics
-from lumos.core.store.manifest import SnapshotHeader
-from lumos.core.store.snapshot_sections import (
+from lumos.core.store.snapshots.manifest import SnapshotHeader
+from lumos.core.store.snapshots.snapshot_sections import (
     SectionLine,
     SnapshotContent,
     dataset_section_line,
 )
-from lumos.core.store.snapshot_store import SnapshotStore
-from lumos.core.store.stored_snapshot import StoredSnapshot
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.stored_snapshot import StoredSnapshot
 from lumos.entry.cli.diff_text import diff_chunks
 from lumos.feature.snapshot.diff import streamed_diff
 from lumos.feature.snapshot.source import StoredSource

@@ -41,7 +41,7 @@ from postgres_wire import wire_to
 
 if TYPE_CHECKING:
     from lumos.core.controllers.results import IngestResult
-    from lumos.core.controllers.warm_session import WarmSession
+    from lumos.spark.warm_session import WarmSession
 
 SIZES = (1_000, 10_000)
 VIEW_EACH = 10

@@ -31,13 +31,13 @@ from typing_extensions import override
 from engine_start import STOCK, once
 from lake import SIZES, make_lake
 from lumos.bootstrap import Application
-from lumos.core.controllers.warm_session import WarmSession
 from lumos.core.progress import Progress
 from lumos.spark.class_archive import trainer_command
 from lumos.spark.engine_record import FOLDER_VARIABLE
 from lumos.spark.java import find_java
 from lumos.spark.session import spark_session
 from lumos.spark.settings import SparkSettings
+from lumos.spark.warm_session import WarmSession
 from process_times import ProcessTimes
 
 if TYPE_CHECKING:

@@ -31,9 +31,9 @@ import orjson
 
 from lumos.bootstrap import Application
 from lumos.core.models import LumosDataset
-from lumos.core.store.manifest import SnapshotHeader
-from lumos.core.store.snapshot_sections import SnapshotSections
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.manifest import SnapshotHeader
+from lumos.core.store.snapshots.snapshot_sections import SnapshotSections
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.source import open_source
 from lumos.feature.snapshot.validation import validate

@@ -26,9 +26,9 @@ from statistics import median
 
 from lumos.bootstrap import Application
 from lumos.core.models import LumosDataset
-from lumos.core.store.manifest import SnapshotHeader
-from lumos.core.store.snapshot_sections import SnapshotSections
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.manifest import SnapshotHeader
+from lumos.core.store.snapshots.snapshot_sections import SnapshotSections
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.core.store.state_folder import DATABASE_FILE
 from lumos.feature.snapshot.source import open_source, section_lines
 

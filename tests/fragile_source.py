@@ -21,8 +21,8 @@ from lumos.feature.ingestion.handlers.base_ingestion_handler import (
     BaseIngestionHandler,
     RecordSourceSettings,
 )
-from lumos.feature.ingestion.record_scan import RecordFunctions
 from lumos.feature.ingestion.records import PreviousScan, ScannedScope, ScanRecord, ScanUnit
+from lumos.feature.ingestion.scan.record_functions import RecordFunctions
 from lumos.spark.record_pipeline import RecordPipeline
 from lumos.spark.session import spark_session
 from lumos.spark.settings import SparkSettings

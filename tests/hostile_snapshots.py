@@ -9,9 +9,9 @@ from pathlib import Path
 import zstandard
 
 from lumos.core.models import Snapshot
-from lumos.core.store.manifest import MANIFEST_NAME, Manifest, PartEntry
-from lumos.core.store.part_format import bucket_of, part_name
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.manifest import MANIFEST_NAME, Manifest, PartEntry
+from lumos.core.store.snapshots.part_format import bucket_of, part_name
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from snapshot_samples import AT, sample_snapshot
 
 MEGABYTE = 1 << 20

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-from lumos.core.store.retention import prunable
 from lumos.core.store.settings import RetentionSettings
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.retention import prunable
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.contents import source_content
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.scratch import PassingFiles

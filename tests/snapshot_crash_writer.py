@@ -14,9 +14,9 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from lumos.core.store.manifest import MANIFEST_NAME
-from lumos.core.store.snapshot_files import TEMP_PREFIX, DurableFiles
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.manifest import MANIFEST_NAME
+from lumos.core.store.snapshots.snapshot_files import TEMP_PREFIX, DurableFiles
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from snapshot_samples import AT, sample_snapshot
 
 SMALL_WRITE = 256

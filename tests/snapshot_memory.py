@@ -18,7 +18,7 @@ from lumos.bootstrap import Application
 from lumos.core.models import LumosDataset
 from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.snapshot import scratch
 from lumos.feature.snapshot.contents import catalog_content, source_content
 from lumos.feature.snapshot.export import export_document

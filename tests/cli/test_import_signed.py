@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from command_line import JANUARY, Lumos, Result
-from lumos.core.store.signatures import check
+from lumos.core.store.snapshots.signatures import check
 from snapshot_keys import private_key, public_key
 
 FORMS = ("file", "folder", "git file", "git folder")
@@ -251,7 +251,7 @@ def test_what_is_replaced_after_the_check_is_not_imported(
 
 
 def test_the_sdk_takes_a_key(project: Path, key: Path) -> None:
-    from lumos.core.store.signatures import SignatureError
+    from lumos.core.store.snapshots.signatures import SignatureError
     from lumos.entry.sdk import Lumos as Project
 
     assert os.getcwd() == str(project)

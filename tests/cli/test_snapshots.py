@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from command_line import JANUARY, Lumos, checked
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from snapshot_keys import private_key, public_key
 from snapshot_samples import AT, sample_snapshot
 

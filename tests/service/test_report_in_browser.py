@@ -22,7 +22,7 @@ from lumos.core.platform.factory import PlatformFactory
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
 from lumos.core.store.runs import RunRepository
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.migration.page import Line, Listed, migration_page
 
 pytestmark = pytest.mark.service

@@ -13,7 +13,7 @@ import pytest
 
 from command_line import ROOT, Lumos, capturing
 from lakes import write_lake, write_settings, write_table
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from snapshot_samples import sample_snapshot
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from typing_extensions import override
 
 from command_line import Lumos, capturing
 from lakes import write_lake, write_settings, write_table
-from lumos.core.controllers.storage_functions import StorageFunctions
 from lumos.core.errors import UnstorableValueError
 from lumos.core.models import Contributor, LumosDataset, Urn
 from lumos.core.models.urn import LONGEST_URN
-from lumos.core.store.catalog_tables import CatalogTables
+from lumos.core.store.catalog.catalog_tables import CatalogTables
+from lumos.feature.ingestion.scan.file_functions import StorageFunctions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -220,7 +220,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     module = sys.modules[__name__]
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
-    monkeypatch.setattr("lumos.core.controllers.file_scan.StorageFunctions", FailingFunctions)
+    monkeypatch.setattr("lumos.feature.ingestion.scan.files.StorageFunctions", FailingFunctions)
     yield
     cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
 

@@ -25,7 +25,6 @@ from lumos.feature.ingestion.handlers.base_ingestion_handler import (
     BaseIngestionHandler,
     RecordSourceSettings,
 )
-from lumos.feature.ingestion.record_scan import RecordFunctions, plan_sources, scan_here
 from lumos.feature.ingestion.records import (
     PreviousScan,
     ScanMark,
@@ -34,6 +33,7 @@ from lumos.feature.ingestion.records import (
     ScanUnit,
     UnreadableItem,
 )
+from lumos.feature.ingestion.scan.record_functions import RecordFunctions, plan_sources, scan_here
 from lumos.spark.record_pipeline import FoundScope, RecordCounts, RecordPipeline
 from lumos.spark.stages.part_files import aside_of
 from lumos.spark.stages.records import problem_row, scan_records, units_frame

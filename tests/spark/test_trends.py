@@ -19,7 +19,7 @@ from lumos.entry.sdk import Lumos as Project
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lumos.core.controllers.catalog_results import TrendPoint
+    from lumos.feature.extraction.trends import TrendPoint
 
 ARTIFACTS = ROOT / "examples" / "dbt" / "target"
 

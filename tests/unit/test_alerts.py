@@ -14,19 +14,19 @@ from pydantic import JsonValue
 
 from alert_servers import WebhookServer, webhook_server
 from lumos.core.changes import ChangePolicy, PolicyException
-from lumos.core.controllers.publishing import Publisher
 from lumos.core.errors import LumosError
 from lumos.core.models import AlertState, Group, LumosDataset, with_parts
 from lumos.core.platform.batch import Batch
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.store.alerts import AlertRepository
+from lumos.core.store.catalog.downstream import Downstream
 from lumos.core.store.database import StateDatabase
-from lumos.core.store.downstream import Downstream
 from lumos.core.store.history import NewEntry
 from lumos.feature.alerting.outbox_history import AlertingHistory
 from lumos.feature.alerting.planning import AlertPlanner
 from lumos.feature.alerting.sending import AlertSender, wait_after
 from lumos.feature.alerting.settings import AlertSettings
+from lumos.feature.versioning.publishing import Publisher
 from lumos.feature.versioning.version_service import VersionManager
 from state_databases import ENGINES, url_for
 

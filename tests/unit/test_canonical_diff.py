@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lumos.core.models import LineageEdge, LumosDataset, Snapshot, with_parts
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.canonical_diff import MOST_EXAMPLES, canonical_diff
 from lumos.feature.snapshot.source import LoadedSource, SnapshotSource, StoredSource
 from snapshot_samples import AT, sample_snapshot

@@ -15,7 +15,7 @@ from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.testing.platform_samples import dataset, edge
 from state_databases import ENGINES, url_for
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
-from lumos.core.store.catalog_states import CatalogStates
+from lumos.core.store.catalog.catalog_states import CatalogStates
 from lumos.core.store.database import StateDatabase
 from lumos.testing.platform_samples import dataset
 from state_databases import ENGINES, url_for

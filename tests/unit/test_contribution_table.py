@@ -11,7 +11,7 @@ from lumos.core.errors import DamagedDocumentError
 from lumos.core.models import Contributor, LumosDataset, Urn, with_parts
 from lumos.core.models.dataset_contributions import EARLIER, IMPORT
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
-from lumos.core.store.catalog_tables import CatalogTables
+from lumos.core.store.catalog.catalog_tables import CatalogTables
 from lumos.core.store.database import StateDatabase
 from state_databases import ENGINES, url_for
 

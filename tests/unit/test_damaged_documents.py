@@ -29,7 +29,9 @@ from lumos.core.models.alert import Alert
 from lumos.core.platform.batch import Batch, Identity, Seen
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.alerts import AlertRepository
-from lumos.core.store.catalog_tables import CatalogTables
+from lumos.core.store.catalog.catalog_tables import CatalogTables
+from lumos.core.store.catalog.downstream import Downstream
+from lumos.core.store.catalog.edge_contributions import EdgeContributions
 from lumos.core.store.checkpoints import CheckpointRepository
 from lumos.core.store.checksums import (
     OBSERVATIONS,
@@ -39,8 +41,6 @@ from lumos.core.store.checksums import (
     checksum_of,
 )
 from lumos.core.store.database import StateDatabase, engine_for
-from lumos.core.store.downstream import Downstream
-from lumos.core.store.edge_contributions import EdgeContributions
 from lumos.core.store.history import HistoryRepository
 from lumos.core.store.integrity import check_documents, check_structure
 from lumos.core.store.runs import RunRepository

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lumos.core.controllers.state_writer import StateWriter
 from lumos.core.models import Contributor, EdgeBasis, LineageEdge, LumosDataset, Urn
-from lumos.core.store.catalog_tables import CatalogTables
+from lumos.core.store.catalog.catalog_tables import CatalogTables
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
+from lumos.feature.ingestion.state_writer import StateWriter
 from lumos.feature.versioning.version_service import VersionManager
 from state_databases import ENGINES, url_for
 

@@ -7,14 +7,14 @@ import weakref
 
 import pytest
 
-from lumos.core.controllers import garbage
-from lumos.core.controllers.garbage import only_new_garbage
+from lumos.core import own_process
+from lumos.core.own_process import only_new_garbage
 
 
 @pytest.fixture
 def own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this process be Lumos's own."""
-    monkeypatch.setattr(garbage, "is_own_process", lambda: True)
+    monkeypatch.setattr(own_process, "is_own_process", lambda: True)
 
 
 class _Ring:

@@ -22,8 +22,8 @@ from lumos.core.platform.abilities import LineageAbility
 from lumos.core.platform.batch import Batch
 from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.interface import MetadataPlatformInterface
+from lumos.feature.importing.plan import ImportMode
 from lumos.feature.snapshot.export import export_document
-from lumos.feature.snapshot.import_plan import ImportMode
 from lumos.feature.snapshot.source import LoadedSource
 from lumos.testing.platform_samples import AT, edge
 

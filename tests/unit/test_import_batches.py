@@ -26,8 +26,8 @@ from lumos.core.platform.batches import looked_up, together
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.runs import RunRepository
+from lumos.feature.importing.plan import ImportMode
 from lumos.feature.snapshot.export import export_document
-from lumos.feature.snapshot.import_plan import ImportMode
 from lumos.feature.snapshot.source import LoadedSource
 from lumos.testing.platform_samples import AT
 from snapshot_samples import sample_dataset, sample_snapshot

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from lumos.bootstrap import Application
 from lumos.core.errors import CorruptSnapshotError
 from lumos.core.models import LineageEdge, Snapshot, load_snapshot
-from lumos.core.store.part_format import bucket_of
-from lumos.core.store.snapshot_store import SnapshotStore
-from lumos.core.store.snapshot_writer import bucket_rank, buckets_by_rank, place_of_rank
-from lumos.feature.snapshot.import_buckets import (
+from lumos.core.store.snapshots.part_format import bucket_of
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_writer import bucket_rank, buckets_by_rank, place_of_rank
+from lumos.feature.importing.buckets import (
     CatalogPlans,
     EdgeChange,
     edge_changes,
     import_buckets,
 )
-from lumos.feature.snapshot.import_plan import ImportMode
+from lumos.feature.importing.plan import ImportMode
 from lumos.feature.snapshot.source import LoadedSource, SnapshotSource, StoredSource
 from snapshot_samples import AT, sample_dataset, sample_snapshot
 

@@ -17,7 +17,7 @@ import pytest
 
 from lumos.bootstrap import Application
 from lumos.core.models import Snapshot
-from lumos.feature.snapshot.import_plan import ImportMode
+from lumos.feature.importing.plan import ImportMode
 
 FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
 HEADER: dict[str, Any] = {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from lumos.core.models import LumosDataset, User
-from lumos.feature.snapshot.import_plan import (
+from lumos.feature.importing.plan import (
     ImportMode,
     PlannedAction,
     combined_entity,

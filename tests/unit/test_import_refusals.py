@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from lumos.bootstrap import Application
-from lumos.core.controllers.publishing import Publisher
 from lumos.core.controllers.results import ImportResult
 from lumos.core.errors import (
     InvalidModelError,
@@ -30,6 +29,7 @@ from lumos.core.store.database import StateDatabase
 from lumos.core.store.runs import RunRepository
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.source import LoadedSource
+from lumos.feature.versioning.publishing import Publisher
 from lumos.testing.platform_samples import AT
 from snapshot_samples import sample_snapshot
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from lumos.bootstrap import Application
-from lumos.core.controllers.publishing import Publisher
 from lumos.core.controllers.results import ImportResult
 from lumos.core.errors import PlatformError
 from lumos.core.models import LumosDataset
+from lumos.feature.importing.plan import ImportMode
 from lumos.feature.snapshot.export import export_document
-from lumos.feature.snapshot.import_plan import ImportMode
 from lumos.feature.snapshot.source import LoadedSource
+from lumos.feature.versioning.publishing import Publisher
 from snapshot_samples import sample_snapshot
 
 SIZE = 60

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from lumos.core.controllers.lazy_session import LazySession, OpenSession, Tell
 from lumos.core.errors import StateError
+from lumos.spark.lazy_session import LazySession, OpenSession, Tell
 
 if TYPE_CHECKING:
     from lumos.spark.handles import SparkSession

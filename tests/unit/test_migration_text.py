@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lumos.core.controllers.migration_checks import migration_checks
 from lumos.entry.cli.migration_text import print_migration
+from lumos.feature.migration.checks import migration_checks
 from lumos.feature.snapshot.canonical_diff import CanonicalDiff, ConceptDifference
 from lumos.feature.snapshot.diff import DiffTotals, SectionDiff
 

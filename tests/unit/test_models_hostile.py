@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from lumos.core.errors import InvalidModelError
 from lumos.core.models import Field, LumosDataset, Owner, Schema, Snapshot, User, load_snapshot
 from lumos.core.models.base import CanonicalModel, canonical_json
-from lumos.core.store.snapshot_sections import MODEL_OF
+from lumos.core.store.snapshots.snapshot_sections import MODEL_OF
 from lumos.feature.snapshot.validation import validate_document
 from strategies import datasets, snapshots
 

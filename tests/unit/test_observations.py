@@ -24,12 +24,12 @@ from lumos.core.models import (
 )
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
-from lumos.core.store.catalog_tables import CatalogTables
+from lumos.core.store.catalog.catalog_tables import CatalogTables
+from lumos.core.store.catalog.observations import NEVER_TOO_OLD, StoredObservation
+from lumos.core.store.catalog.observed_parts import join_document, split_document
 from lumos.core.store.checksums import refuse_damage
 from lumos.core.store.database import StateDatabase, engine_for
 from lumos.core.store.integrity import check_documents
-from lumos.core.store.observations import NEVER_TOO_OLD, StoredObservation
-from lumos.core.store.observed_parts import join_document, split_document
 from lumos.core.store.schema_version import downgrade
 from lumos.core.store.settings import ObservationSettings
 from lumos.core.store.version_states import unpacked

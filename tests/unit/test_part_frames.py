@@ -9,8 +9,13 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lumos.core.store.part_format import differing_lines, differing_plain, encode_part, plain_of
-from lumos.core.store.part_frames import Frame, frames_of, packed_lines, unpacked_frames
+from lumos.core.store.snapshots.part_format import (
+    differing_lines,
+    differing_plain,
+    encode_part,
+    plain_of,
+)
+from lumos.core.store.snapshots.part_frames import Frame, frames_of, packed_lines, unpacked_frames
 
 LINES = st.lists(st.binary(max_size=40_000).filter(lambda line: b"\n" not in line), max_size=30)
 

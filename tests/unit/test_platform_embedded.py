@@ -31,9 +31,9 @@ from lumos.core.platform.abilities import IdentityAbility
 from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import SearchFilters
+from lumos.core.store.catalog.search_words import query_words, words_of
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
-from lumos.core.store.search_words import query_words, words_of
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
 from state_databases import ENGINES, url_for
 

@@ -29,18 +29,10 @@ from lumos.core.models import (
     User,
 )
 from lumos.core.models.base import sha256_of
-from lumos.feature.ingestion import record_scan
 from lumos.feature.ingestion.handlers.base_ingestion_handler import (
     BaseIngestionHandler,
     RecordSourceSettings,
     SourceSettings,
-)
-from lumos.feature.ingestion.record_scan import (
-    RecordFunctions,
-    ScanLimits,
-    plan_sources,
-    scan_here,
-    scan_unit,
 )
 from lumos.feature.ingestion.records import (
     PreviousScan,
@@ -52,6 +44,14 @@ from lumos.feature.ingestion.records import (
     SkippedItem,
     UnlistedPart,
     UnreadableItem,
+)
+from lumos.feature.ingestion.scan import record_functions as record_scan
+from lumos.feature.ingestion.scan.record_functions import (
+    RecordFunctions,
+    ScanLimits,
+    plan_sources,
+    scan_here,
+    scan_unit,
 )
 from lumos.spark.stages.rows import ScannedRow
 

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lumos.core.changes import diff_datasets
-from lumos.core.controllers.local_names import renamed_datasets
-from lumos.core.controllers.scan_sources import ScanSource
 from lumos.core.models import (
     Contributor,
     ContributorKind,
@@ -22,13 +20,15 @@ from lumos.core.models import (
 )
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.storage.local import LocalSource
-from lumos.core.store.catalog_states import CatalogStates
-from lumos.core.store.catalog_tables import CatalogTables
+from lumos.core.store.catalog.catalog_states import CatalogStates
+from lumos.core.store.catalog.catalog_tables import CatalogTables
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
 from lumos.core.store.integrity import check_documents, check_structure
 from lumos.core.store.renaming import Renaming, rename_datasets
 from lumos.core.store.sync_states import SentState, SyncStates
+from lumos.feature.ingestion.local_names import renamed_datasets
+from lumos.feature.ingestion.scan.sources import ScanSource
 from lumos.feature.sync.items import edge_name
 from state_databases import ENGINES, url_for
 

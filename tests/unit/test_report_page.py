@@ -22,7 +22,7 @@ from lumos.core.run_report import RunRecorder
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
 from lumos.core.store.runs import RunRepository
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.extraction.catalog_report import CatalogReport
 from lumos.feature.extraction.inventory import Limits, inventory_of, listed
 from lumos.feature.extraction.report_page import report_page

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lumos.core.controllers.run_timestamp import parsed_timestamp, path_pattern
+from lumos.core.controllers.run_timestamp_controller import parsed_timestamp, path_pattern
 from lumos.core.errors import ConfigurationError, UsageError
 from lumos.feature.discovery.run_partition import partition_prefix
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from lumos.bootstrap.settings import settings_from_mapping
-from lumos.core.controllers.run_timestamp import RunTimestampController
-from lumos.core.controllers.scan_sources import ScanSources, scan_sources
+from lumos.core.controllers.run_timestamp_controller import RunTimestampController
 from lumos.core.run_report import RunRecorder
+from lumos.feature.ingestion.scan.sources import ScanSources, scan_sources
 
 
 def test_a_run_timestamp_describes_a_source_as_an_ingestion_does(tmp_path: Path) -> None:

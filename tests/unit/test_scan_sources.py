@@ -8,14 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lumos.bootstrap.settings import load_settings, settings_from_mapping
-from lumos.core.controllers.record_evidence import RecordEvidence
-from lumos.core.controllers.record_scan import RecordScan
-from lumos.core.controllers.scan_sources import (
-    ScanSource,
-    _refuse_overlaps,
-    files_of,
-    scan_sources,
-)
 from lumos.core.errors import ConfigurationError, MissingExtraError, SourceError
 from lumos.core.models import Urn
 from lumos.core.run_report import RunRecorder
@@ -27,6 +19,14 @@ from lumos.core.storage.s3 import S3Source
 from lumos.feature.ingestion.handlers.base_ingestion_handler import RecordSourceSettings
 from lumos.feature.ingestion.handlers.factory import BUILT_IN, HandlerFactory
 from lumos.feature.ingestion.handlers.storage_handler import FileSettings
+from lumos.feature.ingestion.scan.record_evidence import RecordEvidence
+from lumos.feature.ingestion.scan.records import RecordScan
+from lumos.feature.ingestion.scan.sources import (
+    ScanSource,
+    _refuse_overlaps,
+    files_of,
+    scan_sources,
+)
 from lumos.spark.record_pipeline import FoundProblem, FoundScope
 from lumos.spark.stages.rows import UNLISTED_PART
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lumos.feature.snapshot import import_buckets, scratch
+from lumos.feature.importing import buckets as import_buckets
+from lumos.feature.snapshot import scratch
 from lumos.feature.snapshot.scratch import Scratch
 
 

@@ -17,13 +17,13 @@ from command_line import FEBRUARY, JANUARY, ORDERS, ROOT
 from documented_console import blocks_in
 from lumos import Lumos
 from lumos.core.changes import diff_datasets
-from lumos.core.controllers.catalog_results import ReportedChange
 from lumos.core.errors import DatasetNotFoundError, StateError, VersionNotFoundError
 from lumos.core.models import LumosDataset, Urn
 from lumos.core.platform.dataset_reference import UnresolvedReferenceError
 from lumos.core.platform.interface import SearchHit
 from lumos.entry.notebook import ROWS_SHOWN, Comparison, Dataset, SearchResults, answer, table
 from lumos.entry.sdk import ImportMode
+from lumos.feature.versioning.reported_change import ReportedChange
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 

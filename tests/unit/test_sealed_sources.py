@@ -11,8 +11,6 @@ import pytest
 from pydantic import SecretStr
 from pyspark import cloudpickle
 
-from lumos.core.controllers.scan_sources import ScanSource
-from lumos.core.controllers.storage_functions import StorageFunctions
 from lumos.core.errors import SourceError
 from lumos.core.storage.azure import AzureSource
 from lumos.core.storage.gcs import GcsSource
@@ -22,6 +20,8 @@ from lumos.core.storage.port import StorageSource
 from lumos.core.storage.s3 import S3Source
 from lumos.core.storage.sealed import SealedSource, sealed
 from lumos.feature.discovery.datasets import SourceRoot
+from lumos.feature.ingestion.scan.file_functions import StorageFunctions
+from lumos.feature.ingestion.scan.sources import ScanSource
 from lumos.feature.profiling.data_files import DataFiles
 
 SECRET = "planted-secret-4f9d1c7be2a84f06"

@@ -21,12 +21,12 @@ from hostile_snapshots import (
     written,
 )
 from lumos.core.errors import CorruptSnapshotError, InvalidModelError, LumosError
-from lumos.core.store.manifest import MANIFEST_NAME
-from lumos.core.store.part_format import encode_part
-from lumos.core.store.snapshot_store import SnapshotStore
-from lumos.core.store.stored_snapshot import StoredSnapshot
+from lumos.core.store.snapshots.manifest import MANIFEST_NAME
+from lumos.core.store.snapshots.part_format import encode_part
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.stored_snapshot import StoredSnapshot
 from lumos.core.strict_json import LARGEST_ITEM_BYTES, MOST_ITEM_VALUES
-from lumos.feature.snapshot.document_pair import loaded_pair
+from lumos.feature.snapshot.documents.document_pair import loaded_pair
 from lumos.feature.snapshot.source import open_source
 from lumos.feature.snapshot.validation import validate
 from lumos.feature.snapshot.verification import verify

@@ -18,10 +18,10 @@ from typing import IO
 import pytest
 
 from kill_moments import Moments
-from lumos.core.store.folder_claim import CLAIM_NAME
-from lumos.core.store.snapshot_files import TEMP_PREFIX
-from lumos.core.store.snapshot_order import STORE_FILES
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.folder_claim import CLAIM_NAME
+from lumos.core.store.snapshots.snapshot_files import TEMP_PREFIX
+from lumos.core.store.snapshots.snapshot_order import STORE_FILES
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 
 FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
 BATCHES = 20 if FULL_SIZE else 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lumos.core.store.part_format import differing_lines, plain_of
+from lumos.core.store.snapshots.part_format import differing_lines, plain_of
 
 SIZES = st.sampled_from([0, 1, 40, 3_900, 4_096, 5_000, 17_000, 70_000])
 STATES = st.tuples(SIZES, st.sampled_from("ab"), st.sampled_from("xy"))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lumos.core.models import Snapshot, load_snapshot
-from lumos.feature.snapshot.document_pair import loaded_pair
+from lumos.feature.snapshot.documents.document_pair import loaded_pair
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.source import LoadedSource
 from snapshot_samples import sample_dataset, sample_snapshot

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.contents import source_content
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.source import LoadedSource

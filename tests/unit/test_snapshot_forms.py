@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from lumos.core.errors import CorruptSnapshotError, InvalidModelError, StateError
 from lumos.core.models import Snapshot, load_snapshot
 from lumos.core.models.migrations import MIGRATIONS
-from lumos.core.store.snapshot_store import SnapshotStore
-from lumos.feature.snapshot import document_seal, document_text
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.contents import source_content
-from lumos.feature.snapshot.document_spool import STREAMED_STEPS
+from lumos.feature.snapshot.documents import document_seal, document_text
+from lumos.feature.snapshot.documents.document_spool import STREAMED_STEPS
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.source import LoadedSource, StoredSource, open_source
 from snapshot_samples import AT, sample_dataset, sample_snapshot

@@ -8,7 +8,7 @@ import pytest
 
 from lumos.core.changes import ChangePolicy
 from lumos.core.models import ChangeLevel, LineageEdge, LumosDataset, Snapshot
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.diff import SnapshotDiff, change_as_json, diff_snapshots
 from lumos.feature.snapshot.pair_diff import FurtherDiffs
 from lumos.feature.snapshot.source import LoadedSource, SnapshotSource, open_source

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from kill_moments import Moments
-from lumos.core.store.folder_claim import CLAIM_NAME
-from lumos.core.store.retention import prunable
 from lumos.core.store.settings import RetentionSettings
-from lumos.core.store.snapshot_files import TEMP_PREFIX
-from lumos.core.store.snapshot_order import STORE_FILES
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.folder_claim import CLAIM_NAME
+from lumos.core.store.snapshots.retention import prunable
+from lumos.core.store.snapshots.snapshot_files import TEMP_PREFIX
+from lumos.core.store.snapshots.snapshot_order import STORE_FILES
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.contents import source_content
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.source import LoadedSource, open_source

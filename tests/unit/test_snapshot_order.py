@@ -13,12 +13,12 @@ import pytest
 from typing_extensions import override
 
 from lumos.core.errors import CorruptSnapshotError, SnapshotNotFoundError
-from lumos.core.store.manifest import MANIFEST_NAME, Manifest
-from lumos.core.store.retention import prunable
 from lumos.core.store.settings import RetentionSettings
-from lumos.core.store.snapshot_files import DurableFiles
-from lumos.core.store.snapshot_order import ORDER_NAME
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.manifest import MANIFEST_NAME, Manifest
+from lumos.core.store.snapshots.retention import prunable
+from lumos.core.store.snapshots.snapshot_files import DurableFiles
+from lumos.core.store.snapshots.snapshot_order import ORDER_NAME
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from snapshot_samples import AT, sample_snapshot
 
 AHEAD = timedelta(days=365)
@@ -181,7 +181,7 @@ def test_a_number_whose_snapshot_was_never_committed_is_skipped(store: SnapshotS
 def test_writers_of_many_processes_get_different_numbers(store: SnapshotStore) -> None:
     program = (
         "import sys; from datetime import timedelta; from pathlib import Path\n"
-        "from lumos.core.store.snapshot_store import SnapshotStore\n"
+        "from lumos.core.store.snapshots.snapshot_store import SnapshotStore\n"
         "from snapshot_samples import AT, sample_snapshot\n"
         "store, name = SnapshotStore(Path(sys.argv[1])), sys.argv[2]\n"
         "for number in range(8):\n"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lumos.core.store.manifest import SnapshotInfo
-from lumos.core.store.retention import from_the_future, prunable
 from lumos.core.store.settings import RetentionSettings
-from lumos.core.store.snapshot_order import STORE_FILES
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.manifest import SnapshotInfo
+from lumos.core.store.snapshots.retention import from_the_future, prunable
+from lumos.core.store.snapshots.snapshot_order import STORE_FILES
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from snapshot_samples import AT, sample_snapshot
 
 NOW = datetime(2026, 3, 31, 12, tzinfo=UTC)

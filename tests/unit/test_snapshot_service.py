@@ -23,7 +23,7 @@ from lumos.core.models import (
     LumosDataset,
     Snapshot,
 )
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.diff import SnapshotDiff, diff_snapshots
 from lumos.feature.snapshot.export import document_chunks, export_document
 from lumos.feature.snapshot.source import LoadedSource, SnapshotSource, open_source

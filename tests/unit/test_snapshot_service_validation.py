@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from lumos.core.errors import InputUnreadableError
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.source import LoadedSource, open_source
 from lumos.feature.snapshot.validation import CheckStatus, validate, validate_document

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from lumos.core.errors import CorruptSnapshotError, InputUnreadableError
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.source import LoadedSource
 from lumos.feature.snapshot.verification import sign_snapshot, verify

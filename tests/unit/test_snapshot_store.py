@@ -14,9 +14,9 @@ from lumos.core.errors import (
     SnapshotNotFoundError,
 )
 from lumos.core.models import LumosDataset, Snapshot, Urn, with_parts
-from lumos.core.store.folder_claim import CLAIM_NAME, FolderClaim
-from lumos.core.store.manifest import Manifest, SnapshotHeader, is_snapshot_id
-from lumos.core.store.part_format import (
+from lumos.core.store.snapshots.folder_claim import CLAIM_NAME, FolderClaim
+from lumos.core.store.snapshots.manifest import Manifest, SnapshotHeader, is_snapshot_id
+from lumos.core.store.snapshots.part_format import (
     bucket_count,
     bucket_of,
     dataset_json_of,
@@ -30,10 +30,10 @@ from lumos.core.store.part_format import (
     unpacked_part,
     urn_of,
 )
-from lumos.core.store.snapshot_files import DurableFiles
-from lumos.core.store.snapshot_sections import SnapshotSections
-from lumos.core.store.snapshot_store import SnapshotStore
-from lumos.core.store.snapshot_writer import bucket_rank
+from lumos.core.store.snapshots.snapshot_files import DurableFiles
+from lumos.core.store.snapshots.snapshot_sections import SnapshotSections
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_writer import bucket_rank
 from snapshot_samples import AT, sample_dataset, sample_snapshot
 
 

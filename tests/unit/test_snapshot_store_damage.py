@@ -18,11 +18,11 @@ from lumos.core.errors import (
     UnsupportedSnapshotVersionError,
 )
 from lumos.core.models.base import sha256_of
-from lumos.core.store.part_format import (
+from lumos.core.store.snapshots.part_format import (
     encode_part,
     part_name,
 )
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.validation import validate
 from snapshot_samples import AT, sample_snapshot
 

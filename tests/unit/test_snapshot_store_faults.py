@@ -14,9 +14,9 @@ import pytest
 from typing_extensions import override
 
 from lumos.core.errors import StateError, StateReadOnlyError, StorageFullError
-from lumos.core.store.snapshot_files import DurableFiles
-from lumos.core.store.snapshot_order import STORE_FILES
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.snapshot_files import DurableFiles
+from lumos.core.store.snapshots.snapshot_order import STORE_FILES
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.source import LoadedSource
 from snapshot_samples import AT, sample_snapshot

@@ -9,8 +9,8 @@ import pytest
 
 from lumos.bootstrap import Application
 from lumos.core.models import Snapshot
-from lumos.core.store.manifest import MANIFEST_NAME
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.manifest import MANIFEST_NAME
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from snapshot_samples import AT, sample_snapshot
 
 LATER = AT + timedelta(days=1)

@@ -11,8 +11,8 @@ import pytest
 
 from lumos.core.changes.policy import ChangePolicy
 from lumos.core.errors import StorageFullError
-from lumos.core.store.line_sorter import LineSorter
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.line_sorter import LineSorter
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.entry.cli.diff_text import diff_chunks
 from lumos.feature.snapshot.diff import SnapshotDiff, diff_snapshots, streamed_diff
 from lumos.feature.snapshot.pair_diff import Fate

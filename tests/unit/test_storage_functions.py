@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakes import write_lake
-from lumos.core.controllers.scan_sources import ScanSource
-from lumos.core.controllers.storage_functions import StorageFunctions, _place
 from lumos.core.models import Urn
 from lumos.core.models.base import canonical_json
 from lumos.core.models.urn import LONGEST_URN
@@ -18,6 +16,8 @@ from lumos.core.storage.local import LocalSource
 from lumos.feature.discovery.building import FoundDataset
 from lumos.feature.discovery.datasets import SourceRoot
 from lumos.feature.discovery.path_specs import PathSpecs
+from lumos.feature.ingestion.scan.file_functions import StorageFunctions, _place
+from lumos.feature.ingestion.scan.sources import ScanSource
 from lumos.spark.stages.datasets import DatasetPieces
 from lumos.spark.stages.rows import FileRow, ItemToRead
 

@@ -16,9 +16,7 @@ import pytest
 from typing_extensions import override
 
 from lumos.bootstrap import Application
-from lumos.core.controllers.state_writer import StateWriter
 from lumos.core.controllers.sync_controller import SyncController, SyncTarget
-from lumos.core.controllers.sync_results import SyncResult
 from lumos.core.errors import (
     PlatformAuthError,
     PlatformConflictError,
@@ -45,8 +43,10 @@ from lumos.core.platform.fidelity import FidelityReport
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability
 from lumos.core.run_report import RunReport
-from lumos.core.store.catalog_tables import CatalogTables
+from lumos.core.store.catalog.catalog_tables import CatalogTables
 from lumos.core.store.database import StateDatabase
+from lumos.feature.ingestion.state_writer import StateWriter
+from lumos.feature.sync.results import SyncResult
 from lumos.feature.sync.settings import SyncSettings, Truth, TruthSettings
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
 from unstored_runs import Unstored

@@ -12,17 +12,17 @@ import pytest
 
 from catalog_stations import STATIONS, Station
 from faulty_wire import FAULTS, faulty_wire
-from lumos.core.controllers.state_writer import StateWriter
 from lumos.core.controllers.sync_controller import SyncController, SyncTarget
-from lumos.core.controllers.sync_results import SyncResult
 from lumos.core.errors import PlatformError
 from lumos.core.models import Domain, GlossaryTerm, Group, Tag, User
 from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.run_report import RunReport
-from lumos.core.store.catalog_tables import CatalogTables
+from lumos.core.store.catalog.catalog_tables import CatalogTables
 from lumos.core.store.database import StateDatabase
+from lumos.feature.ingestion.state_writer import StateWriter
+from lumos.feature.sync.results import SyncResult
 from lumos.feature.sync.settings import SyncSettings
 from lumos.testing.platform_samples import AT, dataset, edge
 from unstored_runs import Unstored

@@ -11,7 +11,6 @@ from typing_extensions import override
 
 from lumos.bootstrap import Application
 from lumos.core.controllers.version_controller import VersionController
-from lumos.core.controllers.version_results import VersionCounts
 from lumos.core.errors import (
     NoCatalogError,
     StateError,
@@ -21,6 +20,7 @@ from lumos.core.progress import Progress
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.engine import Parameters, Row
 from lumos.core.store.history import HistoryRepository
+from lumos.feature.versioning.results import VersionCounts
 from version_states import AT, fill_catalog, table, tables, versions_of, write_snapshot
 
 LATER = AT + timedelta(days=30)

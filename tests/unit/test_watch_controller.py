@@ -15,14 +15,15 @@ from pydantic import JsonValue
 from lumos.bootstrap.settings import settings_from_mapping
 from lumos.core.controllers import watch_controller
 from lumos.core.controllers.ingestion_controller import IngestionController
-from lumos.core.controllers.results import DatasetCounts, FileTotals, IngestResult, WatchRefresh
-from lumos.core.controllers.warm_session import WarmSession
+from lumos.core.controllers.results import IngestResult, WatchRefresh
 from lumos.core.controllers.watch_controller import WatchController
 from lumos.core.errors import LumosError, StateLockedError, UsageError
 from lumos.core.run_report import RunRecorder
 from lumos.core.settings import SourceEntry
+from lumos.feature.ingestion.results import DatasetCounts, FileTotals
 from lumos.feature.watching.settings import WatchSettings
 from lumos.spark.failures import SparkRunError
+from lumos.spark.warm_session import WarmSession
 from s3_server import Bucket
 from sqs_queue import Queue
 

@@ -11,15 +11,15 @@ from lumos.bootstrap.snapshots import SnapshotCommands
 if TYPE_CHECKING:
     from lumos.core.controllers.catalog_controller import CatalogController
     from lumos.core.controllers.people_controller import PeopleController
-    from lumos.core.controllers.publishing import Publisher
     from lumos.core.controllers.report_controller import ReportController
     from lumos.core.controllers.search_controller import SearchController
     from lumos.core.controllers.version_controller import VersionController
-    from lumos.core.controllers.version_sources import StoredStates
     from lumos.core.models import Urn
     from lumos.core.models.dataset_contributions import DatasetContributions
     from lumos.core.platform.interface import MetadataPlatformInterface
-    from lumos.core.store.observations import ObservationTable
+    from lumos.core.store.catalog.observations import ObservationTable
+    from lumos.feature.versioning.publishing import Publisher
+    from lumos.feature.versioning.sources import StoredStates
 
 
 class CatalogCommands(SnapshotCommands):
@@ -38,13 +38,13 @@ class CatalogCommands(SnapshotCommands):
 
     def _observations(self) -> ObservationTable:
         """Return what was measured of datasets, as far as the state of this project knows."""
-        from lumos.core.store.observations import ObservationTable
+        from lumos.core.store.catalog.observations import ObservationTable
 
         return ObservationTable(self._reader)
 
     def _said_of(self, urn: Urn) -> DatasetContributions:
         """Return who says what of a dataset, as far as the state of this project knows."""
-        from lumos.core.store.contributions import ContributionTable
+        from lumos.core.store.catalog.contributions import ContributionTable
 
         return ContributionTable(self._reader).of(urn)
 
@@ -93,9 +93,9 @@ class CatalogCommands(SnapshotCommands):
         return self.catalog.urn_of(reference)
 
     def _stored_states(self, batch: int) -> StoredStates:
-        from lumos.core.controllers.version_sources import StoredStates
         from lumos.core.platform.factory import EMBEDDED
-        from lumos.core.store.catalog_states import CatalogStates
+        from lumos.core.store.catalog.catalog_states import CatalogStates
+        from lumos.feature.versioning.sources import StoredStates
 
         states = CatalogStates(self._reader)
         return StoredStates(states, name=EMBEDDED, at=self._clock(), batch=batch)

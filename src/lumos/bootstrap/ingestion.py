@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     from lumos.core.controllers.engine_controller import EngineController
     from lumos.core.controllers.ingestion_controller import IngestionController
-    from lumos.core.controllers.lazy_session import OpenSession
     from lumos.core.controllers.profile_controller import ProfileController
-    from lumos.core.controllers.publishing import StateTarget
-    from lumos.core.controllers.run_timestamp import RunTimestampController
+    from lumos.core.controllers.run_timestamp_controller import RunTimestampController
     from lumos.core.controllers.watch_controller import WatchController
     from lumos.core.models import Change, LumosDataset
     from lumos.core.settings import SourceEntry
+    from lumos.feature.versioning.publishing import StateTarget
+    from lumos.spark.lazy_session import OpenSession
 
 
 def _escaped(value: JsonValue) -> JsonValue:
@@ -38,7 +38,7 @@ class IngestionCommands(CatalogCommands):
 
     @cached_property
     def run_timestamps(self) -> RunTimestampController:
-        from lumos.core.controllers.run_timestamp import RunTimestampController
+        from lumos.core.controllers.run_timestamp_controller import RunTimestampController
 
         return RunTimestampController(
             ingestion_on=self._ingestion_on,
@@ -126,16 +126,16 @@ class IngestionCommands(CatalogCommands):
     def _found_by(self, sources: Sequence[str]) -> list[str]:
         """Return the URNs of what some sources have."""
         from lumos.core.models import Contributor, ContributorKind
-        from lumos.core.store.contributions import ContributionTable
+        from lumos.core.store.catalog.contributions import ContributionTable
 
         table = ContributionTable(self._reader)
         contributors = (Contributor(ContributorKind.SOURCE, name) for name in sources)
         return sorted(urn for each in contributors for urn, _ in table.found_states(each))
 
     def _profile_target(self) -> StateTarget:
-        from lumos.core.controllers.publishing import StateTarget
         from lumos.core.models import Contributor, ContributorKind
         from lumos.core.platform.factory import EMBEDDED
+        from lumos.feature.versioning.publishing import StateTarget
 
         by = Contributor(ContributorKind.INFERRED, "profile")
         adapter = self._platform(EMBEDDED, writing=True, by=by)

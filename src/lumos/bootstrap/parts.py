@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from lumos.bootstrap.settings import LumosSettings
     from lumos.core.changes import ChangePolicy
     from lumos.core.controllers.alert_controller import AlertController
-    from lumos.core.controllers.publishing import Publisher
     from lumos.core.controllers.runs import Run
-    from lumos.core.controllers.state_writer import StateWriter
     from lumos.core.log_settings import LoggingSettings
     from lumos.core.models import Contributor
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.settings import RawSettings
-    from lumos.core.store.catalog_tables import CatalogTables
+    from lumos.core.store.catalog.catalog_tables import CatalogTables
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.leases import Request
-    from lumos.core.store.snapshot_store import SnapshotStore
+    from lumos.core.store.snapshots.snapshot_store import SnapshotStore
     from lumos.feature.alerting.outbox_history import AlertingHistory
+    from lumos.feature.ingestion.state_writer import StateWriter
+    from lumos.feature.versioning.publishing import Publisher
     from lumos.feature.versioning.version_service import VersionManager
     from lumos.spark.handles import SparkSession
 
@@ -205,7 +205,7 @@ class Parts:
         return self._opened(read_only=False)
 
     def _prepare_state_folder(self) -> None:
-        from lumos.core.store.snapshot_files import storing
+        from lumos.core.store.snapshots.snapshot_files import storing
         from lumos.core.store.state_folder import prepare_state_folder
 
         with storing(self.state_dir):
@@ -262,7 +262,7 @@ class Parts:
     @cached_property
     def _snapshot_store(self) -> SnapshotStore:
         from lumos.core.errors import ConfigurationError
-        from lumos.core.store.snapshot_store import SnapshotStore
+        from lumos.core.store.snapshots.snapshot_store import SnapshotStore
         from lumos.core.store.state_folder import SNAPSHOTS
 
         if self.settings.snapshots.url is not None:
@@ -348,8 +348,8 @@ class Parts:
         return PlatformFactory.embedded_over(database, contributor=by)
 
     def _state_writer(self) -> StateWriter:
-        from lumos.core.controllers.state_writer import StateWriter
-        from lumos.core.store.catalog_tables import CatalogTables
+        from lumos.core.store.catalog.catalog_tables import CatalogTables
+        from lumos.feature.ingestion.state_writer import StateWriter
 
         tracked = self.settings.features.schema_tracking
         return StateWriter(
@@ -362,7 +362,7 @@ class Parts:
 
     def _state_if_any(self) -> CatalogTables | None:
         from lumos.core.errors import NoCatalogError
-        from lumos.core.store.catalog_tables import CatalogTables
+        from lumos.core.store.catalog.catalog_tables import CatalogTables
 
         try:
             return CatalogTables(self._reader)
@@ -378,7 +378,7 @@ class Parts:
             return None
 
     def _history(self, database: StateDatabase, *, alerts: bool = True) -> AlertingHistory:
-        from lumos.core.store.downstream import Downstream
+        from lumos.core.store.catalog.downstream import Downstream
         from lumos.feature.alerting.outbox_history import AlertingHistory
         from lumos.feature.alerting.planning import AlertPlanner
 
@@ -398,7 +398,7 @@ class Parts:
         )
 
     def _publisher(self, platform: MetadataPlatformInterface) -> Publisher:
-        from lumos.core.controllers.publishing import Publisher
+        from lumos.feature.versioning.publishing import Publisher
 
         tracked = self.settings.features.schema_tracking
         return Publisher(

@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from lumos.core.controllers.diff_controller import DiffController
-    from lumos.core.controllers.following_sync import FollowingSync
     from lumos.core.controllers.import_controller import ImportController
-    from lumos.core.controllers.import_destination import Destination
     from lumos.core.controllers.migration_controller import MigrationController
     from lumos.core.controllers.snapshot_controller import SnapshotController
-    from lumos.core.controllers.snapshot_opening import SnapshotOpener
     from lumos.core.controllers.sync_controller import SyncController, SyncTarget
     from lumos.core.models import Contributor, LumosDataset
     from lumos.core.platform.fidelity import AdapterRef
     from lumos.core.platform.interface import MetadataPlatformInterface
     from lumos.core.store.database import StateDatabase
+    from lumos.feature.importing.destination import Destination
+    from lumos.feature.snapshot.opening import SnapshotOpener
     from lumos.feature.snapshot.source import SnapshotSource
+    from lumos.feature.sync.following_sync import FollowingSync
 
 
 class SnapshotCommands(Parts):
@@ -62,8 +62,8 @@ class SnapshotCommands(Parts):
 
     @cached_property
     def _opener(self) -> SnapshotOpener:
-        from lumos.core.controllers.snapshot_opening import SnapshotOpener
         from lumos.core.platform.factory import PlatformFactory
+        from lumos.feature.snapshot.opening import SnapshotOpener
 
         return SnapshotOpener(
             self._snapshot_store,
@@ -107,11 +107,11 @@ class SnapshotCommands(Parts):
 
     def _state_destination(self, name: str) -> Destination:
         """Return the state, followed by the catalog of the settings where `name` is that."""
-        from lumos.core.controllers.import_destination import StateDestination
-        from lumos.core.controllers.publishing import StateTarget
         from lumos.core.models.dataset_contributions import IMPORT
         from lumos.core.platform.factory import EMBEDDED
         from lumos.core.store.checkpoints import CheckpointRepository
+        from lumos.feature.importing.destination import StateDestination
+        from lumos.feature.versioning.publishing import StateTarget
 
         def target() -> StateTarget:
             adapter = self._platform(EMBEDDED, writing=True, by=IMPORT)
@@ -128,10 +128,10 @@ class SnapshotCommands(Parts):
         )
 
     def _catalog_destination(self, name: str) -> Destination:
-        from lumos.core.controllers.import_destination import CatalogDestination
-        from lumos.core.controllers.import_marks import ImportMarks
-        from lumos.core.controllers.import_to_catalog import CatalogTarget
         from lumos.core.models.dataset_contributions import IMPORT
+        from lumos.feature.importing.destination import CatalogDestination
+        from lumos.feature.importing.marks import ImportMarks
+        from lumos.feature.importing.to_catalog import CatalogTarget
 
         def target() -> CatalogTarget:
             return CatalogTarget(

@@ -6,6 +6,12 @@ its own process only.
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_NEW_OBJECTS = 50_000
+"""How many come about between two looks; datasets have no cycles and go by themselves."""
 _claims: list[None] = []
 
 
@@ -17,3 +23,25 @@ def claim_process() -> None:
 def is_own_process() -> bool:
     """Tell whether Lumos may set what holds for the whole process."""
     return bool(_claims)
+
+
+@contextmanager
+def only_new_garbage(*, after: int = _NEW_OBJECTS) -> Iterator[None]:
+    """Let collections in the block be rare, and look at what is made in it alone.
+
+    In a process that only uses Lumos nothing changes: what its other objects need is not known.
+
+    Args:
+        after: how many objects come about between two looks; more than the work holds at a time.
+    """
+    if not is_own_process():
+        yield
+        return
+    first, *others = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(max(first, after) if first else 0, *others)
+    try:
+        yield
+    finally:
+        gc.set_threshold(first, *others)
+        gc.unfreeze()

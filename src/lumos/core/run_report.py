@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Literal
 
@@ -13,6 +13,7 @@ from lumos.core.errors import LumosError
 from lumos.core.events import Event, current_run, tell
 from lumos.core.redaction import PROCESS_SECRETS, SecretRegistry
 
+Clock = Callable[[], datetime]
 Status = Literal["done", "skipped", "failed"]
 SHOWN_PER_REASON = 5
 FOUND_TWICE = "found twice in one source"

@@ -10,12 +10,12 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 from typing_extensions import override
 
-from lumos.core.controllers.catalog_results import ComparisonResult, ReportedChange, TrendResult
+from lumos.core.controllers.catalog_results import ComparisonResult, TrendResult
 from lumos.core.controllers.results import (
     DiffResult,
     ExportResult,
@@ -25,11 +25,14 @@ from lumos.core.controllers.results import (
     ProfileResult,
     ValidationResult,
 )
-from lumos.core.controllers.sync_results import SyncResult
-from lumos.core.controllers.version_results import BlameResult, VersionScanResult
 from lumos.core.models import LumosDataset, SchemaHistory
 from lumos.core.platform.interface import SearchPage
-from lumos.core.store.manifest import SnapshotInfo
+from lumos.core.store.snapshots.manifest import SnapshotInfo
+from lumos.feature.sync.results import SyncResult
+from lumos.feature.versioning.results import BlameResult, VersionScanResult
+
+if TYPE_CHECKING:
+    from lumos.feature.versioning.reported_change import ReportedChange
 
 M = TypeVar("M", bound=BaseModel)
 ROWS_SHOWN = 100

@@ -33,7 +33,7 @@ from lumos.entry.notebook import (
     Versions,
     answer,
 )
-from lumos.feature.snapshot.import_plan import ImportMode
+from lumos.feature.importing.plan import ImportMode
 from lumos.feature.versioning.models import VersionUpdateResult
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ from lumos.core.models import Contributor, LumosDataset, Urn
 from lumos.core.settings import InvalidSettingsError
 from lumos.core.settings.confidential import pickle_with_credentials
 from lumos.feature.ingestion.handlers.factory import AnyHandler, HandlerFactory
-from lumos.feature.ingestion.record_scan import scan_here
 from lumos.feature.ingestion.records import PreviousScan, ScannedScope
+from lumos.feature.ingestion.scan.record_functions import scan_here
 from lumos.spark.stages.rows import DATASET, PROBLEM_KINDS, UNREADABLE, ScannedRow
 
 if TYPE_CHECKING:

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from lumos.core.controllers.alert_results import (
+from lumos.core.errors import MissingExtraError, UnknownNameError
+from lumos.core.settings.problems import nearest
+from lumos.feature.alerting.channels import deliver
+from lumos.feature.alerting.messages import trial_message
+from lumos.feature.alerting.results import (
     AlertListResult,
     AlertSendResult,
     AlertTestResult,
     ChannelSending,
 )
-from lumos.core.errors import MissingExtraError, UnknownNameError
-from lumos.core.settings.problems import nearest
-from lumos.feature.alerting.channels import deliver
-from lumos.feature.alerting.messages import trial_message
 from lumos.feature.alerting.sending import AlertSender, ChannelOutcome
 
 if TYPE_CHECKING:

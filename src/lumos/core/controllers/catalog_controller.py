@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lumos.core.controllers.catalog_results import (
-    ComparisonResult,
-    ReportedChange,
-    ShownContribution,
-    TrendPoint,
-    TrendResult,
-)
-from lumos.core.controllers.trends import trend_of
+from lumos.core.controllers.catalog_results import ComparisonResult, ShownContribution, TrendResult
 from lumos.core.models import LumosDataset, ObservationKind, SchemaHistory, Urn
 from lumos.core.models.contribution import speakers
 from lumos.core.models.facets import FACETS
 from lumos.core.platform.dataset_reference import DatasetFinder, DatasetReference
 from lumos.core.platform.interface import Capability
+from lumos.feature.extraction.trends import TrendPoint, trend_of
+from lumos.feature.versioning.reported_change import ReportedChange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from lumos.core.controllers.version_results import BlameResult
     from lumos.core.errors import DamagedDocumentError
     from lumos.core.models.dataset_contributions import DatasetContributions
     from lumos.core.platform.interface import MetadataPlatformInterface
-    from lumos.core.store.observations import ObservationTable
+    from lumos.core.store.catalog.observations import ObservationTable
+    from lumos.feature.versioning.results import BlameResult
     from lumos.feature.versioning.version_service import VersionManager
 
 _LOOKED_AT = 50
@@ -114,7 +109,7 @@ class CatalogController:
         """Return which version brought each column of a dataset in and which changed it last."""
         urn = self.urn_of(reference)
         current = self._versions.get_current_version(urn)
-        from lumos.core.controllers.version_results import BlameResult
+        from lumos.feature.versioning.results import BlameResult
 
         return BlameResult(
             dataset=self._name_of(urn),

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from lumos.core.controllers.import_controller import ImportController
     from lumos.core.controllers.ingestion_controller import IngestionController
     from lumos.core.controllers.people_controller import PeopleController
-    from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.report_controller import ReportController
     from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.controllers.sync_controller import SyncController
+    from lumos.core.run_report import Clock
 
 
 class ChainProject(Protocol):

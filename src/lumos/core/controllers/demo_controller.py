@@ -13,15 +13,15 @@ from lumos.core.controllers.results import DemoResult
 from lumos.core.errors import UsageError
 from lumos.core.events import running
 from lumos.core.settings import SETTINGS_FILE
-from lumos.core.store.snapshot_files import storing
+from lumos.core.store.snapshots.snapshot_files import storing
 from lumos.feature.demo.lake import evolve_lake, write_lake
 from lumos.feature.extraction.wording import verdict
 
 if TYPE_CHECKING:
     from lumos.core.controllers.ingestion_controller import IngestionController
-    from lumos.core.controllers.lazy_session import OpenSession
     from lumos.core.controllers.report_controller import ReportController
     from lumos.core.progress import Progress
+    from lumos.spark.lazy_session import OpenSession
 
 _MARKER = ".lumos-demo"
 _SETTINGS = """\

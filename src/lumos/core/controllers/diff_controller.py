@@ -16,10 +16,10 @@ from lumos.feature.snapshot.diff import StreamedDiff, diff_snapshots, streamed_d
 from lumos.feature.snapshot.pair_diff import FurtherDiffs
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.migration_results import MigrationCheck
-    from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.results import DiffResult
     from lumos.core.platform.fidelity import AdapterRef
+    from lumos.core.run_report import Clock
+    from lumos.feature.migration.results import MigrationCheck
     from lumos.feature.snapshot.pair_diff import DiffDatasets
     from lumos.feature.snapshot.source import SnapshotSource
 
@@ -98,7 +98,7 @@ class DiffController:
             own_versions: whether the other may have counted versions of its own since.
             unreadable: kinds of what the one holds besides; those that the diff met if not given.
         """
-        from lumos.core.controllers.migration_checks import migration_checks
+        from lumos.feature.migration.checks import migration_checks
 
         adapter_ref = self._moved_to(source, target)
         if adapter_ref is None:
@@ -124,8 +124,8 @@ class DiffController:
         observations: bool = False,
     ) -> DiffResult:
         """Compare two snapshots as `streamed` does, and hold all that changed."""
-        from lumos.core.controllers.migration_checks import migration_checks
         from lumos.core.controllers.results import DiffResult
+        from lumos.feature.migration.checks import migration_checks
         from lumos.feature.snapshot.canonical_diff import canonical_diff
 
         judge, further = self._judges(profile, observations=observations)

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from lumos.core.controllers.cut_short import report_if_cut_short
-from lumos.core.controllers.following_sync import with_sync
-from lumos.core.controllers.garbage import only_new_garbage
-from lumos.core.controllers.import_tally import ImportTally
 from lumos.core.controllers.results import ImportResult
+from lumos.core.controllers.runs import report_if_cut_short
 from lumos.core.events import running
+from lumos.core.own_process import only_new_garbage
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder
-from lumos.feature.snapshot.import_plan import ImportMode
+from lumos.feature.importing.plan import ImportMode
+from lumos.feature.importing.tally import ImportTally
+from lumos.feature.sync.following_sync import with_sync
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.import_destination import Destination
-    from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.runs import BeginRun
     from lumos.core.platform.fidelity import FidelityReport
+    from lumos.core.run_report import Clock
+    from lumos.feature.importing.destination import Destination
     from lumos.feature.snapshot.source import SnapshotSource
 
 DEFAULT_BATCH = 500

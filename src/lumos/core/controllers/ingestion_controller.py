@@ -12,52 +12,52 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
 
-from lumos.core.controllers.catalog_results import ReportedChange
-from lumos.core.controllers.file_scan import FileScan
-from lumos.core.controllers.found_datasets import Find, FoundDatasets
-from lumos.core.controllers.garbage import only_new_garbage
-from lumos.core.controllers.lazy_session import LazySession, OpenSession
-from lumos.core.controllers.local_names import renamed_datasets
-from lumos.core.controllers.record_scan import RecordScan
 from lumos.core.controllers.results import ErrorDetail, IngestResult, NewVersion
-from lumos.core.controllers.scan_sources import (
-    Folders,
-    ScanSources,
-    refuse_equal_roots,
-    scan_sources,
-)
-from lumos.core.controllers.storage_functions import READERS
 from lumos.core.errors import LumosError, UsageError
 from lumos.core.events import running
 from lumos.core.models import Contributor, LumosDataset
+from lumos.core.own_process import only_new_garbage
 from lumos.core.platform.factory import EMBEDDED
 from lumos.core.private_files import make_private_folder
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder
 from lumos.core.store.renaming import rename_datasets
-from lumos.core.store.snapshot_files import storing
+from lumos.core.store.snapshots.snapshot_files import storing
 from lumos.core.store.state_folder import FILE_INDEX, WORK_PREFIX
 from lumos.feature.discovery.written_config import sources_document
+from lumos.feature.ingestion.found_datasets import Find, FoundDatasets
+from lumos.feature.ingestion.local_names import renamed_datasets
 from lumos.feature.ingestion.records import PreviousScan
+from lumos.feature.ingestion.scan.file_functions import READERS
+from lumos.feature.ingestion.scan.files import FileScan
+from lumos.feature.ingestion.scan.records import RecordScan
+from lumos.feature.ingestion.scan.sources import (
+    Folders,
+    ScanSources,
+    refuse_equal_roots,
+    scan_sources,
+)
 from lumos.feature.snapshot.scratch import scratch_folder
+from lumos.feature.versioning.reported_change import ReportedChange
 from lumos.spark.failures import spark_failures
 from lumos.spark.file_index import FileIndex, Origin
+from lumos.spark.lazy_session import LazySession, OpenSession
 
 if TYPE_CHECKING:
     from collections import Counter
 
     from pydantic import JsonValue
 
-    from lumos.core.controllers.found_datasets import Judge
-    from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.runs import BeginRun
     from lumos.core.controllers.snapshot_controller import SnapshotController
-    from lumos.core.controllers.state_writer import StateWriter
-    from lumos.core.controllers.sync_results import SyncResult
     from lumos.core.models import DatasetVersion
+    from lumos.core.run_report import Clock
     from lumos.core.settings import SourceEntry
-    from lumos.core.store.catalog_tables import CatalogTables
+    from lumos.core.store.catalog.catalog_tables import CatalogTables
     from lumos.core.store.database import StateDatabase
+    from lumos.feature.ingestion.found_datasets import Judge
+    from lumos.feature.ingestion.state_writer import StateWriter
+    from lumos.feature.sync.results import SyncResult
     from lumos.spark.file_index import IndexTables, Session
     from lumos.spark.stages.rows import BuiltDataset
 

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from lumos.core.controllers.migration_checks import everything_moved
-from lumos.core.controllers.migration_results import MigrationCheck, UnlikeDataset
 from lumos.core.controllers.results import MigrationResult
 from lumos.core.errors import GateFailedError, LumosError, StateError, UsageError
 from lumos.core.events import running
@@ -20,11 +18,13 @@ from lumos.core.private_files import make_private_folder, tighten_below
 from lumos.core.progress import SILENT, Progress
 from lumos.core.redaction import redact
 from lumos.core.run_report import ItemOutcome
+from lumos.feature.importing.plan import ImportMode
+from lumos.feature.migration.checks import everything_moved
 from lumos.feature.migration.page import Line, Listed, migration_page
+from lumos.feature.migration.results import MigrationCheck, UnlikeDataset
 from lumos.feature.snapshot.canonical_diff import MOST_NAMED
 from lumos.feature.snapshot.fidelity_count import counted_fidelity
 from lumos.feature.snapshot.forms import SnapshotForm
-from lumos.feature.snapshot.import_plan import ImportMode
 from lumos.feature.snapshot.pair_diff import Fate
 from lumos.feature.snapshot.selection import ExportedPart
 

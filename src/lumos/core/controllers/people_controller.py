@@ -6,20 +6,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from lumos.core.controllers.following_sync import with_sync
 from lumos.core.events import running
 from lumos.core.run_report import RunRecorder, RunReport
 from lumos.core.settings import SettingsDocument, read_document
 from lumos.core.settings.yaml_document import ITEMS
 from lumos.feature.enrichment import EnrichmentService
 from lumos.feature.ownership import OwnershipService
+from lumos.feature.sync.following_sync import with_sync
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.following_sync import FollowingSync
-    from lumos.core.controllers.publishing import Clock, Publisher
     from lumos.core.controllers.runs import BeginRun
     from lumos.core.models import LumosDataset
     from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.run_report import Clock
+    from lumos.feature.sync.following_sync import FollowingSync
+    from lumos.feature.versioning.publishing import Publisher
 
 
 class _Operation(Protocol):

@@ -8,10 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from lumos.core.controllers.following_sync import with_sync
 from lumos.core.controllers.results import ProfiledDataset, ProfileResult
-from lumos.core.controllers.scan_sources import files_of
-from lumos.core.controllers.storage_functions import READERS
 from lumos.core.errors import DamagedDocumentError, LumosError, UnreadableItemError, UsageError
 from lumos.core.events import running
 from lumos.core.models import LumosDataset, Urn, with_parts
@@ -19,8 +16,10 @@ from lumos.core.models.origin import Origin, origin_of
 from lumos.core.platform.batches import dataset_or_none
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder
-from lumos.core.store.snapshot_files import storing
+from lumos.core.store.snapshots.snapshot_files import storing
 from lumos.core.store.state_folder import FILE_INDEX
+from lumos.feature.ingestion.scan.file_functions import READERS
+from lumos.feature.ingestion.scan.sources import files_of
 from lumos.feature.profiling.profiler import (
     ALL_ROWS,
     Profiled,
@@ -28,6 +27,7 @@ from lumos.feature.profiling.profiler import (
     Profiler,
     ProfileUnavailableError,
 )
+from lumos.feature.sync.following_sync import with_sync
 from lumos.spark.failures import spark_failures
 from lumos.spark.file_index import FileIndex
 from lumos.spark.file_index import Origin as IndexOrigin
@@ -35,16 +35,17 @@ from lumos.spark.run_folder import run_folder
 from lumos.spark.stages.profiling import DatasetFiles
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.following_sync import FollowingSync
-    from lumos.core.controllers.lazy_session import OpenSession
-    from lumos.core.controllers.publishing import Clock, StateTarget
     from lumos.core.controllers.runs import BeginRun
-    from lumos.core.controllers.scan_sources import ScanSource
     from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.run_report import Clock
     from lumos.core.settings import SourceEntry
     from lumos.core.storage.port import StorageSource
     from lumos.core.storage.sealed import SealedSource
+    from lumos.feature.ingestion.scan.sources import ScanSource
+    from lumos.feature.sync.following_sync import FollowingSync
+    from lumos.feature.versioning.publishing import StateTarget
     from lumos.spark.file_index import IndexTables
+    from lumos.spark.lazy_session import OpenSession
 
 T = TypeVar("T")
 _INGEST = "run lumos ingest, which finds them"

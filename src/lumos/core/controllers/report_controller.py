@@ -18,7 +18,7 @@ from lumos.core.models import Change, Urn
 from lumos.core.platform.unreadable import reading_report
 from lumos.core.run_report import RunReport
 from lumos.core.store.runs import RunState
-from lumos.core.store.snapshot_files import FilesForOthers, storing, write_atomically
+from lumos.core.store.snapshots.snapshot_files import FilesForOthers, storing, write_atomically
 from lumos.feature.extraction.catalog_report import (
     CatalogReport,
     ChangeSummary,
@@ -32,11 +32,11 @@ from lumos.feature.snapshot.diff import diff_snapshots
 from lumos.feature.snapshot.pair_diff import FurtherDiffs
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.publishing import Clock
     from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.run_report import Clock
     from lumos.core.store.history import HistoryRepository
-    from lumos.core.store.manifest import SnapshotInfo
     from lumos.core.store.runs import RunRepository, StoredRun
+    from lumos.core.store.snapshots.manifest import SnapshotInfo
     from lumos.feature.snapshot.source import SnapshotSource
 
 _RUNS_LOOKED_AT = 50

@@ -7,28 +7,12 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from lumos.core.controllers.alert_results import (
-    AlertListResult,
-    AlertSendResult,
-    AlertTestResult,
-)
 from lumos.core.controllers.catalog_results import (
     ComparisonResult,
-    ReportedChange,
     ShownDataset,
     TrendResult,
 )
-from lumos.core.controllers.migration_results import MigrationCheck, UnlikeDataset
-from lumos.core.controllers.result_base import Result as _Result
 from lumos.core.controllers.rules_controller import RuleListing
-from lumos.core.controllers.snapshot_results import PruneResult
-from lumos.core.controllers.sync_results import SyncResult
-from lumos.core.controllers.version_results import (
-    BlameResult,
-    VersionApplyResult,
-    VersionScanResult,
-    VersionsResult,
-)
 from lumos.core.models import (
     DatasetVersion,
     LumosDataset,
@@ -39,9 +23,26 @@ from lumos.core.models import (
 from lumos.core.models.profile import DatasetProfile
 from lumos.core.platform.fidelity import FidelityReport
 from lumos.core.platform.interface import SearchPage
+from lumos.core.result_base import Result as _Result
 from lumos.core.run_report import ItemOutcome, RunReport
-from lumos.core.store.manifest import SnapshotInfo, VerifyReport
+from lumos.core.store.snapshots.manifest import SnapshotInfo, VerifyReport
+from lumos.feature.alerting.results import (
+    AlertListResult,
+    AlertSendResult,
+    AlertTestResult,
+)
 from lumos.feature.extraction.catalog_report import CatalogReport
+from lumos.feature.ingestion.results import DatasetCounts, FileTotals, IngestedPartition
+from lumos.feature.migration.results import MigrationCheck, UnlikeDataset
+from lumos.feature.snapshot.results import PruneResult
+from lumos.feature.sync.results import SyncResult
+from lumos.feature.versioning.reported_change import ReportedChange
+from lumos.feature.versioning.results import (
+    BlameResult,
+    VersionApplyResult,
+    VersionScanResult,
+    VersionsResult,
+)
 
 
 class InitResult(_Result):
@@ -229,25 +230,6 @@ class ErrorDetail(_Result):
     )
 
 
-class FileTotals(_Result):
-    """What happened to the files of a run."""
-
-    listed: int
-    opened: int
-    unchanged: int
-    unreadable: int
-
-
-class DatasetCounts(_Result):
-    """What happened to the datasets of a run."""
-
-    found: int
-    created: int
-    updated: int
-    unchanged: int
-    removed: int
-
-
 class NewVersion(_Result):
     """A version that a run gave to a dataset."""
 
@@ -266,21 +248,6 @@ class NewVersion(_Result):
             change_type=version.change_type,
             backward_compatible=version.backward_compatible,
         )
-
-
-class IngestedPartition(_Result):
-    """The partition of a dataset that a run with a timestamp is about."""
-
-    dataset: Urn
-    partition: str = Field(description="Its folders.")
-    state: Literal["on_time", "late", "missing", "not_due"]
-    due: datetime = Field(description="When its time, and the delay allowed, are over.")
-    written: datetime | None = Field(description="When its first file was written.")
-    files: int
-    newest: str = Field(description="The last partition of the dataset that there is.")
-    changes: tuple[ReportedChange, ...] = Field(
-        default=(), description="How its schema differs from that of the dataset so far."
-    )
 
 
 class IngestResult(RunReport):

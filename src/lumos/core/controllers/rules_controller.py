@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from pydantic import Field
 
 from lumos.core.changes import PROFILES, RULES, RULES_BY_ID, Rule, resolve_profile
-from lumos.core.controllers.result_base import Result
 from lumos.core.errors import UnknownNameError
+from lumos.core.result_base import Result
 
 
 class ListedRule(Result):

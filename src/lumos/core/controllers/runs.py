@@ -14,8 +14,7 @@ from lumos.core.store.runs import RunRepository, RunState
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from lumos.core.controllers.publishing import Clock
-    from lumos.core.run_report import RunReport
+    from lumos.core.run_report import Clock, RunReport
     from lumos.core.store.database import StateDatabase
 
 
@@ -99,3 +98,17 @@ def stored_run(
                 run.finish(state, at=clock(), reason=reason)
             raise
         run.finish(RunState.DONE, at=clock())
+
+
+@contextmanager
+def report_if_cut_short(
+    recorder: RunRecorder, keep_report: Callable[[RunReport], None], *, clock: Clock
+) -> Iterator[None]:
+    """Keep what a run did up to the error that ends it, and let the error through."""
+    try:
+        yield
+    except LumosError as error:
+        recorder.incomplete(reason=f"it ended early: {error.message}")
+        with suppress(StateError):  # of two errors the first is the one to tell
+            keep_report(recorder.finish(at=clock()))
+        raise

@@ -13,19 +13,19 @@ from lumos.core.controllers.results import (
     ValidationResult,
     Verification,
 )
-from lumos.core.controllers.snapshot_opening import PlatformOf, SnapshotOpener, located
-from lumos.core.controllers.snapshot_results import PruneResult
 from lumos.core.errors import UsageError
 from lumos.core.events import emit, running
 from lumos.core.models import SNAPSHOT_SCHEMA_VERSION
 from lumos.core.platform.abilities import content_fingerprint, reading_at_once
 from lumos.core.platform.unreadable import reading_report
 from lumos.core.progress import SILENT, Progress
-from lumos.core.store.retention import from_the_future, prunable
 from lumos.core.store.settings import RetentionSettings
+from lumos.core.store.snapshots.retention import from_the_future, prunable
 from lumos.feature.snapshot.contents import catalog_content, source_content
 from lumos.feature.snapshot.export import document_chunks, export_document
 from lumos.feature.snapshot.forms import SnapshotForm
+from lumos.feature.snapshot.opening import PlatformOf, SnapshotOpener, located
+from lumos.feature.snapshot.results import PruneResult
 from lumos.feature.snapshot.scratch import Scratch
 from lumos.feature.snapshot.selection import ExportedPart, selected
 from lumos.feature.snapshot.source import (
@@ -37,11 +37,10 @@ from lumos.feature.snapshot.validation import validate
 from lumos.feature.snapshot.verification import sign_snapshot, verify
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.publishing import Clock
     from lumos.core.platform.interface import MetadataPlatformInterface
-    from lumos.core.run_report import RunReport
-    from lumos.core.store.manifest import SnapshotInfo, VerifyReport
-    from lumos.core.store.snapshot_store import SnapshotStore
+    from lumos.core.run_report import Clock, RunReport
+    from lumos.core.store.snapshots.manifest import SnapshotInfo, VerifyReport
+    from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 
 _EVERYTHING = ExportedPart()
 

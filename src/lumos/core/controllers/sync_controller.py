@@ -7,27 +7,27 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from lumos.core.controllers.cut_short import report_if_cut_short
-from lumos.core.controllers.garbage import only_new_garbage
-from lumos.core.controllers.sync_results import SyncedKind, SyncResult
+from lumos.core.controllers.runs import report_if_cut_short
 from lumos.core.errors import UsageError
 from lumos.core.events import emit, running
 from lumos.core.models import Contributor, ContributorKind, LumosDataset
+from lumos.core.own_process import only_new_garbage
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
-from lumos.core.store.contributions import ContributionTable
+from lumos.core.store.catalog.contributions import ContributionTable
 from lumos.core.store.sync_states import SyncStates
 from lumos.feature.sync.former_names import under_former_names
 from lumos.feature.sync.plan import SyncPlan
 from lumos.feature.sync.removals import Removals
+from lumos.feature.sync.results import SyncedKind, SyncResult
 from lumos.feature.sync.sync_run import SyncRun
 from lumos.feature.sync.tally import Ends, SyncTally, telling_how_far
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.runs import BeginRun, Run
     from lumos.core.platform.fidelity import FidelityReport
     from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.run_report import Clock
     from lumos.core.store.database import StateDatabase
     from lumos.feature.sync.settings import SyncSettings
 

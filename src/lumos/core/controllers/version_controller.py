@@ -8,16 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lumos.core.changes.declared import declared_version_changes
-from lumos.core.controllers.following_sync import with_sync
-from lumos.core.controllers.version_results import (
-    ComputedVersion,
-    CurrentVersion,
-    VersionApplyResult,
-    VersionCounts,
-    VersionScanResult,
-    VersionsResult,
-)
-from lumos.core.controllers.version_sources import BATCH, GoneDatasets, SnapshotStates, batches
 from lumos.core.errors import DamagedDocumentError
 from lumos.core.events import running
 from lumos.core.models import Bump, Change, Urn
@@ -25,25 +15,36 @@ from lumos.core.platform.unreadable import Unreadable, outcomes
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder
 from lumos.core.store.history import NewEntry
-from lumos.core.store.part_format import dataset_item_of, dataset_of, hash_of, urn_of
+from lumos.core.store.snapshots.part_format import dataset_item_of, dataset_of, hash_of, urn_of
 from lumos.feature.snapshot.pairs import aligned_buckets
+from lumos.feature.sync.following_sync import with_sync
 from lumos.feature.versioning.planning import is_removal
+from lumos.feature.versioning.results import (
+    ComputedVersion,
+    CurrentVersion,
+    VersionApplyResult,
+    VersionCounts,
+    VersionScanResult,
+    VersionsResult,
+)
 from lumos.feature.versioning.scanning import ScannedVersion, VersionScan
+from lumos.feature.versioning.sources import BATCH, GoneDatasets, SnapshotStates, batches
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from pydantic import JsonValue
 
-    from lumos.core.controllers.following_sync import FollowingSync
-    from lumos.core.controllers.publishing import Clock, Transactional
     from lumos.core.controllers.runs import BeginRun
-    from lumos.core.controllers.version_sources import VersionedStates
     from lumos.core.models import LumosDataset
+    from lumos.core.run_report import Clock
     from lumos.core.store.history import HistoryRepository, KnownVersion
     from lumos.feature.snapshot.source import SnapshotSource
+    from lumos.feature.sync.following_sync import FollowingSync
     from lumos.feature.versioning.models import VersionUpdateResult
     from lumos.feature.versioning.planning import VersionPlanner
+    from lumos.feature.versioning.publishing import Transactional
+    from lumos.feature.versioning.sources import VersionedStates
     from lumos.feature.versioning.version_service import VersionManager
 
 HISTORY = "history"

@@ -10,27 +10,26 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from lumos.core.controllers.results import ErrorDetail, WatchRefresh
-from lumos.core.controllers.warm_session import WarmSession
 from lumos.core.errors import ConfigurationError, InputUnreadableError, LumosError, UsageError
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
 from lumos.feature.watching.folders import EVERYTHING, fewest
 from lumos.feature.watching.inbox import Gathered, Inbox
 from lumos.feature.watching.local_events import LocalEvents
 from lumos.feature.watching.queue_events import QueueEvents, is_below
+from lumos.spark.warm_session import WarmSession
 
 if TYPE_CHECKING:
     import threading
     from pathlib import Path
 
     from lumos.core.controllers.ingestion_controller import IngestionController
-    from lumos.core.controllers.lazy_session import OpenSession, Tell
-    from lumos.core.controllers.publishing import Clock
     from lumos.core.controllers.results import IngestResult
-    from lumos.core.controllers.scan_sources import Folders
-    from lumos.core.run_report import ItemOutcome
+    from lumos.core.run_report import Clock, ItemOutcome
     from lumos.core.storage.s3 import S3Source
     from lumos.feature.ingestion.handlers.factory import AnyHandler
+    from lumos.feature.ingestion.scan.sources import Folders
     from lumos.feature.watching.settings import WatchSettings
+    from lumos.spark.lazy_session import OpenSession, Tell
 
 Reason = Literal["start", "events", "listing"]
 OnRefresh = Callable[[WatchRefresh], None]

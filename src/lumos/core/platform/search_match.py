@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.errors import UsageError
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
-from lumos.core.store.search import SearchText, Wanted, label, labels_of
-from lumos.core.store.search_words import distinct_words, name_key, query_words
+from lumos.core.store.catalog.search import SearchText, Wanted, label, labels_of
+from lumos.core.store.catalog.search_words import distinct_words, name_key, query_words
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final, cast
 from lumos.core.models import LumosDataset
 from lumos.core.models.base import sha256_of
 from lumos.core.models.origin import FOLDER, ORIGIN
-from lumos.core.store.catalog_tables import CatalogTables
+from lumos.core.store.catalog.catalog_tables import CatalogTables
+from lumos.core.store.catalog.observed_parts import join_document, split_document
+from lumos.core.store.catalog.search import SearchIndex, SearchText
 from lumos.core.store.checksums import DATASETS, SYNC_STATES
 from lumos.core.store.documents import as_object, as_text
-from lumos.core.store.observed_parts import join_document, split_document
-from lumos.core.store.search import SearchIndex, SearchText
 from lumos.core.store.state_move import COPIED, StateTable, columns_of, pages_of
 from lumos.core.store.sync_states import FORMER_NAME, WHOLE_NAME, key_of
 from lumos.core.store.version_states import packed, unpacked

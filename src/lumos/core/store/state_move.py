@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.errors import StateError, UnstorableValueError
 from lumos.core.progress import SILENT, Progress
+from lumos.core.store.catalog.search import SearchIndex, SearchText
 from lumos.core.store.checksums import TABLES, CheckedTable, printable, whole_rows
 from lumos.core.store.integrity import check_structure
-from lumos.core.store.search import SearchIndex, SearchText
 
 if TYPE_CHECKING:
     from lumos.core.errors import DamagedDocumentError

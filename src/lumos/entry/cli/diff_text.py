@@ -18,7 +18,7 @@ from lumos.feature.snapshot.pair_diff import Fate
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.controllers.migration_results import MigrationCheck
+    from lumos.feature.migration.results import MigrationCheck
     from lumos.feature.snapshot.diff import DiffTotals, StreamedDiff
 
 

@@ -15,8 +15,8 @@ from lumos.entry.cli.output import AsJson, counted, print_changes, print_json, p
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.controllers.version_results import BlameResult
     from lumos.core.models import DatasetVersion, SchemaHistory
+    from lumos.feature.versioning.results import BlameResult
 
 _MOST_SHOWN = 8
 _FIRST_DETAILS = ("change_type", "rule", "level", "column", "type")

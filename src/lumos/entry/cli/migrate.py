@@ -59,7 +59,7 @@ def migrate(
 
     Example: lumos migrate --from datahub --to openmetadata --dry-run
     """
-    from lumos.feature.snapshot.import_plan import ImportMode
+    from lumos.feature.importing.plan import ImportMode
 
     if skip_existing and overwrite:
         raise UsageError("give one of --skip-existing and --overwrite")

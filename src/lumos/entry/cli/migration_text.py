@@ -9,7 +9,7 @@ from lumos.entry.cli.output import print_badge
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from lumos.core.controllers.migration_results import MigrationCheck
+    from lumos.feature.migration.results import MigrationCheck
 
 
 def print_migration(checks: Iterable[MigrationCheck]) -> None:

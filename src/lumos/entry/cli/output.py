@@ -15,8 +15,8 @@ from lumos.core.errors import EXIT_UNREADABLE, LumosError
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.controllers.catalog_results import ReportedChange
     from lumos.core.run_report import RunReport
+    from lumos.feature.versioning.reported_change import ReportedChange
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 
@@ -156,7 +156,7 @@ def _echo(text: str) -> None:
 
 def refuse_if_behind(report: RunReport) -> None:
     """Say why the catalog of the settings could not be brought up to date, and end with 3."""
-    from lumos.core.controllers.following_sync import CATALOG_IS_BEHIND
+    from lumos.feature.sync.following_sync import CATALOG_IS_BEHIND
 
     for item in report.failed:
         if item.item == CATALOG_IS_BEHIND:

@@ -227,7 +227,7 @@ def import_(
 
     Example: lumos import backup.json --dry-run
     """
-    from lumos.feature.snapshot.import_plan import ImportMode
+    from lumos.feature.importing.plan import ImportMode
 
     if sum((skip_existing, overwrite, merge)) > 1:
         raise UsageError("give one of --skip-existing, --overwrite and --merge")

@@ -20,9 +20,9 @@ from lumos.entry.cli.output import (
 from lumos.entry.cli.snapshot_options import shown_late
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.sync_results import SyncResult
     from lumos.core.platform.fidelity import FidelityReport
     from lumos.entry.cli.snapshot_options import LateProgress
+    from lumos.feature.sync.results import SyncResult
 
 _MOST_NAMED = 10
 _NOTHING_HERE = "the state holds no such dataset: fill it with lumos ingest or lumos import"

@@ -11,7 +11,8 @@ from lumos.entry.cli.dataset_text import moment, size_text
 from lumos.entry.cli.output import counted
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.catalog_results import TrendPoint, TrendResult
+    from lumos.core.controllers.catalog_results import TrendResult
+    from lumos.feature.extraction.trends import TrendPoint
 
 _COLUMNS = {
     ObservationKind.STATISTICS: ("time", "rows", "change", "size", "files", "by"),

@@ -23,7 +23,7 @@ from lumos.entry.cli.output import (
 from lumos.entry.cli.progress import progress
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.version_results import (
+    from lumos.feature.versioning.results import (
         ComputedVersion,
         VersionCounts,
         VersionScanResult,

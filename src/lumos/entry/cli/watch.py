@@ -23,7 +23,8 @@ from lumos.entry.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.results import DatasetCounts, WatchRefresh
+    from lumos.core.controllers.results import WatchRefresh
+    from lumos.feature.ingestion.results import DatasetCounts
 
 _SHOWN_FOLDERS = 3
 

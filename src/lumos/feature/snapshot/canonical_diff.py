@@ -19,7 +19,7 @@ from lumos.core.platform.concept_parts import (
     item_outcome,
 )
 from lumos.core.platform.fidelity import CONCEPTS
-from lumos.core.store.part_format import (
+from lumos.core.store.snapshots.part_format import (
     dataset_item_of,
     differing_lines,
     item_of,

@@ -27,9 +27,13 @@ from lumos.core.platform.abilities import (
 )
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.progress import SILENT, Progress
-from lumos.core.store.manifest import SnapshotHeader, StatisticsCounter
-from lumos.core.store.part_format import SECTIONS, key_of_line
-from lumos.core.store.snapshot_sections import SectionLine, SnapshotContent, SnapshotSections
+from lumos.core.store.snapshots.manifest import SnapshotHeader, StatisticsCounter
+from lumos.core.store.snapshots.part_format import SECTIONS, key_of_line
+from lumos.core.store.snapshots.snapshot_sections import (
+    SectionLine,
+    SnapshotContent,
+    SnapshotSections,
+)
 from lumos.feature.snapshot.source import section_lines
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from lumos.core.models import Change, ChangeLevel, Urn
 from lumos.core.models.base import CanonicalModel, Count
 from lumos.core.platform.unreadable import outcomes
 from lumos.core.run_report import ItemOutcome
-from lumos.core.store.line_sorter import LineSorter
-from lumos.core.store.part_format import SECTIONS
-from lumos.core.store.snapshot_files import DurableFiles, storing_error
+from lumos.core.store.snapshots.line_sorter import LineSorter
+from lumos.core.store.snapshots.part_format import SECTIONS
+from lumos.core.store.snapshots.snapshot_files import DurableFiles, storing_error
 from lumos.feature.snapshot.pair_diff import (
     NOTHING_FURTHER,
     DatasetDifference,

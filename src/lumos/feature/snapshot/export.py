@@ -14,17 +14,17 @@ import orjson
 
 from lumos.core.models import Snapshot
 from lumos.core.models.base import canonical_json
-from lumos.core.store.line_sorter import MEMORY_BYTES, LineSorter
-from lumos.core.store.part_format import SECTIONS, dataset_json_of, item_of, key_of_line
-from lumos.core.store.snapshot_files import (
+from lumos.core.store.snapshots.line_sorter import MEMORY_BYTES, LineSorter
+from lumos.core.store.snapshots.part_format import SECTIONS, dataset_json_of, item_of, key_of_line
+from lumos.core.store.snapshots.snapshot_files import (
     DurableFiles,
     FilesForOthers,
     storing,
     write_all,
     write_atomically,
 )
-from lumos.core.store.snapshot_sections import MAP_SECTIONS
-from lumos.feature.snapshot.document_seal import COMPACT, PRETTY, Layout
+from lumos.core.store.snapshots.snapshot_sections import MAP_SECTIONS
+from lumos.feature.snapshot.documents.document_seal import COMPACT, PRETTY, Layout
 from lumos.feature.snapshot.key_order import KeyOrder
 from lumos.feature.snapshot.source import section_lines
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from lumos.core.models import LineageEdge
 from lumos.core.platform.fidelity import FidelityCount, FidelityReport
-from lumos.core.store.part_format import dataset_of, item_of
+from lumos.core.store.snapshots.part_format import dataset_of, item_of
 from lumos.feature.snapshot.source import section_lines
 
 if TYPE_CHECKING:

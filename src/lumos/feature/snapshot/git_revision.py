@@ -18,9 +18,9 @@ from typing import IO, NamedTuple, Self
 from typing_extensions import override
 
 from lumos.core.errors import InputUnreadableError, UsageError
-from lumos.core.store.manifest import MANIFEST_NAME, SIGNATURE_NAME, SIGNATURE_SUFFIX
-from lumos.core.store.part_format import is_part_name
-from lumos.core.store.snapshot_files import storing
+from lumos.core.store.snapshots.manifest import MANIFEST_NAME, SIGNATURE_NAME, SIGNATURE_SUFFIX
+from lumos.core.store.snapshots.part_format import is_part_name
+from lumos.core.store.snapshots.snapshot_files import storing
 
 PREFIX = "git:"
 FORM = "git:REVISION:PATH, such as git:main:metadata/snapshot.json"

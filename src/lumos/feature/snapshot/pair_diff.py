@@ -16,7 +16,7 @@ from lumos.core.models import (
     with_parts,
 )
 from lumos.core.models.sharing import Known, built_beside
-from lumos.core.store.part_format import (
+from lumos.core.store.snapshots.part_format import (
     dataset_item_of,
     dataset_of,
     differing_lines,

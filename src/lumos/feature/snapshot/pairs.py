@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lumos.core.store.part_format import lines_of, plain_of, split_bucket
-from lumos.core.store.snapshot_parts import StoredPart
+from lumos.core.store.snapshots.part_format import lines_of, plain_of, split_bucket
+from lumos.core.store.snapshots.snapshot_parts import StoredPart
 from lumos.feature.snapshot.source import HeldBucket, LoadedSource
 
 if TYPE_CHECKING:

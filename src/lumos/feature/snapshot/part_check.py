@@ -12,22 +12,22 @@ from lumos.core.errors import CorruptSnapshotError, InvalidModelError
 from lumos.core.models import LumosDataset, Tag
 from lumos.core.models.base import CanonicalModel, Count
 from lumos.core.redaction import MASK, find_secrets, looks_secret
-from lumos.core.store.manifest import ContentHasher, StatisticsCounter, StatisticsTally
-from lumos.core.store.part_format import (
+from lumos.core.store.snapshots.manifest import ContentHasher, StatisticsCounter, StatisticsTally
+from lumos.core.store.snapshots.part_format import (
     KEY_OF,
     SECTIONS,
     dataset_json_of,
     hash_of,
     item_of,
 )
-from lumos.core.store.snapshot_sections import MODEL_OF
-from lumos.feature.snapshot.document_spool import CHUNK_ITEMS
+from lumos.core.store.snapshots.snapshot_sections import MODEL_OF
+from lumos.feature.snapshot.documents.document_spool import CHUNK_ITEMS
 from lumos.feature.snapshot.references import Fact, facts_of
 from lumos.feature.snapshot.source import printable
 
 if TYPE_CHECKING:
-    from lumos.core.store.snapshot_parts import StoredPart
-    from lumos.core.store.stored_snapshot import StoredSnapshot
+    from lumos.core.store.snapshots.snapshot_parts import StoredPart
+    from lumos.core.store.snapshots.stored_snapshot import StoredSnapshot
 
 DETAILS_KEPT = 20
 _LOCATION = ("bucket", "path", "prefix")

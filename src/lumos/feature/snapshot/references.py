@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.models import Job, LineageEdge, LumosDataset
-from lumos.core.store.part_format import KEY_OF
+from lumos.core.store.snapshots.part_format import KEY_OF
 
 if TYPE_CHECKING:
     from lumos.core.models.base import CanonicalModel

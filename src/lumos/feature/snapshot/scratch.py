@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from lumos.core.store.line_sorter import MEMORY_BYTES
-from lumos.core.store.snapshot_files import DurableFiles, storing
-from lumos.core.store.snapshot_store import SnapshotStore
+from lumos.core.store.snapshots.line_sorter import MEMORY_BYTES
+from lumos.core.store.snapshots.snapshot_files import DurableFiles, storing
+from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 
 if TYPE_CHECKING:
-    from lumos.core.store.snapshot_sections import SnapshotContent
-    from lumos.core.store.stored_snapshot import StoredSnapshot
+    from lumos.core.store.snapshots.snapshot_sections import SnapshotContent
+    from lumos.core.store.snapshots.stored_snapshot import StoredSnapshot
 
 _PREFIX = "lumos-scratch-"
 _LOCK = "owner.lock"

@@ -8,14 +8,14 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS
-from lumos.core.store.manifest import StatisticsCounter
-from lumos.core.store.part_format import dataset_item_of, item_of
+from lumos.core.store.snapshots.manifest import StatisticsCounter
+from lumos.core.store.snapshots.part_format import dataset_item_of, item_of
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.json_reading import Json
-    from lumos.core.store.snapshot_sections import SectionLine, SnapshotContent
+    from lumos.core.store.snapshots.snapshot_sections import SectionLine, SnapshotContent
 
 
 _LEFT_OUT = frozenset({"extensions"})

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lumos.core.errors import LumosError
-from lumos.core.store.manifest import MANIFEST_NAME, Manifest
-from lumos.core.store.signatures import SignatureError, check
-from lumos.core.store.snapshot_files import reading, storing
-from lumos.core.store.stored_snapshot import StoredSnapshot
-from lumos.feature.snapshot.document import opened_file, stored_document
+from lumos.core.store.snapshots.manifest import MANIFEST_NAME, Manifest
+from lumos.core.store.snapshots.signatures import SignatureError, check
+from lumos.core.store.snapshots.snapshot_files import reading, storing
+from lumos.core.store.snapshots.stored_snapshot import StoredSnapshot
+from lumos.feature.snapshot.documents.document import opened_file, stored_document
 from lumos.feature.snapshot.git_revision import GitReference
 from lumos.feature.snapshot.scratch import Scratch
 from lumos.feature.snapshot.source import DocumentSource, StoredSource, opened_stored, printable
 from lumos.feature.snapshot.verification import read_signature, signature_file
 
 if TYPE_CHECKING:
-    from lumos.core.store.snapshot_store import SnapshotStore
+    from lumos.core.store.snapshots.snapshot_store import SnapshotStore
     from lumos.feature.snapshot.source import SnapshotSource
 
 _BLOCK = 1 << 20

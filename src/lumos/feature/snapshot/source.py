@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Protocol
 from typing_extensions import override
 
 from lumos.core.errors import InputUnreadableError, SnapshotNotFoundError
-from lumos.core.store.manifest import MANIFEST_NAME, SnapshotHeader, is_snapshot_id
-from lumos.core.store.part_format import (
+from lumos.core.store.snapshots.manifest import MANIFEST_NAME, SnapshotHeader, is_snapshot_id
+from lumos.core.store.snapshots.part_format import (
     SECTIONS,
     dataset_line,
     item_line,
     key_of_line,
 )
-from lumos.core.store.snapshot_sections import header_of
-from lumos.core.store.snapshot_store import LATEST, SnapshotStore
-from lumos.core.store.stored_snapshot import StoredSnapshot
-from lumos.feature.snapshot.document import stored_document, unreadable
+from lumos.core.store.snapshots.snapshot_sections import header_of
+from lumos.core.store.snapshots.snapshot_store import LATEST, SnapshotStore
+from lumos.core.store.snapshots.stored_snapshot import StoredSnapshot
+from lumos.feature.snapshot.documents.document import stored_document, unreadable
 from lumos.feature.snapshot.scratch import Scratch
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from lumos.core.errors import CorruptSnapshotError, InvalidModelError
 from lumos.core.models import Snapshot, SnapshotStatistics
 from lumos.core.models.base import CanonicalModel, Count
 from lumos.core.models.migrations import migrated
-from lumos.core.store.manifest import ContentHasher, StatisticsCounter
-from lumos.core.store.snapshot_sections import MODEL_OF
-from lumos.feature.snapshot.document import checked_seal, opened_file
-from lumos.feature.snapshot.document_spool import CHUNK_ITEMS, DocumentSpool
-from lumos.feature.snapshot.document_text import DocumentText
+from lumos.core.store.snapshots.manifest import ContentHasher, StatisticsCounter
+from lumos.core.store.snapshots.snapshot_sections import MODEL_OF
+from lumos.feature.snapshot.documents.document import checked_seal, opened_file
+from lumos.feature.snapshot.documents.document_spool import CHUNK_ITEMS, DocumentSpool
+from lumos.feature.snapshot.documents.document_text import DocumentText
 from lumos.feature.snapshot.part_check import (
     Examples,
     HeldItems,
@@ -34,8 +34,8 @@ from lumos.feature.snapshot.references import Fact, FactIndex, reference_count, 
 from lumos.feature.snapshot.source import opened_stored, printable
 
 if TYPE_CHECKING:
-    from lumos.core.store.snapshot_store import SnapshotStore
-    from lumos.core.store.stored_snapshot import StoredSnapshot
+    from lumos.core.store.snapshots.snapshot_store import SnapshotStore
+    from lumos.core.store.snapshots.stored_snapshot import StoredSnapshot
 
 _TITLES = {
     "datasets": "datasets",

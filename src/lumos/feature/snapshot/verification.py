@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING
 
 from lumos.core.errors import CorruptSnapshotError, LumosError, MissingExtraError
 from lumos.core.regular_files import open_regular
-from lumos.core.store.manifest import (
+from lumos.core.store.snapshots.manifest import (
     MANIFEST_NAME,
     SIGNATURE_NAME,
     SIGNATURE_SUFFIX,
     VerifyReport,
 )
-from lumos.core.store.signatures import SignatureError, check, sign
-from lumos.core.store.snapshot_files import (
+from lumos.core.store.snapshots.signatures import SignatureError, check, sign
+from lumos.core.store.snapshots.snapshot_files import (
     DurableFiles,
     FilesForOthers,
     reading,
     storing,
     write_atomically,
 )
-from lumos.feature.snapshot.document import checked_seal, opened_file, stored_document
+from lumos.feature.snapshot.documents.document import checked_seal, opened_file, stored_document
 from lumos.feature.snapshot.scratch import Scratch
 from lumos.feature.snapshot.source import opened_stored, printable
 
 if TYPE_CHECKING:
-    from lumos.core.store.snapshot_store import SnapshotStore
+    from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 
 _BLOCK = 1 << 20
 _LARGEST_SIGNATURE = 64 * 1024

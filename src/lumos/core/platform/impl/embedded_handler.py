@@ -24,14 +24,14 @@ from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.entities import ENTITY_MODELS, kind_of, name_of
 from lumos.core.platform.interface import DEFAULT_PAGE, Entity, EntityKind
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
-from lumos.core.store.catalog_fingerprint import catalog_fingerprint
-from lumos.core.store.catalog_tables import EDITOR, CatalogTables, EdgePosition
+from lumos.core.store.catalog.catalog_fingerprint import catalog_fingerprint
+from lumos.core.store.catalog.catalog_tables import EDITOR, CatalogTables, EdgePosition
+from lumos.core.store.catalog.observations import DEFAULT_RETENTION
+from lumos.core.store.catalog.observed_parts import whole_document
+from lumos.core.store.catalog.search import SearchIndex, Wanted
 from lumos.core.store.checksums import DATASETS, EDGES, IDENTITIES, current_version, refuse_damage
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.documents import as_model, as_object
-from lumos.core.store.observations import DEFAULT_RETENTION
-from lumos.core.store.observed_parts import whole_document
-from lumos.core.store.search import SearchIndex, Wanted
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -16,7 +16,7 @@ from lumos.core.models import Urn
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.snowflake.mapping.records import PLATFORM, TableRecord
 from lumos.core.platform.impl.snowflake.side_store import unpacked
-from lumos.core.store.search_words import distinct_words
+from lumos.core.store.catalog.search_words import distinct_words
 
 if TYPE_CHECKING:
     from lumos.core.platform.impl.snowflake.reader import TableReader

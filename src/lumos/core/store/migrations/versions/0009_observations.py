@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from lumos.core.store.catalog.observed_parts import join_document
 from lumos.core.store.checksums import checksum_of
-from lumos.core.store.observed_parts import join_document
 
 revision = "0009"
 down_revision = "0008"

@@ -1,0 +1,46 @@
+"""Which contributors each settings file has named, so that one that is taken out can be noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from lumos.core.store.catalog.contributions import contributor_of
+from lumos.core.store.documents import checked_key
+from lumos.core.store.sql_text import as_key
+
+if TYPE_CHECKING:
+    from lumos.core.models import Contributor
+    from lumos.core.store.database import StateDatabase
+
+
+class ConfiguredSources:
+    """The sources of each settings file that writes to the state."""
+
+    def __init__(self, database: StateDatabase) -> None:
+        self._database = database
+
+    def taken_out(self, settings: str, now: Iterable[Contributor]) -> list[Contributor]:
+        """Return those that a settings file named before and no file names any more.
+
+        Args:
+            settings: the file, by a name that stays the same.
+            now: all that it names now.
+        """
+        rows = self._database.query("SELECT settings, contributor FROM configured_sources")
+        key, named = as_key(settings), set(now)
+        mine = {contributor_of(row.text("contributor")) for row in rows if row["settings"] == key}
+        others = {contributor_of(row.text("contributor")) for row in rows if row["settings"] != key}
+        return sorted(mine - named - others)
+
+    def replace(self, settings: str, now: Iterable[Contributor]) -> None:
+        """Keep what a settings file names, as part of the caller's transaction."""
+        key = checked_key(as_key(settings))
+        self._database.execute(
+            "DELETE FROM configured_sources WHERE settings = :settings", {"settings": key}
+        )
+        self._database.execute_many(
+            "INSERT INTO configured_sources (settings, contributor) "
+            "VALUES (:settings, :contributor)",
+            ({"settings": key, "contributor": as_key(str(each))} for each in sorted(set(now))),
+        )

@@ -1,0 +1,1 @@
+"""Stored snapshots: files, parts, manifests, signatures."""

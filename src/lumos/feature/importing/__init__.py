@@ -1,0 +1,1 @@
+"""Import: brings a snapshot into the state or into another catalog."""

@@ -1,0 +1,1 @@
+"""Scans of sources: what is there, and what of it a run could see."""

@@ -1,0 +1,374 @@
+"""What the pipeline does with files, put together from the features; none of it knows Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import orjson
+from pydantic import ValidationError
+
+import lumos
+from lumos.core.errors import LumosError, NotTabularError, UnreadableItemError
+from lumos.core.formats.fact_rows import FactsRow
+from lumos.core.formats.sandbox import close_shared_sandboxes
+from lumos.core.formats.tables import TableFacts
+from lumos.core.formats.tables.marks import TABLE_FORMATS, inside_table, table_of_path
+from lumos.core.models import LumosDataset, with_parts
+from lumos.core.models.base import canonical_json, describe_validation_error, sha256_of
+from lumos.core.models.origin import FOLDER, ORIGIN
+from lumos.core.storage.port import SkippedLink, UnlistedPrefix, printable
+from lumos.core.storage.reading import ReadItem, read_rows
+from lumos.feature.discovery.assembling import dataset_names
+from lumos.feature.discovery.building import FoundDataset, dataset_of_format
+from lumos.feature.discovery.fold import DatasetFold
+from lumos.feature.discovery.tables import table_dataset, table_parts
+from lumos.feature.discovery.unseen import UNSEEN
+from lumos.spark.stages.rows import (
+    FILE_PART,
+    OUTSIDE_LINK,
+    BuiltDataset,
+    FileRow,
+    ItemToRead,
+    ListedFile,
+    Place,
+    ReadOutcome,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from lumos.core.storage.port import Storage, StorageSource
+    from lumos.core.storage.sealed import SealedSource
+    from lumos.feature.discovery.datasets import SourceRoot
+    from lumos.feature.discovery.path_specs import PathSpecs
+    from lumos.feature.ingestion.scan.sources import ScanSource
+    from lumos.spark.stages.datasets import DatasetPieces
+
+READERS = f"{lumos.__version__}/7"
+"""Changes with everything that places and reads files; the number is for changes in between."""
+OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", "table", UNSEEN})
+"""The extensions that every ingestion says anew."""
+_NO_PARTITION = "[]"
+_MOST_SCHEMA_BYTES = 64 * 1024 * 1024
+_Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class StorageFunctions:
+    """The functions of a pipeline over storages; they travel to the executors."""
+
+    sources: Mapping[str, ScanSource]
+    table_formats: Sequence[str] = TABLE_FORMATS
+
+    @classmethod
+    def of(cls, sources: Mapping[str, ScanSource], *, folder: Path) -> StorageFunctions:
+        """Return functions without credentials, which a private folder of the run keeps."""
+        return cls({name: source.sealed(folder) for name, source in sources.items()})
+
+    def list_unit(self, source: str, unit: str) -> Iterator[ListedFile]:
+        """List a unit where the executor runs; the files of a table's log go by the table."""
+        for found in _opened(self.sources[source].storage).list(unit):
+            if isinstance(found, UnlistedPrefix):
+                yield ListedFile(source, found.path, None, None, error=found.error.message)
+                continue
+            if isinstance(found, SkippedLink):
+                yield ListedFile(source, found.path, None, None, kind=OUTSIDE_LINK)
+                continue
+            path, size, mtime_us, etag = found
+            mark = table_of_path(path.decode("utf-8", "surrogateescape"))
+            if mark is None:
+                yield ListedFile(source, path, size, mtime_us, etag)
+            else:
+                root = mark.root.encode("utf-8", "surrogateescape")
+                yield ListedFile(source, root, size, mtime_us, etag, mark.kind, mark.is_anchor)
+
+    def fingerprint_unit(self, source: str, unit: str) -> str | None:
+        """Return a digest that differs whenever a listing of the unit would; None if unknown."""
+        return _opened(self.sources[source].storage).fingerprint(unit)
+
+    def in_tables(self, tables: Iterable[tuple[str, bytes, str]]) -> Callable[[str, bytes], bool]:
+        """Return what tells whether a file lies in one of the tables."""
+        roots: dict[str, dict[str, str]] = {}
+        for source, path, kind in tables:
+            roots.setdefault(source, {})[path.decode("utf-8", "surrogateescape")] = kind
+
+        def is_in_table(source: str, path: bytes) -> bool:
+            text = path.decode("utf-8", "surrogateescape")
+            return inside_table(text, roots.get(source, {})) is not None
+
+        return is_in_table
+
+    def read_items(self, items: Iterable[ItemToRead]) -> Iterator[tuple[ItemToRead, ReadOutcome]]:
+        """Read files and tables in a child process: none of them can end the executor."""
+        by_source: dict[str, list[tuple[ItemToRead, Place]]] = {}
+        for item in items:
+            try:
+                place = _place(item, self.sources[item.source].path_specs)
+            except Exception as error:  # noqa: BLE001 - one path must not end the run
+                yield item, ReadOutcome(reason=_reason(error))
+                continue
+            if place is None:
+                yield item, ReadOutcome(skipped="")
+            else:
+                by_source.setdefault(item.source, []).append((item, place))
+        schemas = TaskSchemas()
+        for source, placed in by_source.items():
+            scanned = self.sources[source]
+            wanted = (ReadItem(item.path, item.size, item.kind) for item, _ in placed)
+            answers = read_rows(wanted, _opened(scanned.storage), value_ranges=scanned.value_ranges)
+            for (item, place), answer in zip(placed, answers, strict=True):
+                for outcome in _outcomes_or_reason(answer, place, item=item):
+                    yield item, schemas.told_once(outcome)
+
+    def new_fold(self) -> ItemFold:
+        """Return a fold of no file."""
+        return ItemFold()
+
+    def build_datasets(self, pieces: DatasetPieces) -> Iterator[BuiltDataset]:
+        """Build the canonical datasets of the files of one name, one for each format.
+
+        One that cannot be built is a row with the reason.
+        """
+        try:
+            builders = self._builders(pieces)
+        except Exception as error:  # noqa: BLE001 - one dataset must not end the run
+            yield _failed(pieces, "unknown", error)
+            return
+        for format_, build in builders:
+            try:
+                dataset, warnings = build()
+                folder = self.sources[pieces.source].root.path
+                yield _built(dataset, pieces, folder=folder, warnings=warnings)
+            except Exception as error:  # noqa: BLE001 - one dataset must not end the run
+                yield _failed(pieces, format_, error)
+
+    def _builders(self, pieces: DatasetPieces) -> list[tuple[str, Callable[[], FoundDataset]]]:
+        """Return what builds the dataset of each format."""
+        fold = ItemFold()
+        for state in pieces.states:
+            fold.merge(ItemFold.from_bytes(state))
+        root = self.sources[pieces.source].root
+        parts: tuple[str, ...] = tuple(orjson.loads(pieces.dataset))
+        names = dataset_names(parts, [*fold.files.formats, *fold.tables])
+        builders: list[tuple[str, Callable[[], FoundDataset]]] = [
+            (
+                kind,
+                partial(
+                    dataset_of_format,
+                    root,
+                    names[kind],
+                    files=files,
+                    schemas=pieces.schemas,
+                    format=kind,
+                ),
+            )
+            for kind, files in sorted(fold.files.formats.items())
+        ]
+        for kind, table in sorted(fold.tables.items()):
+            builders.append((kind, partial(_table, root, names[kind], table=table, pieces=pieces)))
+        return builders
+
+
+class ItemFold:
+    """Adds up the files of one dataset; a table that lies under the same name goes along."""
+
+    def __init__(self) -> None:
+        self.files = DatasetFold()
+        self.tables: dict[str, _Document] = {}
+
+    def add(self, file: FileRow) -> None:
+        """Count one file or table in."""
+        if file.facts is None:
+            self.files.add(file)
+        else:
+            facts = orjson.loads(file.facts)
+            self.tables[file.format] = {"fingerprint": file.fingerprint, "facts": facts}
+
+    def merge(self, other: ItemFold) -> None:
+        """Count what another fold has in."""
+        self.files.merge(other.files)
+        self.tables |= other.tables
+
+    def to_bytes(self) -> bytes:
+        """Return the state, the same for the same files in whatever order they came."""
+        document = {"files": self.files.to_bytes().decode(), "tables": self.tables}
+        return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
+
+    @classmethod
+    def from_bytes(cls, state: bytes) -> ItemFold:
+        """Return the fold of which `to_bytes` made this state."""
+        document = orjson.loads(state)
+        fold = cls()
+        fold.files = DatasetFold.from_bytes(document["files"].encode())
+        fold.tables = document["tables"]
+        return fold
+
+
+class TaskSchemas:
+    """Gives the first file of a task that has a schema its text, and no other file.
+
+    A reader tells each schema once in its life, which is longer than a task: what it told before
+    is remembered here.
+    """
+
+    _known: ClassVar[dict[str, str]] = {}
+    _bytes: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+        if TaskSchemas._bytes > _MOST_SCHEMA_BYTES:
+            close_shared_sandboxes()  # new readers tell everything anew
+            TaskSchemas._known.clear()
+            TaskSchemas._bytes = 0
+
+    def told_once(self, outcome: ReadOutcome) -> ReadOutcome:
+        """Return the outcome with the text of its schema, or without."""
+        fingerprint = outcome.fingerprint
+        if fingerprint is None:
+            return outcome
+        if outcome.schema is not None and fingerprint not in TaskSchemas._known:
+            TaskSchemas._known[fingerprint] = outcome.schema
+            TaskSchemas._bytes += len(outcome.schema)
+        if fingerprint in self._told:
+            return outcome if outcome.schema is None else outcome._replace(schema=None)
+        self._told.add(fingerprint)
+        return outcome._replace(schema=TaskSchemas._known[fingerprint])
+
+
+@lru_cache(maxsize=64)
+def _opened(source: StorageSource | SealedSource) -> Storage:
+    """Open a storage once in each process of an executor, also for one run after the other."""
+    return _opened_unsealed(source.unsealed())
+
+
+@lru_cache(maxsize=64)
+def _opened_unsealed(source: StorageSource) -> Storage:
+    return source.open()
+
+
+def _place(item: ItemToRead, path_specs: PathSpecs) -> Place | None:
+    text = item.path.decode("utf-8", "backslashreplace")
+    if item.kind is not None:
+        return Place(_text(table_parts(text)), "", _NO_PARTITION)
+    found = path_specs.place(text)
+    return Place(_text(found.dataset), found.layout, found.partition) if found else None
+
+
+def _outcomes_or_reason(
+    answer: bytes | UnreadableItemError, place: Place, *, item: ItemToRead
+) -> list[ReadOutcome]:
+    """Return what was read from a file; where that cannot be used, the reason."""
+    try:
+        return list(_outcomes(answer, place, is_table=item.kind is not None))
+    except Exception as error:  # noqa: BLE001 - one file must not end the run
+        return [ReadOutcome(place=place, reason=_reason(error))]
+
+
+def _outcomes(
+    answer: bytes | UnreadableItemError, place: Place, *, is_table: bool
+) -> Iterator[ReadOutcome]:
+    if isinstance(answer, NotTabularError):
+        yield ReadOutcome(place=place, skipped=answer.kind)
+        return
+    if isinstance(answer, UnreadableItemError):
+        yield ReadOutcome(place=place, reason=answer.message, retry=answer.retryable)
+        return
+    facts = orjson.loads(answer)
+    if isinstance(facts, list):
+        yield _outcome_of_row(FactsRow(*facts), place)
+        return
+    members = facts.pop("members", None)
+    if not members:
+        yield _outcome(facts, place, is_table=is_table)
+        return
+    for part, member in enumerate(members, start=FILE_PART):
+        inner = (*orjson.loads(place.dataset), str(member.get("name") or part))
+        yield _outcome(member, place._replace(dataset=_text(inner)), is_table=False, part=part)
+
+
+def _outcome_of_row(row: FactsRow, place: Place) -> ReadOutcome:
+    return ReadOutcome(
+        FILE_PART,
+        place,
+        format=row.format,
+        fingerprint=row.fingerprint,
+        rows=row.rows,
+        rows_estimate=row.rows_estimate,
+        columns=row.columns,
+        warnings=row.warnings,
+        schema=row.schema,
+    )
+
+
+def _outcome(
+    facts: _Document, place: Place, *, is_table: bool, part: int = FILE_PART
+) -> ReadOutcome:
+    schema = canonical_json(facts.pop("schema"))
+    fingerprint = facts.pop("fingerprint", None) or sha256_of(orjson.loads(schema))
+    warnings, columns = facts.get("warnings"), facts.get("columns")
+    return ReadOutcome(
+        part=part,
+        place=place,
+        format=facts["format"],
+        fingerprint=fingerprint,
+        rows=facts.get("rows"),
+        rows_estimate=facts.get("rows_estimate"),
+        columns=orjson.dumps(columns).decode() if columns else None,
+        facts=orjson.dumps(facts).decode() if is_table else None,
+        warnings=_text(warnings) if warnings else None,
+        schema=schema.decode(),
+    )
+
+
+def _table(
+    root: SourceRoot, name: tuple[str, ...], *, table: _Document, pieces: DatasetPieces
+) -> FoundDataset:
+    schema = orjson.loads(pieces.schemas[table["fingerprint"]])
+    facts = TableFacts.from_json({**table["facts"], "schema": schema})
+    return FoundDataset(table_dataset(root, name, facts=facts), ())
+
+
+def _failed(pieces: DatasetPieces, format_: str, error: Exception) -> BuiltDataset:
+    return BuiltDataset(
+        pieces.source, pieces.dataset, "", "", format_, "", None, reason=_reason(error)
+    )
+
+
+def _reason(error: Exception) -> str:
+    """Say why something failed, without any value of the data.
+
+    Raises:
+        MemoryError: there is not enough memory now; another run may have it.
+    """
+    if isinstance(error, MemoryError):
+        raise error
+    if isinstance(error, LumosError):
+        return error.message
+    if isinstance(error, ValidationError):
+        return describe_validation_error(error)
+    return f"Lumos cannot describe it ({type(error).__name__})"
+
+
+def _built(
+    dataset: LumosDataset, pieces: DatasetPieces, *, folder: str | None, warnings: Sequence[str]
+) -> BuiltDataset:
+    origin = {"source": pieces.source, "dataset": pieces.dataset}
+    if folder is not None:
+        origin[FOLDER] = printable(folder)
+    document = with_parts(dataset, extensions={**dataset.extensions, ORIGIN: origin}).to_json()
+    return BuiltDataset(
+        pieces.source,
+        pieces.dataset,
+        dataset.urn,
+        sha256_of(document),
+        dataset.format or "unknown",
+        canonical_json(document).decode(),
+        _text(warnings) if warnings else None,
+    )
+
+
+def _text(value: Sequence[str | None] | Mapping[str, object]) -> str:
+    return canonical_json(value).decode()

@@ -1,0 +1,1 @@
+"""Snapshots as one JSON document."""
