@@ -103,7 +103,7 @@ class Operations:
     def unsealed_document_to_folder(self) -> None:
         with self.document.open("rb") as source, self.unsealed.open("wb") as target:
             for line in source:
-                if b'"document_sha256"' in line:
+                if b'"content_sha256"' in line:
                     break
                 target.write(line)
             target.write(b'  "users": []\n}\n')

@@ -120,7 +120,7 @@ def test_importing_twice_changes_nothing(shop: Lumos, project: Path) -> None:
     before, after = (
         json.loads((project / name).read_text()) for name in ("before.json", "after.json")
     )
-    of_the_moment = {"export_timestamp": "", "document_sha256": ""}
+    of_the_moment = {"export_timestamp": "", "content_sha256": "", "document_sha256": ""}
     assert {**before, **of_the_moment} == {**after, **of_the_moment}
     assert len(shop("history", "orders", "--json").json()["schema_history"]) == 1
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import random
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from lumos.core.errors import CorruptSnapshotError, InvalidModelError, StateError
 from lumos.core.models import Snapshot, load_snapshot
@@ -18,6 +24,7 @@ from lumos.feature.snapshot.documents import document_seal, document_text
 from lumos.feature.snapshot.documents.document_spool import STREAMED_STEPS
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.source import LoadedSource, StoredSource, open_source
+from lumos.feature.snapshot.validation import validate
 from snapshot_samples import AT, sample_dataset, sample_snapshot
 from strategies import snapshots
 
@@ -129,19 +136,103 @@ def test_a_value_longer_than_a_block_is_read(
     assert loaded.documentation.description == description
 
 
-def test_an_edited_document_is_refused_until_its_seal_is_taken_off(tmp_path: Path) -> None:
+def test_an_edited_document_is_refused_unless_the_user_says_that_it_was_edited(
+    tmp_path: Path,
+) -> None:
     target = tmp_path / "edited.json"
     export_document(LoadedSource(sample_snapshot(3), "memory"), target)
     target.write_bytes(target.read_bytes().replace(b'"raw"', b'"cooked"'))
+    store = SnapshotStore(tmp_path / "nowhere")
 
-    with pytest.raises(CorruptSnapshotError, match="its checksum does not match") as refused:
+    with pytest.raises(CorruptSnapshotError, match="its content_sha256 does not match") as refused:
         opened(target)
-    assert "remove its last entry, document_sha256" in str(refused.value.hint)
+    assert "remove its last entries" in str(refused.value.hint)
+    report = validate(str(target), store=store)
+    assert [check.check for check in report.checks if check.status == "fail"] == ["checksums"]
 
+    source = open_source(str(target), store=store, edited=True)
+    assert "cooked" in source.load().datasets[0].tags
+    assert validate(str(target), store=store, edited=True).ok
+
+
+def test_an_old_document_that_was_edited_is_refused_by_the_checksum_of_its_bytes(
+    tmp_path: Path,
+) -> None:
+    target = tmp_path / "old.json"
+    export_document(LoadedSource(sample_snapshot(3), "memory"), target)
+    document = re.sub(rb',\n  "content_sha256": "[0-9a-f]{64}"', b"", target.read_bytes())
+    covered = document.rpartition(b'"document_sha256": "')[0] + b'"document_sha256": "'
+    target.write_bytes(covered + hashlib.sha256(covered).hexdigest().encode() + b'"\n}\n')
+    assert opened(target).load() == load_snapshot(orjson.loads(target.read_bytes()))
+
+    target.write_bytes(target.read_bytes().replace(b'"raw"', b'"cooked"'))
+
+    with pytest.raises(CorruptSnapshotError, match="its document_sha256 does not match"):
+        opened(target)
+
+
+def rewritten(value: JsonValue, shuffle: random.Random) -> JsonValue:
+    """Return what JSON tools make of a value: keys in another order, whole numbers as integers."""
+    if isinstance(value, dict):
+        keys = sorted(value)
+        shuffle.shuffle(keys)
+        return {key: rewritten(value[key], shuffle) for key in keys}
+    if isinstance(value, list):
+        return [rewritten(each, shuffle) for each in value]
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return int(value) if is_whole and isinstance(value, float) else value
+
+
+@given(snapshots(), st.integers(), st.booleans(), st.sampled_from([None, 1, 4]))
+@settings(max_examples=40)
+def test_a_document_that_a_json_tool_rewrote_is_the_same_snapshot(
+    tmp_path_factory: pytest.TempPathFactory,
+    snapshot: Snapshot,
+    seed: int,
+    ascii_only: bool,
+    indent: int | None,
+) -> None:
+    target = tmp_path_factory.mktemp("rewritten") / "snapshot.json"
+    export_document(LoadedSource(snapshot, "memory"), target)
+    before = opened(target).load()
+    document = rewritten(orjson.loads(target.read_bytes()), random.Random(seed))
+    text = json.dumps(document, ensure_ascii=ascii_only, indent=indent)
+    target.write_bytes(text.replace("\n", "\r\n").encode())
+
+    assert opened(target).load() == before
+
+
+@given(snapshots(), st.data())
+@settings(max_examples=40)
+def test_a_rewritten_document_with_another_value_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, snapshot: Snapshot, data: st.DataObject
+) -> None:
+    target = tmp_path_factory.mktemp("changed") / "snapshot.json"
+    export_document(LoadedSource(snapshot, "memory"), target)
     document = orjson.loads(target.read_bytes())
-    del document["document_sha256"]
+    places = [*leaves(document, ())]
+    *path, last = data.draw(st.sampled_from(places))
+    holder = document
+    for step in path:
+        holder = holder[step]
+    holder[last] = f"{holder[last]}!"
     target.write_bytes(orjson.dumps(document))
-    assert "cooked" in opened(target).load().datasets[0].tags
+
+    with pytest.raises((CorruptSnapshotError, InvalidModelError)):
+        opened(target)
+
+
+def leaves(value: JsonValue, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    """Yield where the values of a document are, the checksum of its bytes left out."""
+    members: Iterable[tuple[str | int, JsonValue]] = ()
+    if isinstance(value, dict):
+        members = value.items()
+    elif isinstance(value, list):
+        members = enumerate(value)
+    elif path != ("document_sha256",):
+        yield path
+    for step, member in members:
+        yield from leaves(member, (*path, step))
 
 
 @pytest.mark.parametrize(

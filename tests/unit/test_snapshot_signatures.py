@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
+import orjson
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from lumos.core.errors import CorruptSnapshotError, InputUnreadableError
+from lumos.core.store.snapshots.signatures import SignatureError, sign
 from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.snapshot.export import export_document
+from lumos.feature.snapshot.signed_source import opened_signed
 from lumos.feature.snapshot.source import LoadedSource
 from lumos.feature.snapshot.verification import sign_snapshot, verify
 from snapshot_keys import private_key, public_key
@@ -124,28 +129,82 @@ def test_what_is_no_key_is_refused_and_not_shown(tmp_path: Path, store: Snapshot
         sign_snapshot(info.id, tmp_path / "nowhere", store=store)
 
 
-@pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="needs ssh-keygen")
-def test_openssh_checks_what_lumos_signs_and_lumos_what_openssh_signs(
+def test_a_signed_document_may_be_rewritten_but_not_edited(
     tmp_path: Path, store: SnapshotStore
 ) -> None:
     key, document = private_key(tmp_path), tmp_path / "snapshot.json"
-    key.chmod(0o600)
     export_document(LoadedSource(sample_snapshot(2), "memory"), document)
-    signature, signers = tmp_path / "snapshot.json.sig", tmp_path / "signers"
+    sign_snapshot(str(document), key, store=store)
+    content = orjson.loads(document.read_bytes())
+
+    document.write_bytes(orjson.dumps(content, option=orjson.OPT_SORT_KEYS))
+    assert verify(str(document), store=store, key=public_key(key)).ok
+    assert opened_signed(str(document), [public_key(key)], store=store).load()
+
+    forged = sample_snapshot(3)
+    export_document(LoadedSource(forged, "memory"), document)
+    stated = re.sub(
+        rb'"content_sha256": "[0-9a-f]{64}"',
+        f'"content_sha256": "{content["content_sha256"]}"'.encode(),
+        document.read_bytes(),
+    )
+    covered = stated.rpartition(b'"document_sha256": "')[0] + b'"document_sha256": "'
+    document.write_bytes(covered + hashlib.sha256(covered).hexdigest().encode() + b'"\n}\n')
+    assert not verify(str(document), store=store, key=public_key(key)).ok
+    with pytest.raises(SignatureError, match="does not fit"):
+        opened_signed(str(document), [public_key(key)], store=store)
+
+
+def test_a_signature_over_the_bytes_of_a_document_still_verifies(
+    tmp_path: Path, store: SnapshotStore
+) -> None:
+    key, document = private_key(tmp_path), tmp_path / "snapshot.json"
+    export_document(LoadedSource(sample_snapshot(2), "memory"), document)
+    signature = tmp_path / "snapshot.json.sig"
+    signature.write_bytes(sign([document.read_bytes()], key))
+
+    assert verify(str(document), store=store, key=public_key(key)).ok
+    assert opened_signed(str(document), [public_key(key)], store=store).load()
+    document.write_bytes(orjson.dumps(orjson.loads(document.read_bytes())))
+    assert not verify(str(document), store=store, key=public_key(key)).ok
+
+
+@pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="needs ssh-keygen")
+@pytest.mark.parametrize("form", ["folder", "document"])
+def test_openssh_checks_what_lumos_signs_and_lumos_what_openssh_signs(
+    tmp_path: Path, store: SnapshotStore, form: str
+) -> None:
+    key = private_key(tmp_path)
+    key.chmod(0o600)
+    if form == "document":
+        snapshot = tmp_path / "snapshot.json"
+        export_document(LoadedSource(sample_snapshot(2), "memory"), snapshot)
+        signature = tmp_path / "snapshot.json.sig"
+        namespace = ["-n", "lumos-snapshot-content"]
+        content_sha256 = verify(str(snapshot), store=store).content_sha256
+        signed = tmp_path / "statement"
+        signed.write_text(f"content_sha256 {content_sha256}\n")
+    else:
+        snapshot = store.root / store.write(sample_snapshot(2), at=AT).id
+        signed = snapshot / "manifest.json"
+        signature = snapshot / "manifest.json.sig"
+        namespace = ["-n", "lumos-snapshot"]
+    signers = tmp_path / "signers"
     signers.write_text(f"release {public_key(key).read_text()}")
     keygen = ["ssh-keygen", "-Y"]
 
-    sign_snapshot(str(document), key, store=store)
-    namespace = ["-n", "lumos-snapshot"]
+    sign_snapshot(str(snapshot), key, store=store)
     command = ["verify", *namespace, "-f", str(signers), "-I", "release", "-s", str(signature)]
     checked = subprocess.run(
-        [*keygen, *command], input=document.read_bytes(), capture_output=True, check=False
+        [*keygen, *command], input=signed.read_bytes(), capture_output=True, check=False
     )
     assert checked.returncode == 0, checked.stderr
 
     ours = signature.read_bytes()
     signature.unlink()
-    command = ["sign", *namespace, "-f", str(key), str(document)]
+    command = ["sign", *namespace, "-f", str(key), str(signed)]
     subprocess.run([*keygen, *command], check=True, capture_output=True)
-    assert signature.read_bytes() == ours
-    assert verify(str(document), store=store, key=public_key(key)).ok
+    made = signed.with_name(f"{signed.name}.sig")
+    assert made.read_bytes() == ours
+    made.replace(signature)
+    assert verify(str(snapshot), store=store, key=public_key(key)).ok

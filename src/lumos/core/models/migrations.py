@@ -11,7 +11,7 @@ from lumos.core.errors import InvalidModelError, InvalidUrnError, UnsupportedSna
 from lumos.core.json_reading import Json
 from lumos.core.models.base import canonical_json
 from lumos.core.models.lineage import EdgeBasis
-from lumos.core.models.snapshot import DOCUMENT_CHECKSUM, SNAPSHOT_SCHEMA_VERSION, Snapshot
+from lumos.core.models.snapshot import CHECKSUMS, SNAPSHOT_SCHEMA_VERSION, Snapshot
 from lumos.core.models.urn import Urn
 
 # What is empty is left out, so a snapshot without datasets is known by its version alone.
@@ -32,8 +32,9 @@ def load_snapshot(document: object) -> Snapshot:
 def migrated(document: object) -> Json:
     """Return the document brought to the current schema version, step by step."""
     version = require_readable(document)
-    current: Json = {**cast("Json", document)}
-    current.pop(DOCUMENT_CHECKSUM, None)  # checked where the bytes are known
+    given = cast("Json", document)
+    # Checksums are compared where the document is read.
+    current: Json = {name: value for name, value in given.items() if name not in CHECKSUMS}
     for step in range(version, SNAPSHOT_SCHEMA_VERSION):
         current = MIGRATIONS[step](current)
     # Edges are the truth, but where a document written by hand lists none at all, nothing

@@ -77,23 +77,31 @@ class SnapshotStatistics(CanonicalModel):
 
 DOCUMENT_CHECKSUM = "document_sha256"
 """The last key of a document that Lumos wrote: the SHA-256 of all bytes before its value."""
+CONTENT_CHECKSUM = "content_sha256"
+"""The key before it: the SHA-256 of the content, which JSON tools leave as it is."""
+CHECKSUMS = (CONTENT_CHECKSUM, DOCUMENT_CHECKSUM)
 
 
-def _with_checksum(schema: dict[str, JsonValue]) -> None:
-    """Tell of what stands in a document, and is no part of what it says."""
+def _with_checksums(schema: dict[str, JsonValue]) -> None:
+    """Allow the checksums of a document, which are not part of its content."""
     properties = schema["properties"]
     if isinstance(properties, dict):
-        properties[DOCUMENT_CHECKSUM] = {
-            "type": "string",
-            "pattern": "^[0-9a-f]{64}$",
-            "description": "The SHA-256 of all bytes before this value; the last key, if there.",
+        of_what = {
+            CONTENT_CHECKSUM: "The SHA-256 of the content, however the JSON is laid out.",
+            DOCUMENT_CHECKSUM: "The SHA-256 of all bytes before this value, as Lumos wrote them.",
         }
+        for name, description in of_what.items():
+            properties[name] = {
+                "type": "string",
+                "pattern": "^[0-9a-f]{64}$",
+                "description": description,
+            }
 
 
 class Snapshot(CanonicalModel):
     """All metadata of one place at one time."""
 
-    model_config = ConfigDict(json_schema_extra=_with_checksum)
+    model_config = ConfigDict(json_schema_extra=_with_checksums)
 
     snapshot_schema_version: int = Field(ge=1, le=SNAPSHOT_SCHEMA_VERSION)
     lumos_version: str

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from lumos.core.store.snapshots.snapshot_files import (
     write_atomically,
 )
 from lumos.core.store.snapshots.snapshot_sections import MAP_SECTIONS
+from lumos.feature.snapshot.documents.content_digest import ContentDigest
 from lumos.feature.snapshot.documents.document_seal import COMPACT, PRETTY, Layout
 from lumos.feature.snapshot.key_order import KeyOrder
 from lumos.feature.snapshot.source import section_lines
@@ -50,8 +52,8 @@ def export_document(
 
     Equal content gives equal bytes, whatever form the source has. A pretty document has its keys
     in the order of the models, names first; a compact one has them sorted, and one item on each
-    line. The last entry is the checksum of all that comes before it. The umask decides who can
-    read the file.
+    line. The last entries are the checksums of the content and of all bytes before. The umask
+    decides who can read the file.
 
     Raises:
         StorageFullError: the disk is full; an earlier file of that name is untouched.
@@ -113,6 +115,9 @@ def _within_lists(depth: int) -> slice:
 
 def _set_item(section: str, document: bytes, layout: Layout) -> bytes:
     """Set an item that is canonical JSON already, in which free JSON is sorted."""
+    if section in MAP_SECTIONS:
+        ((key, value),) = orjson.loads(document).items()
+        return canonical_json(key) + layout.colon + _set_value(value, layout, depth=2)
     if layout is COMPACT:
         return document
     item = orjson.loads(document)
@@ -129,27 +134,29 @@ class _Sorter:
         self._files = files
         self._memory_bytes = memory_bytes
 
-    def texts(self, source: SnapshotSource, section: str, layout: Layout) -> Iterator[bytes]:
-        """Yield the items of a section as the document shows them.
+    def items(self, source: SnapshotSource, section: str) -> Iterator[bytes]:
+        """Yield the canonical JSON of the items of a section, an entry of a map as an object.
 
         Raises:
             CorruptSnapshotError: a part is damaged.
         """
         lines = section_lines(source, section)
-        items = ((line, layout.line(2) + _item(section, line, layout=layout)) for line in lines)
-        if source.bucket_count(section) == 1:
-            yield from (text for _, text in items)
-            return
+        if source.bucket_count(section) > 1:
+            lines = self._in_order(lines, section)
+        return (_item(section, line) for line in lines)
+
+    def _in_order(self, lines: Iterator[bytes], section: str) -> Iterator[bytes]:
         with LineSorter(self._folder, files=self._files, memory_bytes=self._memory_bytes) as sorter:
-            for line, text in items:
-                sorter.add(0, key_of_line(section, line), line=text)
+            for line in lines:
+                sorter.add(0, key_of_line(section, line), line=line)
             for sorted_item in sorter:
                 yield sorted_item.line
 
 
 def _pieces(source: SnapshotSource, sorter: _Sorter, *, layout: Layout) -> Iterator[bytes]:
     yield b"{"
-    for name, value in _head(source).items():
+    head, digest = _head(source), ContentDigest()
+    for name, value in head.items():
         yield (
             layout.line(1)
             + canonical_json(name)
@@ -159,29 +166,30 @@ def _pieces(source: SnapshotSource, sorter: _Sorter, *, layout: Layout) -> Itera
         )
     separator = b""
     for name in SECTIONS:
-        texts = sorter.texts(source, name, layout)
-        first = next(texts, None)
+        items = sorter.items(source, name)
+        first = next(items, None)
         if first is None and name not in _ALWAYS_WRITTEN:
             continue
+        digest.open(name)
         brackets = (b"{", b"}") if name in MAP_SECTIONS else (b"[", b"]")
         yield separator + layout.line(1) + canonical_json(name) + layout.colon + brackets[0]
-        separator = b","
-        if first is not None:
-            yield first
-            for text in texts:
-                yield b"," + text
-            yield layout.line(1)
-        yield brackets[1]
+        separator, before_item = b",", layout.line(2)
+        for item in chain(() if first is None else (first,), items):
+            digest.add(name, item)
+            yield before_item + _set_item(name, item, layout)
+            before_item = b"," + layout.line(2)
+        yield (b"" if first is None else layout.line(1)) + brackets[1]
+    yield layout.content_checksum(digest.result(head))
     yield layout.before_seal()
 
 
-def _item(section: str, line: bytes, *, layout: Layout) -> bytes:
+def _item(section: str, line: bytes) -> bytes:
     if section == "datasets":
-        return _set_item(section, dataset_json_of(line), layout)
+        return dataset_json_of(line)
     if section not in MAP_SECTIONS:
-        return _set_item(section, line, layout)
+        return line
     key, value = (item_of(line)[name] for name in MAP_SECTIONS[section])
-    return canonical_json(key) + layout.colon + _set_value(value, layout, depth=2)
+    return canonical_json({str(key): value})
 
 
 def _head(source: SnapshotSource) -> dict[str, JsonValue]:

@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING
 
 from lumos.core.errors import LumosError
 from lumos.core.store.snapshots.manifest import MANIFEST_NAME, Manifest
-from lumos.core.store.snapshots.signatures import SignatureError, check
+from lumos.core.store.snapshots.signatures import (
+    CONTENT_NAMESPACE,
+    SignatureError,
+    check,
+    content_statement,
+    namespace_of,
+)
 from lumos.core.store.snapshots.snapshot_files import reading, storing
 from lumos.core.store.snapshots.stored_snapshot import StoredSnapshot
-from lumos.feature.snapshot.documents.document import opened_file, stored_document
+from lumos.feature.snapshot.documents.document import opened_file, read_document
 from lumos.feature.snapshot.git_revision import GitReference
 from lumos.feature.snapshot.scratch import Scratch
 from lumos.feature.snapshot.source import DocumentSource, StoredSource, opened_stored, printable
@@ -78,14 +84,22 @@ def _signed_document(path: Path, keys: Sequence[Path], *, name: str) -> Document
     copy = scratch.folder / "document.json"
     with opened_file(path):
         pass  # a file that is not there is a better reason than a missing signature
-    check(_copied(path, copy), read_signature(signature_file(path)), keys=keys)
+    armoured = read_signature(signature_file(path))
+    covers_content = namespace_of(armoured) == CONTENT_NAMESPACE
+    if covers_content:
+        for _ in _copied(path, copy):
+            pass
+    else:
+        check(_copied(path, copy), armoured, keys=keys)
     try:
-        stored = stored_document(copy, scratch)
+        read = read_document(copy, scratch)
     except LumosError as error:
         error.message = error.message.replace(str(copy), name)
         raise
+    if covers_content:
+        check([content_statement(read.content_sha256)], armoured, keys=keys)
     copy.unlink()
-    return DocumentSource(stored, name, scratch=scratch)
+    return DocumentSource(read.stored, name, scratch=scratch)
 
 
 def _copied(path: Path, copy: Path) -> Iterator[bytes]:

@@ -239,8 +239,13 @@ def section_items(snapshot: Snapshot, section: str) -> Iterator[dict[str, JsonVa
                 yield model.to_json()
 
 
-def open_source(reference: str, *, store: SnapshotStore) -> SnapshotSource:
+def open_source(reference: str, *, store: SnapshotStore, edited: bool = False) -> SnapshotSource:
     """Open what the user named: `latest`, an id in the store, a snapshot folder or a document.
+
+    Args:
+        reference: what the user named.
+        store: where ids are looked up.
+        edited: accept a document whose content does not match its checksum.
 
     Raises:
         SnapshotNotFoundError: the store has no such snapshot.
@@ -251,7 +256,8 @@ def open_source(reference: str, *, store: SnapshotStore) -> SnapshotSource:
     if stored := opened_stored(reference, store=store):
         return StoredSource(stored)
     scratch = Scratch()
-    return DocumentSource(stored_document(Path(reference), scratch), reference, scratch=scratch)
+    stored = stored_document(Path(reference), scratch, edited=edited)
+    return DocumentSource(stored, reference, scratch=scratch)
 
 
 def opened_stored(reference: str, *, store: SnapshotStore) -> StoredSnapshot | None:

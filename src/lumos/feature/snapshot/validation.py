@@ -17,7 +17,7 @@ from lumos.core.models.base import CanonicalModel, Count
 from lumos.core.models.migrations import migrated
 from lumos.core.store.snapshots.manifest import ContentHasher, StatisticsCounter
 from lumos.core.store.snapshots.snapshot_sections import MODEL_OF
-from lumos.feature.snapshot.documents.document import checked_seal, opened_file
+from lumos.feature.snapshot.documents.document import has_matching_seal, opened_file
 from lumos.feature.snapshot.documents.document_spool import CHUNK_ITEMS, DocumentSpool
 from lumos.feature.snapshot.documents.document_text import DocumentText
 from lumos.feature.snapshot.part_check import (
@@ -102,8 +102,13 @@ class ValidationReport(CanonicalModel):
         }
 
 
-def validate(reference: str, *, store: SnapshotStore) -> ValidationReport:
+def validate(reference: str, *, store: SnapshotStore, edited: bool = False) -> ValidationReport:
     """Check what the user named: `latest`, an id in the store, a snapshot folder or a document.
+
+    Args:
+        reference: what the user named.
+        store: where ids are looked up.
+        edited: accept a document whose content does not match its checksum.
 
     Raises:
         InputUnreadableError: there is no such file, or it cannot be read.
@@ -117,11 +122,15 @@ def validate(reference: str, *, store: SnapshotStore) -> ValidationReport:
     except CorruptSnapshotError as error:
         failed = _failed("checksums", printable(error.message))
         return ValidationReport(name=printable(reference), checks=(failed,))
-    return validate_file(Path(reference))
+    return validate_file(Path(reference), edited=edited)
 
 
-def validate_file(path: Path) -> ValidationReport:
+def validate_file(path: Path, *, edited: bool = False) -> ValidationReport:
     """Check a one-document snapshot, of which only a part is held at a time.
+
+    Args:
+        path: the file.
+        edited: accept content that does not match its checksum.
 
     Raises:
         InputUnreadableError: there is no such file, or it cannot be read.
@@ -129,10 +138,7 @@ def validate_file(path: Path) -> ValidationReport:
     """
     name = printable(str(path))
     with opened_file(path) as stream:
-        try:
-            checked_seal(stream, name)
-        except CorruptSnapshotError as error:
-            return ValidationReport(name=name, checks=(_failed("checksums", error.message),))
+        is_as_written = has_matching_seal(stream)
         text = DocumentText(stream, name)
         try:
             spool = DocumentSpool.of(text)
@@ -141,6 +147,12 @@ def validate_file(path: Path) -> ValidationReport:
                 return ValidationReport(name=name, checks=(_failed("header", error.message),))
             raise
     with spool:
+        try:
+            if not (is_as_written or edited):
+                spool.require_unchanged(name)
+        except CorruptSnapshotError as error:
+            message = f"{error.message} ({error.hint})" if error.hint else error.message
+            return ValidationReport(name=name, checks=(_failed("checksums", message),))
         chunks = [
             HeldItems(section, number * CHUNK_ITEMS, chunk)
             for section in MODEL_OF

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,15 @@ from lumos.core.store.snapshots.manifest import (
     SIGNATURE_SUFFIX,
     VerifyReport,
 )
-from lumos.core.store.snapshots.signatures import SignatureError, check, sign
+from lumos.core.store.snapshots.signatures import (
+    CONTENT_NAMESPACE,
+    NAMESPACE,
+    SignatureError,
+    check,
+    content_statement,
+    namespace_of,
+    sign,
+)
 from lumos.core.store.snapshots.snapshot_files import (
     DurableFiles,
     FilesForOthers,
@@ -22,7 +30,7 @@ from lumos.core.store.snapshots.snapshot_files import (
     storing,
     write_atomically,
 )
-from lumos.feature.snapshot.documents.document import checked_seal, opened_file, stored_document
+from lumos.feature.snapshot.documents.document import opened_file, read_document
 from lumos.feature.snapshot.scratch import Scratch
 from lumos.feature.snapshot.source import opened_stored, printable
 
@@ -31,7 +39,9 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 20
 _LARGEST_SIGNATURE = 64 * 1024
-_WITHOUT_SEAL = "it has no checksum, so it cannot be verified; lumos validate checks what it says"
+_WITHOUT_CHECKSUM = (
+    "it has no checksum, so it cannot be verified; lumos validate checks what it says"
+)
 
 
 def verify(reference: str, *, store: SnapshotStore, key: Path | None = None) -> VerifyReport:
@@ -59,6 +69,9 @@ def verify(reference: str, *, store: SnapshotStore, key: Path | None = None) -> 
 def sign_snapshot(reference: str, key: Path, *, store: SnapshotStore) -> VerifyReport:
     """Put a signature beside what the user named, once every byte of it has been checked.
 
+    Of a folder the manifest is signed, which holds the checksum of each part; of a document its
+    content, so that a JSON tool may rewrite it.
+
     Raises:
         CorruptSnapshotError: it is damaged; nothing is signed.
         InputUnreadableError: there is no such file or key, or it cannot be read.
@@ -74,7 +87,8 @@ def sign_snapshot(reference: str, key: Path, *, store: SnapshotStore) -> VerifyR
             report.problems[0], hint="only a snapshot that is whole can be signed"
         )
     target = signature_file(signed)
-    content = sign(_content(signed), key)
+    namespace = NAMESPACE if report.content_sha256 is None else CONTENT_NAMESPACE
+    content = sign(_signed_content(report, signed, namespace), key, namespace=namespace)
     is_in_store = stored is not None and stored.folder.parent == store.root
     files = DurableFiles() if is_in_store else FilesForOthers()
     with storing(target):
@@ -92,26 +106,26 @@ def signature_file(signed: Path) -> Path:
 
 def _verified_document(path: Path) -> VerifyReport:
     name = printable(str(path))
-    with opened_file(path) as stream:
+    with opened_file(path):
         size = path.stat().st_size
-        try:
-            seal = checked_seal(stream, name)
-        except CorruptSnapshotError as error:
-            return VerifyReport(id=name, bytes=size, problems=(error.message,))
-    if seal is None:
-        return VerifyReport(id=name, bytes=size, problems=(f"snapshot {name}: {_WITHOUT_SEAL}",))
     scratch = Scratch()
     try:
-        manifest = stored_document(path, scratch).manifest
+        read = read_document(path, scratch)
     except LumosError as error:
         return VerifyReport(id=name, bytes=size, problems=(printable(error.message),))
     finally:
         scratch.close()
+    if not read.has_checksum:
+        return VerifyReport(
+            id=name, bytes=size, problems=(f"snapshot {name}: {_WITHOUT_CHECKSUM}",)
+        )
+    manifest = read.stored.manifest
     return VerifyReport(
         id=name,
         lines=sum(part.count for part in manifest.parts),
         bytes=size,
         content_hash=manifest.content_hash,
+        content_sha256=read.content_sha256,
     )
 
 
@@ -121,7 +135,9 @@ def _with_signature(report: VerifyReport, signed: Path, *, key: Path | None) -> 
         return report
     try:
         keys = () if key is None else (key,)
-        signature = check(_content(signed), read_signature(file), keys=keys)
+        armoured = read_signature(file)
+        content = _signed_content(report, signed, namespace_of(armoured))
+        signature = check(content, armoured, keys=keys)
     except SignatureError as error:
         problem = f"snapshot {report.id}: {error.message}"
         return report.model_copy(update={"problems": (*report.problems, problem)})
@@ -130,6 +146,13 @@ def _with_signature(report: VerifyReport, signed: Path, *, key: Path | None) -> 
             raise
         return report  # that there is a signature does no harm to those who do not ask for it
     return report.model_copy(update={"signed_by": signature.signer})
+
+
+def _signed_content(report: VerifyReport, signed: Path, namespace: bytes) -> Iterable[bytes]:
+    """Return what a signature of this namespace is made of."""
+    if namespace == CONTENT_NAMESPACE and report.content_sha256 is not None:
+        return [content_statement(report.content_sha256)]
+    return _content(signed)
 
 
 def read_signature(file: Path) -> bytes:

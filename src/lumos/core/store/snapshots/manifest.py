@@ -329,6 +329,9 @@ class VerifyReport(CanonicalModel):
     lines: Count = 0
     bytes: Count = 0
     content_hash: str | None = None
+    content_sha256: str | None = Field(
+        default=None, description="Of a document: what a signature of its content covers."
+    )
     signed_by: str | None = Field(
         default=None, description="The fingerprint of the key, where there is a signature."
     )

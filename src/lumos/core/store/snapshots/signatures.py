@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     )
 
 NAMESPACE = b"lumos-snapshot"
+"""Of signatures over the bytes of a file."""
+CONTENT_NAMESPACE = b"lumos-snapshot-content"
+"""Of signatures over what `content_statement` returns, however the JSON is laid out."""
 _MAGIC = b"SSHSIG"
 _VERSION = 1
 _KEY_TYPE = b"ssh-ed25519"
@@ -42,6 +45,7 @@ class Signature(NamedTuple):
 
     public_key: bytes
     value: bytes
+    namespace: bytes = NAMESPACE
 
     @property
     def signer(self) -> str:
@@ -49,7 +53,21 @@ class Signature(NamedTuple):
         return fingerprint(self.public_key)
 
 
-def sign(content: Iterable[bytes], key_file: Path) -> bytes:
+def content_statement(content_sha256: str) -> bytes:
+    """Return what is signed of a document."""
+    return f"content_sha256 {content_sha256}\n".encode()
+
+
+def namespace_of(armoured: bytes) -> bytes:
+    """Return what a signature was made for.
+
+    Raises:
+        SignatureError: it is not one that Lumos makes.
+    """
+    return _parsed(armoured).namespace
+
+
+def sign(content: Iterable[bytes], key_file: Path, *, namespace: bytes = NAMESPACE) -> bytes:
     """Return the armoured signature of what the pieces hold together.
 
     Raises:
@@ -57,9 +75,9 @@ def sign(content: Iterable[bytes], key_file: Path) -> bytes:
         MissingExtraError: the package for it is not installed.
     """
     key = _private_key(key_file)
-    value = key.sign(_signed(content))
+    value = key.sign(_signed(content, namespace))
     blob = _MAGIC + struct.pack(">I", _VERSION)
-    for part in (_public_blob(key.public_key()), NAMESPACE, b"", _DIGEST, _pair(value)):
+    for part in (_public_blob(key.public_key()), namespace, b"", _DIGEST, _pair(value)):
         blob += _string(part)
     return _armoured(blob)
 
@@ -108,18 +126,20 @@ def _require(signature: Signature, content: Iterable[bytes]) -> None:
         raise _missing() from None
     _, raw = _strings(signature.public_key, 2)
     try:
-        Ed25519PublicKey.from_public_bytes(raw).verify(signature.value, _signed(content))
+        Ed25519PublicKey.from_public_bytes(raw).verify(
+            signature.value, _signed(content, signature.namespace)
+        )
     except (InvalidSignature, ValueError):
         raise SignatureError(
             "its signature does not fit its content", hint="sign it again, if you trust it"
         ) from None
 
 
-def _signed(content: Iterable[bytes]) -> bytes:
+def _signed(content: Iterable[bytes], namespace: bytes) -> bytes:
     digest = hashlib.sha512()
     for piece in content:
         digest.update(piece)
-    parts = (NAMESPACE, b"", _DIGEST, digest.digest())
+    parts = (namespace, b"", _DIGEST, digest.digest())
     return _MAGIC + b"".join(map(_string, parts))
 
 
@@ -146,10 +166,11 @@ def _unpacked(armoured: bytes) -> Signature | None:
     usual = (
         blob.startswith(head),
         _armoured(blob) == armoured,
-        (namespace, reserved, digest) == (NAMESPACE, b"", _DIGEST),
+        namespace in (NAMESPACE, CONTENT_NAMESPACE),
+        (reserved, digest) == (b"", _DIGEST),
         kind == key_kind == _KEY_TYPE,
     )
-    return Signature(public, value) if all(usual) else None
+    return Signature(public, value, namespace) if all(usual) else None
 
 
 def _string(content: bytes) -> bytes:

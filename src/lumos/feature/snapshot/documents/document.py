@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import orjson
 
@@ -14,7 +14,7 @@ from lumos.core.errors import InputUnreadableError, InvalidModelError
 from lumos.core.models import SNAPSHOT_SCHEMA_VERSION, DatasetLineage, EdgeBasis, Snapshot
 from lumos.core.models.base import canonical_json
 from lumos.core.models.migrations import require_readable
-from lumos.core.models.snapshot import DOCUMENT_CHECKSUM
+from lumos.core.models.snapshot import CHECKSUMS
 from lumos.core.regular_files import NotRegularError, open_regular
 from lumos.core.store.snapshots.manifest import SnapshotHeader, StatisticsCounter
 from lumos.core.store.snapshots.part_format import SECTIONS
@@ -28,13 +28,13 @@ from lumos.core.store.snapshots.snapshot_sections import (
     item_section_line,
 )
 from lumos.core.strict_json import DuplicateKeyError, require_all_keys, require_few_values
+from lumos.feature.snapshot.documents.content_digest import ContentDigest
 from lumos.feature.snapshot.documents.document_seal import (
     COMPACT,
     Layout,
-    Seal,
     SealedDocument,
     damaged,
-    require_seal,
+    matches,
     seal_of,
 )
 from lumos.feature.snapshot.documents.document_spool import DocumentSpool
@@ -91,44 +91,78 @@ def unreadable(path: Path, error: OSError | ValueError) -> InputUnreadableError:
     return InputUnreadableError(f"cannot read {path}: {reason}", hint=hint)
 
 
-def stored_document(path: Path, scratch: Scratch) -> StoredSnapshot:
-    """Read a document into parts; what Lumos sealed is checked by its seal, the rest by models.
+class ReadDocument(NamedTuple):
+    """A document in parts, and what its checksums are."""
+
+    stored: StoredSnapshot
+    has_checksum: bool
+    content_sha256: str
+    """Of the content that was read, whatever the document states."""
+
+
+def stored_document(path: Path, scratch: Scratch, *, edited: bool = False) -> StoredSnapshot:
+    """Read a document into parts: see `read_document`."""
+    return read_document(path, scratch, edited=edited).stored
+
+
+def read_document(path: Path, scratch: Scratch, *, edited: bool = False) -> ReadDocument:
+    """Read a document into parts.
+
+    Where the bytes are those that Lumos wrote, items are read as they are. Otherwise models check
+    each item, and the content has to match the checksum that the document states, if any.
+
+    Args:
+        path: the file.
+        scratch: where the parts are put.
+        edited: accept content that does not match its checksum.
 
     Raises:
         InputUnreadableError: there is no such file, or it cannot be read.
         InvalidModelError: the file is no snapshot.
-        CorruptSnapshotError: the file is sealed, and is not what was written.
+        CorruptSnapshotError: the content does not match its checksum.
         UnsupportedSnapshotVersionError: a newer Lumos wrote it.
     """
+    where = str(path)
     with opened_file(path) as stream:
-        seal = checked_seal(stream, str(path))
-        if seal is not None:
-            document = SealedDocument(stream, seal, where=str(path))
+        seal = seal_of(stream)
+        is_as_written = seal is not None and matches(stream, seal)
+        if seal is not None and is_as_written:
+            document = SealedDocument(stream, seal, where=where)
             if require_readable(document.head) == SNAPSHOT_SCHEMA_VERSION:
-                return scratch.store(sealed_content(document, seal.layout, where=str(path)))
+                digest = ContentDigest()
+                content = sealed_content(document, seal.layout, digest=digest, where=where)
+                stored = scratch.store(content)
+                for section in document.sections:
+                    digest.open(section)
+                return ReadDocument(stored, True, digest.result(document.head))
             stream.seek(0)
-        with DocumentSpool.of(DocumentText(stream, str(path))) as spool:
-            return scratch.store(spooled_content(spool))
+        try:
+            spool = DocumentSpool.of(DocumentText(stream, where))
+        except InvalidModelError:
+            if seal is None or is_as_written or edited:
+                raise
+            raise damaged(where, "its checksum does not match") from None
+    with spool:
+        if not (is_as_written or edited):
+            spool.require_unchanged(where)
+        stored = scratch.store(spooled_content(spool))
+        return ReadDocument(stored, spool.has_checksum, spool.content_sha256)
 
 
-def checked_seal(stream: BinaryIO, where: str) -> Seal | None:
-    """Return the seal of a document once every byte has matched it, or None without one.
-
-    Raises:
-        CorruptSnapshotError: the document is not what was written.
-    """
-    seal = seal_of(stream, where)
-    if seal is not None:
-        require_seal(stream, seal, where=where)
-    return seal
+def has_matching_seal(stream: BinaryIO) -> bool:
+    """Return whether the bytes of a document are those that Lumos wrote; rewind the stream."""
+    seal = seal_of(stream)
+    return seal is not None and matches(stream, seal)
 
 
-def sealed_content(document: SealedDocument, layout: Layout, *, where: str) -> SnapshotContent:
-    """Return what a document holds whose bytes are known to be what Lumos wrote."""
+def sealed_content(
+    document: SealedDocument, layout: Layout, *, digest: ContentDigest, where: str
+) -> SnapshotContent:
+    """Return the content of a document whose bytes are known to be what Lumos wrote."""
     counter = StatisticsCounter()
     return SnapshotContent(
         header=_header(document.head),
-        lines=_sealed_lines(document, layout, counter=counter, where=where),
+        lines=_sealed_lines(document, layout, counter=counter, digest=digest, where=where),
         statistics=counter.result,
     )
 
@@ -145,7 +179,8 @@ def spooled_content(spool: DocumentSpool) -> SnapshotContent:
 def _header(head: dict[str, JsonValue]) -> SnapshotHeader:
     """Check all but the items, which are checked one by one."""
     rest = {name: value for name, value in head.items() if not _is_section(name, value)}
-    rest.pop(DOCUMENT_CHECKSUM, None)
+    for checksum in CHECKSUMS:
+        rest.pop(checksum, None)
     whole = {**rest, "snapshot_schema_version": SNAPSHOT_SCHEMA_VERSION}
     return header_of(Snapshot.from_json(whole))
 
@@ -155,19 +190,25 @@ def _is_section(name: str, value: JsonValue) -> bool:
 
 
 def _sealed_lines(
-    document: SealedDocument, layout: Layout, *, counter: StatisticsCounter, where: str
+    document: SealedDocument,
+    layout: Layout,
+    *,
+    counter: StatisticsCounter,
+    digest: ContentDigest,
+    where: str,
 ) -> Iterator[SectionLine]:
     for section, text in document.items():
         try:
             require_few_values(text)
             item = orjson.loads(text)
+            # As the text of a compact dataset is kept, its keys are checked when it is parsed.
+            is_kept = section == "datasets" and layout is COMPACT
+            spelt = text if is_kept else _spelt(item, text)
+            digest.add(section, spelt)
             if section == "datasets":
-                # As the text of a compact one is kept, its keys are checked when it is parsed.
-                spelt = text if layout is COMPACT else _spelt(item, text)
                 counter.add_dataset_json(item)
                 yield dataset_section_line(item, spelt)
                 continue
-            _spelt(item, text)
             if section in MAP_SECTIONS:
                 name, value = next(iter(item.items()))
                 yield _entry_line(section, name, value=value)

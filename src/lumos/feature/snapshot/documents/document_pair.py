@@ -12,8 +12,9 @@ from lumos.core.errors import LumosError
 from lumos.core.models import LumosDataset, Snapshot
 from lumos.core.models.migrations import migrated
 from lumos.core.models.sharing import Known, built_beside
+from lumos.core.models.snapshot import CHECKSUMS
 from lumos.core.strict_json import parsed_unique
-from lumos.feature.snapshot.documents.document import checked_seal, opened_file
+from lumos.feature.snapshot.documents.document import has_matching_seal, opened_file
 from lumos.feature.snapshot.source import LoadedSource
 
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ LARGEST_BYTES = 8 * 1024 * 1024
 
 
 def loaded_pair(old: Path, new: Path) -> tuple[LoadedSource, LoadedSource] | None:
-    """Load two documents that Lumos did not seal, or return None for all others.
+    """Load two documents without checksums, or return None for all others.
 
-    None also stands for documents that are large, unreadable or no snapshots: whoever opens them
-    one by one is told what is wrong. A sealed one is opened quicker by its seal.
+    None also stands for documents that are large, unreadable or no snapshots: opening them one by
+    one raises the reason.
     """
     try:
         documents = [_document(path) for path in (old, new)]
@@ -47,10 +48,12 @@ def loaded_pair(old: Path, new: Path) -> tuple[LoadedSource, LoadedSource] | Non
 def _document(path: Path) -> Json | None:
     with opened_file(path) as stream:
         content = stream.read(LARGEST_BYTES + 1)
-        if not content or len(content) > LARGEST_BYTES or checked_seal(stream, str(path)):
+        if not content or len(content) > LARGEST_BYTES or has_matching_seal(stream):
             return None
         document = parsed_unique(content)
-        return document if isinstance(document, dict) else None
+        if not isinstance(document, dict) or any(name in document for name in CHECKSUMS):
+            return None
+        return document
 
 
 def _beside(document: Json, before: Json, earlier: Snapshot) -> object:

@@ -1,8 +1,10 @@
-"""The checksum that a one-document snapshot ends with, and its reading where it holds.
+"""The checksums that a one-document snapshot ends with, and how a document is read by them.
 
-A sealed document was written by Lumos and is laid out in one of two ways, so that its items are
-found without parsing: indented for people, or one item on each line. No JSON text holds a raw line
-end, so a line end with its indentation cannot be anything but layout.
+The last entry, `document_sha256`, is the SHA-256 of all bytes before it. Where it matches, Lumos
+wrote these bytes, in one of two layouts, so that items are found without parsing: indented for
+people, or one item on each line. No JSON text holds a raw line end, so a line end with its
+indentation cannot be anything but layout. The entry before it, `content_sha256`, still matches
+after a JSON tool has rewritten the document.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from lumos.core.errors import CorruptSnapshotError
-from lumos.core.models.snapshot import DOCUMENT_CHECKSUM
+from lumos.core.models.snapshot import CONTENT_CHECKSUM, DOCUMENT_CHECKSUM
 from lumos.core.store.snapshots.part_format import SECTIONS
 from lumos.core.store.snapshots.snapshot_sections import MAP_SECTIONS
 from lumos.core.strict_json import LARGEST_ITEM_BYTES, parsed_unique
@@ -23,11 +25,10 @@ from lumos.core.strict_json import LARGEST_ITEM_BYTES, parsed_unique
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-SEAL = DOCUMENT_CHECKSUM
 _BLOCK = 1 << 20
 _SEAL_LINE = re.compile(rb'(,\n {0,2}"document_sha256": ?")([0-9a-f]{64})"\n}\n\Z')
-_ANY_SEAL = re.compile(rb'"document_sha256"')
-_TAIL_BYTES = 256
+_HEX_DIGEST = re.compile(rb'[0-9a-f]{64}"')
+_TAIL_BYTES = 512
 _DIGEST_BYTES = 64 + len(b'"\n}\n')
 
 
@@ -41,12 +42,22 @@ class Layout:
     def line(self, depth: int) -> bytes:
         return b"\n" + self.indent * depth
 
+    def content_checksum(self, digest: str) -> bytes:
+        """Return the entry with the checksum of the content."""
+        return self.before_content_checksum() + digest.encode() + b'"'
+
+    def before_content_checksum(self) -> bytes:
+        return self._before_value(CONTENT_CHECKSUM)
+
     def seal(self, digest: str) -> bytes:
-        """Return the end of a document, which follows what `digest` is the checksum of."""
+        """Return the end of a document, which follows the bytes that `digest` is made of."""
         return digest.encode() + b'"\n}\n'
 
     def before_seal(self) -> bytes:
-        return b"," + self.line(1) + b'"' + SEAL.encode() + b'"' + self.colon + b'"'
+        return self._before_value(DOCUMENT_CHECKSUM)
+
+    def _before_value(self, name: str) -> bytes:
+        return b"," + self.line(1) + b'"' + name.encode() + b'"' + self.colon + b'"'
 
 
 PRETTY = Layout(b"  ", b": ")
@@ -61,48 +72,44 @@ class Seal(NamedTuple):
     covered: int
 
 
-def seal_of(stream: BinaryIO, where: str) -> Seal | None:
-    """Return the seal of a document, or None where it has none.
-
-    Raises:
-        CorruptSnapshotError: there is one, but not as it was written.
-    """
+def seal_of(stream: BinaryIO) -> Seal | None:
+    """Return the seal that a document ends with; None where its last lines are other ones."""
     size = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, size - _TAIL_BYTES))
     tail = stream.read(_TAIL_BYTES)
     stream.seek(0)
     found = _SEAL_LINE.search(tail)
-    if found is None:
-        if _ANY_SEAL.search(tail):
-            raise damaged(where, "its last lines are not as they were written")
-        return None
-    layout = next((each for each in (PRETTY, COMPACT) if each.before_seal() == found[1]), None)
-    if layout is None:
-        raise damaged(where, "its last lines are not as they were written")
-    return Seal(layout, found[2].decode(), size - _DIGEST_BYTES)
+    layouts = (PRETTY, COMPACT) if found else ()
+    for layout in layouts:
+        if found and layout.before_seal() == found[1]:
+            return Seal(layout, found[2].decode(), size - _DIGEST_BYTES)
+    return None
 
 
-def require_seal(stream: BinaryIO, seal: Seal, *, where: str) -> None:
-    """Read every byte, and leave the stream where it began.
-
-    Raises:
-        CorruptSnapshotError: the bytes are not those that the seal was made for.
-    """
+def matches(stream: BinaryIO, seal: Seal) -> bool:
+    """Return whether all bytes are those that the seal was made for; rewind the stream."""
     digest, left = hashlib.sha256(), seal.covered
     stream.seek(0)
     while left and (block := stream.read(min(_BLOCK, left))):
         digest.update(block)
         left -= len(block)
     stream.seek(0)
-    if left or digest.hexdigest() != seal.digest:
-        raise damaged(where, "its checksum does not match")
+    return not left and digest.hexdigest() == seal.digest
 
 
 def damaged(where: str, reason: str) -> CorruptSnapshotError:
-    """Say that a document is not what was written, and what to do."""
+    """Say that a document is not what Lumos wrote, and what to do."""
     return CorruptSnapshotError(
-        f"snapshot {where} is damaged: {reason}",
-        hint=f"take it from a backup; if it was edited on purpose, remove its last entry, {SEAL}",
+        f"snapshot {where} is damaged: {reason}", hint="take it from a backup"
+    )
+
+
+def changed(where: str, checksum: str) -> CorruptSnapshotError:
+    """Say that the content of a document is not what Lumos wrote, and what to do."""
+    return CorruptSnapshotError(
+        f"snapshot {where} was edited or damaged: its {checksum} does not match",
+        hint="if it was edited on purpose, remove its last entries, "
+        f"{CONTENT_CHECKSUM} and {DOCUMENT_CHECKSUM}; otherwise take it from a backup",
     )
 
 
@@ -116,6 +123,8 @@ class SealedDocument:
         self._where = where
         self._buffer = b""
         self._next: str | None = None
+        self.sections: list[str] = []
+        """The sections that were read so far, also empty ones."""
         self.head = self._read_head()
 
     def items(self) -> Iterator[tuple[str, bytes]]:
@@ -126,6 +135,7 @@ class SealedDocument:
         """
         while self._next is not None:
             section = self._next
+            self.sections.append(section)
             if self._take(b"]" if section not in MAP_SECTIONS else b"}"):
                 self._next = self._read_name()
                 continue
@@ -153,6 +163,9 @@ class SealedDocument:
         layout = self._layout
         while len(self._buffer) < _TAIL_BYTES and self._fill(at_end=True):
             pass
+        if self._take(layout.before_content_checksum()):
+            found = _HEX_DIGEST.match(self._buffer)
+            self._buffer = self._buffer[found.end() :] if found else b""
         if self._buffer.startswith(layout.before_seal()):
             return None
         for section in SECTIONS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from itertools import pairwise
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
 
@@ -13,16 +12,19 @@ import orjson
 
 from lumos.core.errors import InvalidModelError
 from lumos.core.models import SNAPSHOT_SCHEMA_VERSION
+from lumos.core.models.base import canonical_json
 from lumos.core.models.migrations import (
     edge_key,
     listed_edges,
     require_readable,
 )
+from lumos.core.models.snapshot import CHECKSUMS, CONTENT_CHECKSUM
 from lumos.core.store.snapshots.line_sorter import LineSorter
 from lumos.core.store.snapshots.snapshot_files import DurableFiles, storing
-from lumos.core.store.snapshots.snapshot_sections import MAP_SECTIONS
+from lumos.core.store.snapshots.snapshot_sections import MAP_SECTIONS, MODEL_OF
 from lumos.core.strict_json import DuplicateKeyError
-from lumos.feature.snapshot.documents.document_seal import SEAL
+from lumos.feature.snapshot.documents.content_digest import ContentDigest
+from lumos.feature.snapshot.documents.document_seal import changed
 from lumos.feature.snapshot.documents.document_text import raw_line
 from lumos.feature.snapshot.scratch import Scratch
 
@@ -55,6 +57,9 @@ class DocumentSpool:
 
     def __init__(self) -> None:
         self.head: dict[str, JsonValue] = {}
+        self.content_sha256 = ""
+        self._stated: dict[str, JsonValue] = {}
+        self._digest = ContentDigest()
         self._open = ExitStack()
         self._scratch = Scratch()
         self._open.callback(self._scratch.close)
@@ -75,17 +80,30 @@ class DocumentSpool:
             for piece in text.pieces():
                 spool._add(piece)
             spool._flush()
-            spool._refuse_repeated_entries()
+            spool._add_entries_to_digest()
             version = require_readable(spool.head)
+            spool._take_checksums()
             if version == 0 or "lineage_edges" not in spool.head:
                 spool._lift_edges()
                 spool._flush()
         except BaseException:
             spool.close()
             raise
-        spool.head.pop(SEAL, None)
         spool.head["snapshot_schema_version"] = SNAPSHOT_SCHEMA_VERSION
         return spool
+
+    @property
+    def has_checksum(self) -> bool:
+        return bool(self._stated)
+
+    def require_unchanged(self, where: str) -> None:
+        """Compare the content with the checksum that the document states, if it states one.
+
+        Raises:
+            CorruptSnapshotError: it does not match, or is one of bytes that are no longer there.
+        """
+        if self._stated and self._stated.get(CONTENT_CHECKSUM) != self.content_sha256:
+            raise changed(where, next(name for name in CHECKSUMS if name in self._stated))
 
     def is_list(self, section: str) -> bool:
         """Tell whether a section, if it is there at all, is a list."""
@@ -137,8 +155,16 @@ class DocumentSpool:
             self._write(piece.key, piece.line)
             if piece.key in MAP_SECTIONS:
                 self.head.setdefault(piece.key, {})
+            else:
+                self._digest.add(piece.key, canonical_json(piece.value))
         else:
             self.head[piece.key] = piece.value
+            if piece.key in MODEL_OF and piece.value == []:
+                self._digest.open(piece.key)
+
+    def _take_checksums(self) -> None:
+        self.content_sha256 = self._digest.result(self.head)
+        self._stated = {name: self.head.pop(name) for name in CHECKSUMS if name in self.head}
 
     def _write(self, section: str, line: bytes) -> None:
         if section not in self._files:
@@ -157,16 +183,20 @@ class DocumentSpool:
             for file in self._files.values():
                 file.flush()
 
-    def _refuse_repeated_entries(self) -> None:
-        """Refuse a map that has a key twice; the keys are sorted on disk, not held."""
+    def _add_entries_to_digest(self) -> None:
+        """Refuse a map that has a key twice; entries are sorted on disk, not held."""
         for section in MAP_SECTIONS:
             with storing(self._scratch.folder), self.sorter() as sorter:
-                for name, _ in self.entries(section):
-                    sorter.add(0, name.encode("utf-8", "surrogatepass"), line=b"")
-                for earlier, later in pairwise(sorter):
-                    if earlier.key == later.key:
-                        error = DuplicateKeyError(later.key.decode("utf-8", "replace"))
+                for name, value in self.entries(section):
+                    key = name.encode("utf-8", "surrogatepass")
+                    sorter.add(0, key, line=canonical_json({name: value}))
+                last = None
+                for _, key, line in sorter:
+                    if key == last:
+                        error = DuplicateKeyError(key.decode("utf-8", "replace"))
                         raise InvalidModelError(f"{section}: {error}")
+                    self._digest.add(section, line)
+                    last = key
 
     def _lift_edges(self) -> None:
         """Add an edge for each neighbour that a dataset lists, unless that edge is there."""
