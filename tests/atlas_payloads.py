@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
+from doubles.atlas_store import business_metadata
+
 Json = dict[str, JsonValue]
 CLASSIFICATIONS: Json = {
     "classificationDefs": [
         {"name": "PII", "attributeDefs": [{"name": "level", "typeName": "string"}]},
         {"name": "Gold", "attributeDefs": []},
     ],
-    "businessMetadataDefs": [{"name": "Audit", "attributeDefs": []}],
+    **business_metadata("Audit", attribute="by", kind="string", applies_to="hive_table"),
 }
 
 

@@ -31,6 +31,10 @@ _VERSION = "2.1.0"
 _WAR_DIGEST = "c8045c5185dd9b6fe270d48f488764271ae72ce2e35fbbbb1addc6d4a211e8e1"
 _CACHE = Path.home() / ".cache" / "lumos-tests"
 _USER, _PASSWORD = "lumos", "x"
+STEWARD = "steward"
+"""A user as most bots are: it may write entities, and define no types."""
+HIDDEN = "forbidden"
+"""Entities with this word in their qualified names are none of the steward's business."""
 _START_SECONDS = 600
 _ATTEMPTS = 2
 _SOLR_JAR = f"atlas-testtools-{_VERSION}.jar"
@@ -61,7 +65,8 @@ atlas.enableTLS=false
 atlas.authentication.method.file=true
 atlas.authentication.method.file.filename={home}/conf/users.properties
 atlas.authentication.method.kerberos=false
-atlas.authorizer.impl=none
+atlas.authorizer.impl=simple
+atlas.authorizer.simple.authz.policy.file={home}/conf/policy.json
 atlas.search.gremlin.enable=false
 """
 # What this server holds is thrown away, so no disk need hold it; nor need there be much of one.
@@ -148,7 +153,9 @@ def _write_home(home: Path, war: Path, *, port: int) -> None:
     for name in ("conf", "data", "logs", "tmp", "models"):
         (home / name).mkdir(parents=True)
     password = hashlib.sha256(_PASSWORD.encode()).hexdigest()
-    (home / "conf" / "users.properties").write_text(f"{_USER}=ADMIN::{password}\n")
+    users = f"{_USER}=ADMIN::{password}\n{STEWARD}=DATA_STEWARD::{password}\n"
+    (home / "conf" / "users.properties").write_text(users)
+    (home / "conf" / "policy.json").write_text(json.dumps(_policy()))
     settings = _SETTINGS.format(home=home, port=port)
     (home / "conf" / "atlas-application.properties").write_text(settings)
     (home / "conf" / "log4j.properties").write_text(_LOGGING)
@@ -157,6 +164,47 @@ def _write_home(home: Path, war: Path, *, port: int) -> None:
     (home / "data" / "berkeley" / "je.properties").write_text(_STORAGE)
     with zipfile.ZipFile(war / "WEB-INF" / "lib" / _SOLR_JAR) as jar:
         jar.extractall(home, [name for name in jar.namelist() if name.startswith("solr/")])
+
+
+def _policy() -> JsonValue:
+    """Return who may do what: the file that Atlas ships with, and entities nobody else may see."""
+    every: JsonValue = [".*"]
+    ends: dict[str, JsonValue] = {
+        f"end{number}{part}": every
+        for number in (1, 2)
+        for part in ("EntityType", "EntityId", "EntityClassification")
+    }
+    parts = ("entityTypes", "classifications", "labels", "businessMetadata", "attributes")
+    anything: dict[str, JsonValue] = dict.fromkeys(parts, every)
+    relations: dict[str, JsonValue] = {"relationshipTypes": every, **ends}
+    types: JsonValue = {"privileges": every, "typeCategories": every, "typeNames": every}
+    of_stewards = [
+        *(f"entity-{verb}" for verb in ("read", "create", "update")),
+        *(f"entity-{verb}-classification" for verb in ("read", "add", "update", "remove")),
+    ]
+    relating = [f"{verb}-relationship" for verb in ("add", "update", "remove")]
+    return {
+        "roles": {
+            "ROLE_ADMIN": {
+                "adminPermissions": [{"privileges": every}],
+                "typePermissions": [types],
+                "entityPermissions": [{"privileges": every, "entityIds": every, **anything}],
+                "relationshipPermissions": [{"privileges": every, **relations}],
+            },
+            "DATA_STEWARD": {
+                "entityPermissions": [
+                    {
+                        "privileges": [*of_stewards],
+                        "entityIds": [f"(?!.*{HIDDEN}).*"],
+                        **anything,
+                    }
+                ],
+                "relationshipPermissions": [{"privileges": [*relating], **relations}],
+            },
+        },
+        "userRoles": {_USER: ["ROLE_ADMIN"], STEWARD: ["DATA_STEWARD"]},
+        "groupRoles": {},
+    }
 
 
 def _java() -> str:

@@ -19,13 +19,23 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from pydantic import JsonValue
 from typing_extensions import override
 
-from doubles.atlas_store import AtlasRefusalError, AtlasStore, Json, obj, objs
+from doubles.atlas_store import NOT_ALLOWED, AtlasRefusalError, AtlasStore, Json, obj, objs
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
 
 Params = dict[str, list[str]]
 Answer = tuple[int, JsonValue | None]
 Route = Callable[["AtlasServer", tuple[str, ...], Params, JsonValue], Answer]
 _BASE = "/api/atlas/"
+STEWARD = "steward"
+"""A user with the rights of Atlas's own role DATA_STEWARD: no types, no labels, no deletions."""
+HIDDEN = "forbidden"
+"""Entities with this word in their qualified names may not be read or written by the steward."""
+_OF_ADMINISTRATORS = (
+    "v2/types/typedefs",
+    "admin/purge",
+    "/labels",
+    "/businessmetadata",
+)
 _ROUTES: list[tuple[str, re.Pattern[str], Route]] = []
 
 
@@ -54,7 +64,10 @@ class AtlasServer:
         """Whether a request for several names finds nothing where one of them is not there."""
         self.requests: list[tuple[str, str]] = []
         self.lock = RLock()
-        self.expected = "Basic " + b64encode(f"{user}:{password}".encode()).decode()
+        self.users = {
+            "Basic " + b64encode(f"{name}:{password}".encode()).decode(): name
+            for name in (user, STEWARD)
+        }
         handler = type("Handler", (_Handler,), {"atlas": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
@@ -90,7 +103,7 @@ class AtlasServer:
             self._server.server_close()
             self._thread.join()
 
-    def answer(self, method: str, target: str, body: bytes) -> Answer:
+    def answer(self, method: str, target: str, body: bytes, *, user: str) -> Answer:
         parts = urlsplit(target)
         path = parts.path.removeprefix(_BASE)
         self.requests.append((method, path))
@@ -100,11 +113,21 @@ class AtlasServer:
                 params = parse_qs(parts.query, keep_blank_values=True)
                 with self.lock:
                     try:
+                        self.store.hidden = HIDDEN if user == STEWARD else None
+                        self._require_right(method, path)
                         return answer(self, values, params, json.loads(body) if body else None)
                     except AtlasRefusalError as refusal:
-                        code = {"errorCode": refusal.code, "errorMessage": "refused"}
+                        code = {"errorCode": refusal.code, "errorMessage": refusal.message}
                         return refusal.status, {**code}
         return 404, None
+
+    def _require_right(self, method: str, path: str) -> None:
+        """Refuse what only administrators may do."""
+        if self.store.hidden is None or method == "GET":
+            return
+        deletes = method == "DELETE" and path == "v2/entity/bulk"
+        if deletes or path.endswith(_OF_ADMINISTRATORS):
+            raise AtlasRefusalError(403, NOT_ALLOWED)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -115,10 +138,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if self.headers.get("Authorization") != self.atlas.expected:
+        user = self.atlas.users.get(self.headers.get("Authorization") or "")
+        if user is None:
             status, content = 401, None
         else:
-            status, content = self.atlas.answer(self.command, self.path, body)
+            status, content = self.atlas.answer(self.command, self.path, body, user=user)
         raw = b"" if content is None else json.dumps(content).encode()
         with suppress(ConnectionError):
             self.send_response(status)
@@ -200,6 +224,7 @@ def _by_name(server: AtlasServer, path: tuple[str, ...], params: Params, body: J
     if found is None:
         raise AtlasRefusalError(404, "ATLAS-404-00-009")
     guid = str(found["guid"])
+    server.store.require_readable([guid])
     return 200, {
         "entity": server.store.shown(guid),
         "referredEntities": server.store.referred(guid),
@@ -219,6 +244,7 @@ def _by_names(
     if server.strict and len(found) < len(names):
         raise AtlasRefusalError(404, "ATLAS-404-00-009")
     guids = [str(each["guid"]) for each in found]
+    server.store.require_readable(guids)
     referred: Json = {}
     for guid in guids:
         referred |= server.store.referred(guid)
@@ -229,6 +255,7 @@ def _by_names(
 @route("GET", "v2/entity/bulk")
 def _bulk(server: AtlasServer, _: tuple[str, ...], params: Params, body: JsonValue) -> Answer:
     guids = params["guid"]
+    server.store.require_readable(guids)
     referred: Json = {}
     for guid in guids:
         referred |= server.store.referred(guid)

@@ -6,6 +6,7 @@ clients out: see `docs/how-to/atlas.md`.
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,11 @@ _TRAIT_NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_ .]*\Z")
 _LABEL = re.compile(r"[a-zA-Z0-9_-]{1,50}\Z")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _LONGEST_INDEXED = 32_766
+_VALUE_TYPES = frozenset({
+    "boolean", "byte", "short", "int", "long", "float", "double",
+    "biginteger", "bigdecimal", "string", "date",
+})  # fmt: skip
+NOT_ALLOWED = "ATLAS-403-00-001"
 MOST_IN_A_PAGE = 10_000
 _BUILT_IN = {
     "Referenceable": ((), ("qualifiedName",)),
@@ -74,10 +80,11 @@ _CATEGORIES = {
 class AtlasRefusalError(Exception):
     """An answer with an error code, as Atlas gives it."""
 
-    def __init__(self, status: int, code: str) -> None:
+    def __init__(self, status: int, code: str, message: str = "refused") -> None:
         super().__init__(code)
         self.status = status
         self.code = code
+        self.message = message
 
 
 def obj(value: JsonValue | None) -> Json:
@@ -86,6 +93,19 @@ def obj(value: JsonValue | None) -> Json:
 
 def objs(value: JsonValue | None) -> list[Json]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def business_metadata(name: str, *, attribute: str, kind: str, applies_to: str) -> Json:
+    """Return the definition of a kind of business metadata with one attribute."""
+    options: Json = {"applicableEntityTypes": json.dumps([applies_to]), "maxStrLength": "50"}
+    defined: Json = {
+        "name": attribute,
+        "typeName": kind,
+        "isOptional": True,
+        "cardinality": "SINGLE",
+        "options": options,
+    }
+    return {"businessMetadataDefs": [{"name": name, "attributeDefs": [defined]}]}
 
 
 class AtlasStore:
@@ -98,6 +118,11 @@ class AtlasStore:
         self.terms: dict[str, Json] = {}
         self.owners: dict[str, tuple[str, str]] = {}
         self.writes = 0
+        self.hidden: str | None = None
+        """A word in the names of entities that the user who asks may not read or write."""
+        self.lagging = False
+        """Whether the index does not know what is created from now on."""
+        self.not_indexed: set[str] = set()
         for name, (parents, attributes) in _BUILT_IN.items():
             self.types[name] = {
                 "name": name, "category": "ENTITY", "superTypes": [*parents],
@@ -115,7 +140,7 @@ class AtlasStore:
             pattern = _TRAIT_NAME if kind == "CLASSIFICATION" else _TYPE_NAME
             if not pattern.match(name):
                 raise AtlasRefusalError(400, "ATLAS-400-00-001")
-            if anew and name in self.types:
+            if anew and (name in self.types or name in _VALUE_TYPES):
                 raise AtlasRefusalError(409, "ATLAS-409-00-001")
             if not anew and self.types.get(name, {}).get("category") != kind:
                 raise AtlasRefusalError(404, "ATLAS-404-00-001")
@@ -143,6 +168,8 @@ class AtlasStore:
         given = [*entities]
         for entity in given:
             self._check(entity)
+            if self._is_hidden(entity):
+                raise AtlasRefusalError(403, NOT_ALLOWED, "not authorized to perform create entity")
         assigned: dict[str, str] = {}
         created: set[str] = set()
         for entity in given:
@@ -162,7 +189,23 @@ class AtlasStore:
             guid = assigned[str(entity.get("guid"))]
             self._apply(self.entities[guid], entity, assigned, anew=guid in created)
         self.writes += 1
-        return {"guidAssignments": {**assigned}, "mutatedEntities": {}}
+        self.not_indexed |= created if self.lagging else set()
+        heads: list[JsonValue] = [
+            {"guid": guid, "typeName": self.entities[guid]["typeName"]} for guid in sorted(created)
+        ]
+        return {"guidAssignments": {**assigned}, "mutatedEntities": {"CREATE": heads}}
+
+    def require_readable(self, guids: Iterable[str]) -> None:
+        """Refuse a request for entities, one of which may not be read."""
+        for guid in guids:
+            if self._is_hidden(self.get(guid)):
+                raise AtlasRefusalError(
+                    403, NOT_ALLOWED, f"not authorized to perform read entity: guid={guid}"
+                )
+
+    def _is_hidden(self, entity: Json) -> bool:
+        name = str(obj(entity.get("attributes")).get("qualifiedName"))
+        return self.hidden is not None and self.hidden in name
 
     def find(self, type_name: str, qualified_name: JsonValue) -> Json | None:
         """Return the active entity of a name, else a deleted one."""
@@ -251,12 +294,36 @@ class AtlasStore:
             raise AtlasRefusalError(400, "ATLAS-400-00-099")
         self.get(guid)["labels"] = [*sorted({str(each) for each in _list(labels)})]
 
-    def set_business(self, guid: str, values: Json) -> None:
-        for name in values:
-            if self.types.get(name, {}).get("category") != "BUSINESS_METADATA":
-                raise AtlasRefusalError(400, "ATLAS-400-00-0B0")
-        kept: Json = {name: each for name, each in values.items() if each}
-        self.get(guid)["businessAttributes"] = kept
+    def set_business(self, guid: str, values: Json, *, anew: bool = False) -> None:
+        """Attach business metadata: of what does not apply, an update is refused.
+
+        A request that creates an entity passes over it without a word.
+        """
+        entity = self.get(guid)
+        kept: Json = {}
+        for name, given in values.items():
+            known = self._business_attributes(name, str(entity["typeName"]))
+            if not known and not anew:
+                raise AtlasRefusalError(404, "ATLAS-404-00-007")
+            if attached := {key: each for key, each in obj(given).items() if key in known}:
+                kept[name] = attached
+        entity["businessAttributes"] = kept
+
+    def _business_attributes(self, name: str, type_name: str) -> set[str]:
+        """Return the attributes of a kind of business metadata that apply to a type."""
+        definition = self.types.get(name, {})
+        if definition.get("category") != "BUSINESS_METADATA":
+            return set()
+        return {
+            str(each["name"])
+            for each in objs(definition.get("attributeDefs"))
+            if any(
+                self._is_a(type_name, applicable, True)
+                for applicable in json.loads(
+                    str(obj(each.get("options")).get("applicableEntityTypes"))
+                )
+            )
+        }
 
     def search(self, asked: Json, *, markers: bool) -> Json:
         limit, offset = asked.get("limit", 100), asked.get("offset", 0)
@@ -273,13 +340,19 @@ class AtlasStore:
         indexed = [
             each
             for each in self.entities.values()
-            if self._is_a(each["typeName"], asked["typeName"], bool(asked.get("includeSubTypes")))
+            if each["guid"] not in self.not_indexed
+            and self._is_a(each["typeName"], asked["typeName"], bool(asked.get("includeSubTypes")))
             and (not terms or holds([each["attributes"], each["classifications"]], terms))
         ]
         without = bool(asked.get("excludeDeletedEntities"))
         found = [each for each in indexed if each["status"] == "ACTIVE" or not without]
         wanted = [str(each) for each in _list(asked.get("attributes"))]
-        heads: list[JsonValue] = [_head(each, wanted) for each in found[start : start + limit]]
+        heads: list[JsonValue] = [
+            {**_head(each, []), "guid": "-1", "attributes": {}}
+            if self._is_hidden(each)
+            else _head(each, wanted)
+            for each in found[start : start + limit]
+        ]
         answer: Json = {"queryType": "BASIC", "searchParameters": asked}
         answer["approximateCount"] = len(indexed)  # what is deleted is in the index
         if heads:  # an empty page has no list at all
@@ -358,11 +431,13 @@ class AtlasStore:
             held["meanings"] = [each["guid"] for each in terms]
         self._relate(held, {name: self._resolved(each, assigned) for name, each in related.items()})
         if given.get("customAttributes") is not None:
+            if not all(map(_LABEL.match, obj(given["customAttributes"]))):
+                raise AtlasRefusalError(400, "ATLAS-400-00-08D")
             held["customAttributes"] = given["customAttributes"]
         if anew:  # of what is updated, these stay as they are
             self.classify(str(held["guid"]), objs(given.get("classifications")))
             self.set_labels(str(held["guid"]), given.get("labels") or [])
-            self.set_business(str(held["guid"]), obj(given.get("businessAttributes")))
+            self.set_business(str(held["guid"]), obj(given.get("businessAttributes")), anew=True)
 
     def _relate(self, held: Json, related: Json) -> None:
         """Keep relations, whichever of their ends was written."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
 import pytest
+from pydantic import JsonValue
 from typing_extensions import override
 
-from atlas_server import RealAtlas
-from lumos.core.errors import PlatformAuthError, PlatformError
-from lumos.core.models import DatasetKind, LumosDataset, Urn
+from atlas_server import HIDDEN, STEWARD, RealAtlas
+from doubles.atlas_store import business_metadata
+from lumos.core.errors import PlatformAuthError, PlatformError, PlatformForbiddenError
+from lumos.core.models import DatasetKind, Domain, LumosDataset, Urn
 from lumos.core.platform.batch import Batch
+from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.impl.atlas.handler import AtlasHandler
+from lumos.core.platform.impl.atlas.mapping.names import BUILT_IN_TYPES
 from lumos.core.platform.impl.atlas.mapping.typedefs import DATASET
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.platform.threads import mapped
@@ -23,6 +26,7 @@ from lumos.testing.platform_contract import PlatformContract
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
 from ports import closed_port
 
+SECRET = dataset(f"{HIDDEN} table")
 _MANY = 10_000
 _SOME = 100
 _WRITES = {
@@ -80,7 +84,7 @@ class TestAtlas(PlatformContract):
 def test_labels_custom_and_business_attributes_are_kept_verbatim(
     atlas: AtlasHandler, http: httpx2.Client
 ) -> None:
-    _define_audit(http)
+    _define(http, business_metadata("Audit", attribute="year", kind="int", applies_to="DataSet"))
     own = {
         "labels": ["checked"],
         "customAttributes": {"room": "7"},
@@ -180,6 +184,83 @@ def test_a_wrong_password_is_one_clear_line(real_atlas: RealAtlas) -> None:
     assert "secret-word" not in f"{caught.value} {caught.value.hint}"
 
 
+@pytest.fixture
+def steward(atlas: AtlasHandler, emptied: RealAtlas) -> Iterator[AtlasHandler]:
+    """The adapter with the rights of Atlas's role DATA_STEWARD, where the types of Lumos are."""
+    atlas.apply(Batch(datasets=[dataset("one"), dataset("two"), SECRET]))
+    config = {**emptied.config(), "username": STEWARD, "attempts": 1}
+    with AtlasHandler.from_config(config) as platform:
+        yield platform
+
+
+def test_what_a_login_may_not_read_is_noted_and_all_else_is_listed(
+    atlas: AtlasHandler, steward: AtlasHandler
+) -> None:
+    hidden = Domain(name=f"{HIDDEN} one")
+    atlas.apply(Batch(entities=[Domain(name="sales"), hidden]))
+    atlas.apply(Batch(edges=[edge(dataset("one"), dataset("two")), edge(dataset("one"), SECRET)]))
+
+    assert [one.name for one in steward.list()] == ["one", "two"]
+    assert [*steward.list_entities("domain")] == [Domain(name="sales")]
+    assert [*steward.list_edges()] == [edge(dataset("one"), dataset("two"))]
+    kinds = {each.kind for each in steward.unreadable()}
+    assert kinds == {"dataset", "domain", "lineage_edge"}
+    assert all(isinstance(each.error, PlatformForbiddenError) for each in steward.unreadable())
+
+
+def test_one_that_a_login_may_not_write_leaves_the_whole_request_undone(
+    steward: AtlasHandler,
+) -> None:
+    new, forbidden = dataset("new"), dataset(f"{HIDDEN} new")
+    with pytest.raises(PlatformForbiddenError, match="not authorized"):
+        steward.apply(Batch(datasets=[new, forbidden]))
+    with pytest.raises(PlatformForbiddenError, match="not authorized"):
+        steward.get_dataset(SECRET.urn)
+
+    assert dataset_or_none(steward, new.urn) is None
+    steward.emit_dataset(new)
+    assert steward.get_dataset(new.urn) == new
+
+
+def test_tags_that_a_login_may_not_define_are_kept_beside(
+    steward: AtlasHandler, http: httpx2.Client
+) -> None:
+    one = dataset("mine", tags=["never defined by anybody"])
+    steward.emit_dataset(one)
+
+    assert steward.get_dataset(one.urn) == one
+    assert not _held(http, one).get("classifications")
+
+
+def test_a_tag_may_be_called_like_a_type_of_values(atlas: AtlasHandler) -> None:
+    names = (*sorted(BUILT_IN_TYPES),)
+    atlas.emit_dataset(dataset(tags=names))
+
+    assert atlas.get_dataset(dataset().urn).tags == names
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"labels": ["two words", "ok"]},
+        {"customAttributes": {"two words": "1", "ok": "2"}},
+        {"businessAttributes": {"OnHive": {"by": "ada"}}},
+        {"businessAttributes": {"OnData": {"by": "a" * 51}}},
+    ],
+)
+def test_what_atlas_has_rules_against_is_kept_beside(
+    atlas: AtlasHandler, http: httpx2.Client, own: JsonValue
+) -> None:
+    for name, type_name in (("OnHive", "hive_table"), ("OnData", "DataSet")):
+        _define(http, business_metadata(name, attribute="by", kind="string", applies_to=type_name))
+    new, old = (dataset(name, extensions={"atlas": own}) for name in ("new", "old"))
+    atlas.emit_dataset(dataset("old"))
+
+    atlas.apply(Batch(datasets=[new, old]))
+
+    assert [*atlas.list()] == [new, old]
+
+
 def test_many_datasets_go_in_at_once_and_none_is_written_twice(
     atlas: AtlasHandler, http: httpx2.Client
 ) -> None:
@@ -213,18 +294,9 @@ def _held(http: httpx2.Client, one: LumosDataset) -> dict[str, Any]:
     return entity
 
 
-def _define_audit(http: httpx2.Client) -> None:
-    """Define a kind of business metadata; what is there already stays."""
-    types = json.dumps([DATASET])
-    year = {
-        "name": "year",
-        "typeName": "int",
-        "isOptional": True,
-        "cardinality": "SINGLE",
-        "options": {"applicableEntityTypes": types},
-    }
-    body = {"businessMetadataDefs": [{"name": "Audit", "attributeDefs": [year]}]}
-    answer = http.post("v2/types/typedefs", json=body)
+def _define(http: httpx2.Client, definitions: dict[str, JsonValue]) -> None:
+    """Define types; what is there already stays."""
+    answer = http.post("v2/types/typedefs", json=definitions)
     assert answer.status_code in {httpx2.codes.OK, httpx2.codes.CONFLICT}
 
 

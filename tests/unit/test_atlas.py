@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 import strategies
 from doubles.atlas_server import AtlasServer, atlas_at
-from doubles.atlas_store import Json, obj, objs
+from doubles.atlas_store import Json, business_metadata, obj, objs
 from lumos.core.errors import (
     ConfigurationError,
     PlatformAuthError,
@@ -118,7 +118,8 @@ def test_what_people_edited_in_atlas_wins_over_the_stash(
 def test_labels_custom_and_business_attributes_are_kept_verbatim(
     server: AtlasServer, atlas: AtlasHandler
 ) -> None:
-    server.store.define({"businessMetadataDefs": [{"name": "Audit"}]}, anew=True)
+    audit = business_metadata("Audit", attribute="year", kind="int", applies_to="DataSet")
+    server.store.define(audit, anew=True)
     own: JsonValue = {
         "labels": ["checked"],
         "customAttributes": {"room": "7"},

@@ -429,5 +429,5 @@ def test_a_process_of_atlas_that_is_gone_meanwhile_costs_no_dataset() -> None:
     with AtlasServer() as server, atlas_at(server) as platform:
         _filled(platform)
         guids = sorted(server.store.entities)
-        there = platform._client.still_there([*guids, "nobody"])
+        there = platform._client.entities([*guids, "nobody"])[0]
         assert sorted(str(each["guid"]) for each in there) == guids

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from lumos.core.errors import PlatformAnswerError, PlatformError, PlatformNotFoundError
+from lumos.core.errors import (
+    PlatformAnswerError,
+    PlatformError,
+    PlatformForbiddenError,
+    PlatformNotFoundError,
+)
 from lumos.core.platform.http import CatalogHttp, RetryPolicy
 from lumos.core.platform.impl.atlas.mapping.wire import mapping, objects, text
 from lumos.core.platform.login import NOBODY, PASSWORD, TOKEN, Login
@@ -30,6 +35,8 @@ _FEW = 4
 LONGEST_QUERY = 4_000
 FIRST_MARKER = "*"
 LAST_MARKER = "-1"
+_HIDDEN = "-1"
+"""The GUID of what a search found and the login may not read."""
 
 
 class AtlasClient:
@@ -48,6 +55,7 @@ class AtlasClient:
             limits=settings.answer_limits,
         )
         self._finds_several = True
+        self._created_here: dict[str, dict[str, None]] = {}
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -79,13 +87,17 @@ class AtlasClient:
         if not isinstance(headers, list) or not headers:  # each has types of its own
             raise self._unlike("GET", "v2/types/typedefs/headers", "no list of types")
         # The list of types leaves business metadata out.
-        asked = {"type": "business_metadata"}
-        more = mapping(self._http.json("GET", "v2/types/typedefs", params=asked))
         return {
             name: str(header.get("category"))
-            for header in (*objects(headers), *objects(more.get("businessMetadataDefs")))
+            for header in (*objects(headers), *self.business_metadata())
             if (name := text(header.get("name"))) is not None
         }
+
+    def business_metadata(self) -> Iterator[Json]:
+        """Yield the definitions of all business metadata."""
+        asked = {"type": "business_metadata"}
+        found = self._http.json("GET", "v2/types/typedefs", params=asked)
+        yield from objects(mapping(found).get("businessMetadataDefs"))
 
     def entity_type(self, type_name: str) -> Json:
         """Return the definition of a type of entities."""
@@ -133,25 +145,41 @@ class AtlasClient:
             return None
         return entity, mapping(found.get("referredEntities"))
 
-    def entities(self, guids: Iterable[str]) -> tuple[list[Json], Json]:
-        """Return entities by GUID, and those they refer to."""
+    def entities(
+        self,
+        guids: Iterable[str],
+        *,
+        forbidden: Callable[[str, PlatformForbiddenError], object] = lambda guid, error: None,
+    ) -> tuple[list[Json], Json]:
+        """Return those of some entities that are there, and those they refer to.
+
+        Atlas refuses a request for several where one of them is gone or may not be read: then
+        halves of it are asked for.
+
+        Args:
+            guids: their GUIDs.
+            forbidden: is called for each that the login may not read.
+        """
         entities: list[Json] = []
         referred: Json = {}
         batches = [*_batches(guids)]
-        for found in self._http.map(self._some, batches, workers=min(WORKERS, len(batches))):
-            entities += objects(found.get("entities"))
-            referred |= mapping(found.get("referredEntities"))
+        for part in self._http.map(self._readable, batches, workers=min(WORKERS, len(batches))):
+            for guid, found in part:
+                if isinstance(found, PlatformForbiddenError):
+                    forbidden(guid, found)
+                    continue
+                entities += objects(found.get("entities"))
+                referred |= mapping(found.get("referredEntities"))
         return [entity for entity in entities if entity.get("status") != "DELETED"], referred
 
-    def still_there(self, guids: Sequence[str]) -> list[Json]:
-        """Return those of some entities that are there; of many the server says that one is not."""
+    def _readable(self, guids: list[str]) -> list[tuple[str, Json | PlatformForbiddenError]]:
+        """Return answers, and errors for what may not be read, each with a GUID that it is for."""
         try:
-            return self.entities(guids)[0]
-        except PlatformNotFoundError:
-            half = len(guids) // 2
-            if not half:
-                return []
-            return [*self.still_there(guids[:half]), *self.still_there(guids[half:])]
+            return [(guids[0], self._some(guids))]
+        except (PlatformNotFoundError, PlatformForbiddenError) as error:
+            if half := len(guids) // 2:
+                return [*self._readable(guids[:half]), *self._readable(guids[half:])]
+            return [(guids[0], error)] if isinstance(error, PlatformForbiddenError) else []
 
     def named(self, type_name: str, names: Iterable[str]) -> dict[str, tuple[Json, Json]]:
         """Return entities that are not deleted by qualified name, with those they refer to."""
@@ -223,6 +251,9 @@ class AtlasClient:
         )
         if not isinstance(answer, dict):  # whoever answers need not have written anything
             raise self._unlike("POST", "v2/entity/bulk", "no word of what was written")
+        for head in objects(mapping(answer.get("mutatedEntities")).get("CREATE")):
+            known = self._created_here.setdefault(str(head.get("typeName")), {})
+            known[str(head.get("guid"))] = None
         given = mapping(answer.get("guidAssignments"))
         return {name: guid for name, guid in given.items() if isinstance(guid, str)}
 
@@ -278,8 +309,20 @@ class AtlasClient:
     ) -> Iterator[Json]:
         """Yield the heads of all entities of a type that are not deleted.
 
-        A server that knows markers is read by them, any other by offsets.
+        A server that knows markers is read by them, any other by offsets. What the login may not
+        read comes without a name, and with a GUID of nothing (`is_hidden`). The index that lists
+        them follows the graph a while later: what this client created meanwhile is read by GUID.
         """
+        own = {**self._created_here.get(type_name, {})}
+        for head in self._listed_heads(type_name, attributes, with_subtypes=with_subtypes):
+            own.pop(str(head.get("guid")), None)
+            yield head
+        if own:
+            yield from self.entities(own)[0]
+
+    def _listed_heads(
+        self, type_name: str, attributes: Sequence[str], *, with_subtypes: bool
+    ) -> Iterator[Json]:
         asked: Json = {
             "typeName": type_name,
             "excludeDeletedEntities": True,
@@ -316,7 +359,9 @@ class AtlasClient:
         }
         page = mapping(self._http.json("POST", "v2/search/basic", body=asked, idempotent=True))
         all_heads = [*objects(page.get("entities"))]
-        heads = [head for head in all_heads if head.get("status") != "DELETED"]
+        heads = [
+            head for head in all_heads if head.get("status") != "DELETED" and not is_hidden(head)
+        ]
         told = page.get("approximateCount")
         if len(all_heads) < most or not isinstance(told, int):
             return heads, len(heads)  # the server also counts what was deleted
@@ -374,6 +419,11 @@ class AtlasClient:
             offset += len(found)
             if len(found) < SEARCH_PAGE:
                 return
+
+
+def is_hidden(head: Json) -> bool:
+    """Tell whether a head stands for something that the login may not read."""
+    return head.get("guid") == _HIDDEN
 
 
 def _batches(guids: Iterable[str]) -> Iterator[list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from threading import Lock
@@ -14,6 +14,7 @@ from lumos.core.errors import (
     DatasetNotFoundError,
     InvalidUrnError,
     PlatformError,
+    PlatformForbiddenError,
 )
 from lumos.core.models import (
     DatasetLineage,
@@ -26,10 +27,16 @@ from lumos.core.models import (
 )
 from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
-from lumos.core.platform.impl.atlas.client import NAME, AtlasClient
+from lumos.core.platform.impl.atlas.client import NAME, AtlasClient, is_hidden
 from lumos.core.platform.impl.atlas.fidelity import FIDELITY
-from lumos.core.platform.impl.atlas.mapping.datasets import dataset_entity, is_placeholder
+from lumos.core.platform.impl.atlas.mapping.datasets import (
+    DatasetEntity,
+    dataset_entity,
+    is_placeholder,
+    tags_of,
+)
 from lumos.core.platform.impl.atlas.mapping.foreign import foreign_names, foreign_urn
+from lumos.core.platform.impl.atlas.mapping.own_values import OWN
 from lumos.core.platform.impl.atlas.mapping.things import (
     THINGS,
     edge_key,
@@ -148,10 +155,21 @@ class AtlasHandler(CatalogHandler):
                 if before is not None and not is_placeholder(before[0]):
                     known = self._reader.dataset(*before)
                 if with_parts(dataset, lineage=DatasetLineage()) != known:
-                    business = self._vocabulary.business_metadata()
-                    changed.append((dataset_entity(dataset, business=business), before))
-            self._writer.write(changed)
+                    changed.append((dataset, before))
+            undefined = self._undefined_tags(dataset for dataset, _ in changed)
+            self._writer.write(
+                [(self._entity_of(dataset, undefined), before) for dataset, before in changed]
+            )
         return held
+
+    def _entity_of(self, dataset: LumosDataset, undefined: Collection[str]) -> DatasetEntity:
+        business = self._vocabulary.business_metadata() if OWN in dataset.extensions else {}
+        return dataset_entity(dataset, business=business, undefined=undefined)
+
+    def _undefined_tags(self, datasets: Iterable[LumosDataset]) -> set[str]:
+        """Return the tags of datasets that have no classification where none can be made."""
+        wanted = {tag for dataset in datasets for tag in tags_of(dataset)}
+        return wanted - self._vocabulary.define_tags(wanted).keys()
 
     def _refuse_other(self, urn: Urn, seen: object, now: tuple[Json, Json] | None) -> None:
         """Compare what was seen with what is there now, as Atlas itself does not."""
@@ -205,9 +223,9 @@ class AtlasHandler(CatalogHandler):
     @override
     def list_edges(self) -> Iterator[LineageEdge]:
         self._unread.begin("lineage_edge")
-        guids = {str(head.get("guid")) for head in self._heads(EDGE)}
+        guids = {str(head.get("guid")) for head in self._heads(EDGE, "lineage_edge")}
         if self._settings.table_types:
-            others = self._client.headers("Process", with_subtypes=True)
+            others = self._heads("Process", "lineage_edge", with_subtypes=True)
             guids |= {str(head.get("guid")) for head in others}
         edges = {edge.key: edge for edge in self._reader.edges_of(sorted(guids), self._unread)}
         return iter([edges[key] for key in sorted(edges)])
@@ -308,8 +326,12 @@ class AtlasHandler(CatalogHandler):
             if urn not in guids or not is_placeholder(head):
                 guids[urn] = str(head.get("guid"))
         chosen = [guids[urn] for urn in sorted(guids) if platform in (None, urn.platform)]
+        names = {guid: str(urn) for urn, guid in guids.items()}
         for start in range(0, len(chosen), page_size):
-            entities, referred = self._client.entities(chosen[start : start + page_size])
+            entities, referred = self._client.entities(
+                chosen[start : start + page_size],
+                forbidden=lambda guid, error: self._unread.add("dataset", names[guid], error=error),
+            )
             whole = [entity for entity in entities if not is_placeholder(entity)]
             datasets = self._reader.datasets(whole, referred, unread=self._unread)
             yield from sorted(datasets, key=lambda dataset: dataset.urn)
@@ -327,9 +349,27 @@ class AtlasHandler(CatalogHandler):
 
         return self._unread.each("dataset", self._heads(type_name), head_of, name=name_in)
 
-    def _heads(self, type_name: str) -> Iterator[Json]:
-        if self._is_known(type_name):
-            yield from self._client.headers(type_name, attributes=_ASKED.get(type_name, ()))
+    def _heads(
+        self, type_name: str, kind: str = "dataset", *, with_subtypes: bool = False
+    ) -> Iterator[Json]:
+        """Yield the heads of all that the server shows of a type; what it hides is noted."""
+        if not self._is_known(type_name):
+            return
+        hidden = 0
+        for head in self._client.headers(
+            type_name, attributes=_ASKED.get(type_name, ()), with_subtypes=with_subtypes
+        ):
+            if is_hidden(head):
+                hidden += 1
+            else:
+                yield head
+        if hidden:
+            error = PlatformForbiddenError(
+                f"{self._client.place}: the login may not read {hidden:,} entities of the type "
+                f"{type_name}, which are not named",
+                hint="give its user the right to read them; what is not read is not removed",
+            )
+            self._unread.add(kind, f"{hidden:,} of type {type_name}", error=error)
 
     def _is_known(self, type_name: str) -> bool:
         """Tell whether the server has a type; those of Lumos may be there since it was asked."""
@@ -337,8 +377,13 @@ class AtlasHandler(CatalogHandler):
             self._vocabulary.forget()
         return type_name in self._vocabulary.type_names()
 
-    def _all(self, type_name: str) -> Iterable[Json]:
-        return self._client.entities(str(head.get("guid")) for head in self._heads(type_name))[0]
+    def _all(self, type_name: str, kind: str) -> Iterable[Json]:
+        """Return all entities of a type; those that may not be read are noted."""
+        heads = {str(head.get("guid")): head for head in self._heads(type_name, kind)}
+        return self._client.entities(
+            heads,
+            forbidden=lambda guid, error: self._unread.add(kind, name_in(heads[guid]), error=error),
+        )[0]
 
     @override
     def _entities(self, kind: EntityKind) -> Iterable[Entity]:
@@ -350,7 +395,7 @@ class AtlasHandler(CatalogHandler):
         else:
             type_name, model = THINGS[kind]
             read: Callable[[Json], Entity] = partial(thing_of, model=model)
-            found = self._unread.each(kind, self._all(type_name), read, name=name_in)
+            found = self._unread.each(kind, self._all(type_name, kind), read, name=name_in)
         return sorted(found, key=name_of)
 
     @override

@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from lumos.core.errors import PlatformForbiddenError
 from lumos.core.platform.impl.atlas.mapping.datasets import is_placeholder
 from lumos.core.platform.impl.atlas.mapping.typedefs import COLUMN, DATASET
 from lumos.core.platform.impl.atlas.mapping.wire import mapping
@@ -76,11 +77,17 @@ class AtlasSearch:
         heads, _ = self._heads(COLUMN, words)
         urns = dict.fromkeys((_name(head) or "").partition("#")[0] for head in heads)
         held = mapped(
-            lambda urn: self._client.entity(DATASET, urn),
-            [urn for urn in urns if urn],
-            workers=min(_WORKERS, len(urns) or 1),
+            self._guid_of, [urn for urn in urns if urn], workers=min(_WORKERS, len(urns) or 1)
         )
-        return (str(each[0].get("guid")) for each in held if each is not None)
+        return (guid for guid in held if guid is not None)
+
+    def _guid_of(self, urn: str) -> str | None:
+        """Return the GUID of a dataset that is there and may be read."""
+        try:
+            held = self._client.entity(DATASET, urn)
+        except PlatformForbiddenError:
+            return None
+        return None if held is None else str(held[0].get("guid"))
 
     def _heads(self, type_name: str, words: tuple[str, ...]) -> tuple[list[Json], int]:
         if not self._is_known(type_name):

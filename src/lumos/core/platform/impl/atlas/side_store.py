@@ -40,9 +40,9 @@ class OwnEntities:
         client: AtlasClient,
         types: OwnTypes,
         *,
-        listed: Callable[[str], Iterable[Json]],
+        listed: Callable[[str, str], Iterable[Json]],
     ) -> None:
-        """Work on a server, with a way to list the entities of a type."""
+        """Work on a server, with a way to list the entities of a type as a kind of item."""
         self._client = client
         self._types = types
         self._listed = listed
@@ -52,7 +52,7 @@ class OwnEntities:
     ) -> Iterator[StoredDocument]:
         """Yield the documents of a section, or those of names."""
         load = _identity if section == "identity" else _stashed
-        for entity in self._listed(_TYPES[section]):
+        for entity in self._listed(_TYPES[section], section):
             name = str(mapping(entity.get("attributes")).get("qualifiedName"))
             if names is None or name in names:
                 yield StoredDocument(name, partial(load, entity))

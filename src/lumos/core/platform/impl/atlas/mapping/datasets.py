@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.models import DatasetLineage, LumosDataset, with_parts
@@ -13,24 +14,23 @@ from lumos.core.platform.impl.atlas.mapping.columns import (
     shown,
 )
 from lumos.core.platform.impl.atlas.mapping.names import shown_text
+from lumos.core.platform.impl.atlas.mapping.own_values import OWN, own_given, own_values
 from lumos.core.platform.impl.atlas.mapping.typedefs import DATASET, STASH, attributes_of
-from lumos.core.platform.impl.atlas.mapping.wire import mapping, objects, text, texts
+from lumos.core.platform.impl.atlas.mapping.wire import mapping, text, texts
 from lumos.core.platform.stash import StashedDataset, packed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
     from pydantic import JsonValue
 
     from lumos.core.json_reading import Json
     from lumos.core.models import Owner
     from lumos.core.models.types import Field
+    from lumos.core.platform.impl.atlas.mapping.own_values import BusinessAttributes
 
 _TEXTS = ("name", "platform", "kind", "environment", "database", "namespace", "format")
 _WRITTEN = {"description": "description", "business_context": "businessContext", "sla": "sla"}
-_OF_CLASSIFICATIONS = ("attributes", "propagate", "validityPeriods")
-OWN = "atlas"
-"""The extension that keeps what Atlas has of an entity and Lumos does not model."""
 
 
 class DatasetParts(NamedTuple):
@@ -50,27 +50,42 @@ class DatasetEntity(NamedTuple):
 
 
 def dataset_entity(
-    dataset: LumosDataset, *, business: Collection[str] = frozenset()
+    dataset: LumosDataset,
+    *,
+    business: BusinessAttributes = MappingProxyType({}),
+    undefined: Collection[str] = frozenset(),
 ) -> DatasetEntity:
     """Return the entities of a dataset, the first of them with the stash.
 
-    `business` names the kinds of business metadata that the server has; values of others cannot
-    be attached there.
+    Args:
+        dataset: what is to be written.
+        business: the business attributes that the server has for datasets; values of others
+            cannot be attached there.
+        undefined: tags that the server has no classification for, which stay in the stash.
     """
     plain = with_parts(dataset, lineage=DatasetLineage())
     head = _head(plain, business)
     keys = {*dataset.schema.primary_key}
     columns = tuple(
-        column_entity(field, dataset.urn, position=position, is_key=field.name in keys)
+        _with_defined(
+            column_entity(field, dataset.urn, position=position, is_key=field.name in keys),
+            undefined,
+        )
         for position, field in enumerate(dataset.schema.fields)
     )
     fields = [field_of(each.entity, each.tags, terms=each.terms) for each in columns]
-    terms = dataset.governance.glossary_terms
+    labelled = _with_defined(
+        Labelled(head, dataset.tags, dataset.governance.glossary_terms), undefined
+    )
     flagged = key_columns(each.entity for each in columns)
-    native = _native(head, DatasetParts(fields, dataset.tags, terms, flagged))
+    native = _native(head, DatasetParts(fields, labelled.tags, labelled.terms, flagged))
     stash = StashedDataset.of(plain, native=native).stash
     mapping(head["attributes"])[STASH] = None if stash is None else packed(stash)
-    return DatasetEntity(Labelled(head, dataset.tags, dataset.governance.glossary_terms), columns)
+    return DatasetEntity(labelled, columns)
+
+
+def _with_defined(part: Labelled, undefined: Collection[str]) -> Labelled:
+    return part._replace(tags=tuple(tag for tag in part.tags if tag not in undefined))
 
 
 def dataset_of(entity: Json, parts: DatasetParts) -> LumosDataset:
@@ -79,33 +94,17 @@ def dataset_of(entity: Json, parts: DatasetParts) -> LumosDataset:
     return StashedDataset.merged(_native(entity, parts), stash)
 
 
+def tags_of(dataset: LumosDataset) -> set[str]:
+    """Return the tags of a dataset and of its columns."""
+    return {*dataset.tags, *(tag for field in dataset.schema.fields for tag in field.tags)}
+
+
 def is_placeholder(entity: Json) -> bool:
     """Tell whether an entity only stands for a dataset that lineage names."""
     return mapping(entity.get("attributes")).get("placeholder") is True
 
 
-def own_values(entity: Json) -> Json:
-    """Return what Atlas has of an entity and Lumos does not model."""
-    names = ("labels", "customAttributes", "businessAttributes")
-    found: Json = {name: value for name in names if (value := entity.get(name))}
-    if labels := texts(found.get("labels")):
-        found["labels"] = [*sorted(labels)]
-    if classified := [*_telling_classifications(entity)]:
-        found["classifications"] = classified
-    return found
-
-
-def _telling_classifications(entity: Json) -> Iterator[JsonValue]:
-    """Yield the classifications that say more than their name, which is a tag."""
-    for each in objects(entity.get("classifications")):
-        if each.get("entityGuid") not in (None, entity.get("guid")):
-            continue
-        kept: Json = {name: value for name in _OF_CLASSIFICATIONS if (value := each.get(name))}
-        if kept:
-            yield {"typeName": each.get("typeName"), **kept}
-
-
-def _head(dataset: LumosDataset, business: Collection[str]) -> Json:
+def _head(dataset: LumosDataset, business: BusinessAttributes) -> Json:
     written, where = dataset.documentation, dataset.location
     owners = [_shown_owner(owner) for owner in dataset.ownership.owners]
     values: dict[str, JsonValue] = {
@@ -129,21 +128,7 @@ def _head(dataset: LumosDataset, business: Collection[str]) -> Json:
         "placeholder": False,
     }
     entity: Json = {"typeName": DATASET, "attributes": attributes}
-    return {**entity, **_own_given(dataset, business)}
-
-
-def _own_given(dataset: LumosDataset, business: Collection[str]) -> Json:
-    """Return what of the extension `atlas` has a place of its own there."""
-    own = dataset.extensions.get(OWN)
-    given = dataset.document.get("extensions") if isinstance(own, dict) else None
-    values = mapping(mapping(given).get(OWN))
-    labels, custom = texts(values.get("labels")), mapping(values.get("customAttributes"))
-    found: Json = {"labels": [*sorted({*labels})], "customAttributes": {}, "businessAttributes": {}}
-    if all(isinstance(value, str) for value in custom.values()):
-        found["customAttributes"] = custom
-    given_there = mapping(values.get("businessAttributes"))
-    found["businessAttributes"] = {k: v for k, v in given_there.items() if k in business}
-    return found
+    return {**entity, **own_given(dataset, business)}
 
 
 def _native(entity: Json, parts: DatasetParts) -> LumosDataset:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.models import DatasetKind, LumosDataset, Urn
 from lumos.core.models.types import Field
-from lumos.core.platform.impl.atlas.mapping.datasets import OWN, DatasetParts, own_values
+from lumos.core.platform.impl.atlas.mapping.own_values import OWN, own_values
 from lumos.core.platform.impl.atlas.mapping.typedefs import DATASET
 from lumos.core.platform.impl.atlas.mapping.wire import is_live, mapping, objects, text, texts
 from lumos.core.platform.type_spelling import type_parts
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.json_reading import Json
+    from lumos.core.platform.impl.atlas.mapping.datasets import DatasetParts
 
 TABLE_TYPES: Final = (
     "adls_gen2_blob", "adls_gen2_directory", "aws_s3_object", "aws_s3_v2_directory",

@@ -8,6 +8,11 @@ from urllib.parse import quote
 
 TAG_PREFIX = "lumos_tag_"
 TERM_PREFIX = "lumos_term_"
+BUILT_IN_TYPES = frozenset({
+    "boolean", "byte", "short", "int", "long", "float", "double",
+    "biginteger", "bigdecimal", "string", "date", "objectid",
+})  # fmt: skip
+"""Types of values: no list of types names them, and no classification may have their names."""
 LONGEST_TEXT = 30_000
 """Bytes of text in an attribute; the index of Atlas takes no word of more than 32,766."""
 _CLASSIFICATION = re.compile(r"[A-Za-z][A-Za-z0-9_ .]*\Z")

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from lumos.core.models import LineageEdge, LumosDataset, NeighboursBuilder, with_parts
 from lumos.core.platform.fitting import fitting
 from lumos.core.platform.impl.atlas.mapping.columns import field_of, key_columns
-from lumos.core.platform.impl.atlas.mapping.datasets import OWN, DatasetParts, dataset_of
+from lumos.core.platform.impl.atlas.mapping.datasets import DatasetParts, dataset_of
 from lumos.core.platform.impl.atlas.mapping.foreign import (
     Column,
     foreign_columns,
     foreign_dataset,
     referenced_tables,
 )
+from lumos.core.platform.impl.atlas.mapping.own_values import OWN
 from lumos.core.platform.impl.atlas.mapping.things import edge_of
 from lumos.core.platform.impl.atlas.mapping.typedefs import COLUMN_EDGE, DATASET, EDGE, JOB
 from lumos.core.platform.impl.atlas.mapping.wire import is_live, mapping, objects, text
@@ -128,7 +129,10 @@ class DatasetReader:
 
         One that cannot be read is noted.
         """
-        return self._edges_of(self._client.entities(guids)[0], unread)
+        processes, _ = self._client.entities(
+            guids, forbidden=lambda guid, error: unread.add("lineage_edge", guid, error=error)
+        )
+        return self._edges_of(processes, unread)
 
     def _processes(self, entities: Iterable[Json]) -> list[Json]:
         """Return the processes that begin or end at datasets."""
@@ -141,7 +145,7 @@ class DatasetReader:
             and text(process.get("guid"))
             and process.get("typeName") not in _NO_EDGES
         }
-        return self._client.still_there(sorted(guids))  # what is gone meanwhile is no neighbour
+        return self._client.entities(sorted(guids))[0]  # a listing of edges names what is hidden
 
     def _edges_of(self, processes: Sequence[Json], unread: UnreadableItems) -> list[LineageEdge]:
         mine = [each for each in processes if each.get("typeName") == EDGE]

@@ -15,6 +15,7 @@ from lumos.core.platform.impl.atlas.mapping.wire import mapping, objects, text
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.errors import PlatformForbiddenError
     from lumos.core.json_reading import Json
     from lumos.core.platform.impl.atlas.client import AtlasClient
     from lumos.core.platform.unreadable import UnreadableItems
@@ -42,7 +43,7 @@ class ForeignLineage:
     def to_themselves(self, processes: Sequence[Json]) -> dict[str, list[JsonValue]]:
         """Return the processes from a dataset to itself, which are no edges, by its URN."""
         given = [each for each in processes if _may_be_to_itself(each)]
-        ends = self._ends({guid for each in given for guid in _guids(each)}) if given else {}
+        ends = self._ends({guid for each in given for guid in _guids(each)}, {}) if given else {}
         found: dict[str, list[JsonValue]] = defaultdict(list)
         for process in given:
             sides = (
@@ -63,7 +64,11 @@ class ForeignLineage:
             "lineage_edge", processes, _named, name=lambda each: str(each.get("guid"))
         )
         given = [*named]
-        ends = self._ends({guid for each in given for guid in _guids(each)})
+        hidden: dict[str, PlatformForbiddenError] = {}
+        ends = self._ends({guid for each in given for guid in _guids(each)}, hidden)
+        for process in given:
+            for guid in hidden.keys() & {*_guids(process)}:
+                unread.add("lineage_edge", str(process.get("guid")), error=hidden[guid])
         edges: dict[tuple[str, str, str], LineageEdge] = {}
         columns: dict[tuple[str, str, str], set[ColumnMapping]] = defaultdict(set)
         jobs = {str(each.get("guid")): _own_name(each) for each in given}
@@ -77,9 +82,9 @@ class ForeignLineage:
                     columns[edge.key].add(_mapping(upstream, downstream, process))
         return [*_joined(edges, columns)]
 
-    def _ends(self, guids: set[str]) -> dict[str, End]:
-        """Return the datasets and columns behind GUIDs."""
-        found, _ = self._client.entities(sorted(guids))
+    def _ends(self, guids: set[str], hidden: dict[str, PlatformForbiddenError]) -> dict[str, End]:
+        """Return the datasets and columns behind GUIDs; what may not be read goes into `hidden`."""
+        found, _ = self._client.entities(sorted(guids), forbidden=hidden.__setitem__)
         ends: dict[str, End] = {}
         columns: dict[str, tuple[str, str]] = {}
         for entity in found:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
-from lumos.core.platform.impl.atlas.mapping.datasets import own_values
+from lumos.core.platform.impl.atlas.mapping.own_values import own_values
 from lumos.core.platform.impl.atlas.mapping.wire import mapping, texts
 from lumos.core.platform.impl.atlas.reader.datasets import live_columns, own_classifications
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from lumos.core.errors import PlatformConflictError
+from lumos.core.errors import PlatformAuthError, PlatformConflictError, PlatformForbiddenError
 from lumos.core.platform.impl.atlas.mapping.typedefs import (
     DATASET,
     ENTITY_TYPES,
@@ -35,7 +35,22 @@ class OwnTypes:
         self._done = False
 
     def ensure(self) -> None:
-        """Define what is missing, and redefine what an earlier version of Lumos defined."""
+        """Define what is missing, and redefine what an earlier version of Lumos defined.
+
+        Raises:
+            PlatformAuthError: the types of Lumos are missing, and the login may not define any.
+        """
+        try:
+            self._ensure()
+        except PlatformForbiddenError as error:
+            raise PlatformAuthError(
+                f"{self._client.place}: the types of Lumos are missing or older than this "
+                "version, and the login may not define types",
+                hint="write once with the login of an Atlas administrator; afterwards one that "
+                "may write entities is enough",
+            ) from error
+
+    def _ensure(self) -> None:
         with self._lock:
             if self._done:
                 return

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from lumos.core.errors import PlatformConflictError
+from lumos.core.errors import PlatformConflictError, PlatformForbiddenError
+from lumos.core.events import emit
 from lumos.core.models import GlossaryTerm, Tag
 from lumos.core.platform.impl.atlas.mapping.names import (
+    BUILT_IN_TYPES,
     TAG_PREFIX,
     classification_name,
     shown_text,
     term_name,
 )
+from lumos.core.platform.impl.atlas.mapping.own_values import attachable
 from lumos.core.platform.impl.atlas.mapping.wire import mapping, objects, text
 from lumos.core.platform.stash import packed, residue, restored
 
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
     from lumos.core.json_reading import Json
     from lumos.core.platform.impl.atlas.client import AtlasClient
+    from lumos.core.platform.impl.atlas.mapping.own_values import BusinessAttributes
     from lumos.core.platform.unreadable import UnreadableItems
 
 _KEY = "lumos"
@@ -49,6 +53,8 @@ class Vocabulary:
         self._glossary_name = glossary
         self._lock = RLock()
         self._types: dict[str, str] | None = None
+        self._business: BusinessAttributes | None = None
+        self._may_define = True
         self._classifications: dict[str, Json] | None = None
         self._glossary: str | None = None
         self._glossaries: list[str] = []
@@ -61,22 +67,24 @@ class Vocabulary:
                 self._types = self._client.type_names()
             return self._types
 
-    def business_metadata(self) -> frozenset[str]:
-        """Return the kinds of business metadata that the server has."""
-        types = self.type_names().items()
-        return frozenset(name for name, kind in types if kind.upper() == "BUSINESS_METADATA")
+    def business_metadata(self) -> BusinessAttributes:
+        """Return the business attributes that datasets of Lumos may have on this server."""
+        with self._lock:
+            if self._business is None:
+                self._business = attachable(self._client.business_metadata())
+            return self._business
 
     def forget(self) -> None:
         """Look at the server again when next asked."""
         with self._lock:
-            self._types = self._classifications = self._terms = None
+            self._types = self._classifications = self._terms = self._business = None
 
     def classification(self, tag: str) -> str:
         """Return the classification that a tag has, or would have."""
         others = {
             name for name, kind in self.type_names().items() if kind.upper() != "CLASSIFICATION"
         }
-        return classification_name(tag, taken=frozenset(others))
+        return classification_name(tag, taken=BUILT_IN_TYPES.union(others))
 
     def tag_of(self, classification: str) -> str:
         """Return the tag that a classification stands for."""
@@ -88,13 +96,31 @@ class Vocabulary:
         return _tag_name(definition) if definition else classification
 
     def define_tags(self, tags: Iterable[str]) -> dict[str, str]:
-        """See to it that there is a classification for each tag, and return them."""
+        """See to it that there is a classification for each tag, and return them.
+
+        A login that may not define types gets those that are there.
+        """
         with self._lock:
             names = {tag: self.classification(tag) for tag in tags}
-            for tag, name in names.items():
-                if name not in self._definitions():
-                    self._create(_definition(name, Tag(name=tag), implied=True))
-            return names
+            missing = {tag: name for tag, name in names.items() if name not in self._definitions()}
+            for tag, name in missing.items():
+                self._define_implied(_definition(name, Tag(name=tag), implied=True))
+            known = self._definitions()
+            return {tag: name for tag, name in names.items() if name in known}
+
+    def _define_implied(self, definition: Json) -> None:
+        """Create a classification for a tag that occurs on a dataset, if the login may do so."""
+        if not self._may_define:
+            return
+        try:
+            self._create(definition)
+        except PlatformForbiddenError:
+            self._may_define = False
+            emit(
+                "notice",
+                text=f"{self._client.place}: the login may not define classifications; tags "
+                "without one are kept in the stash and are shown once they are defined",
+            )
 
     def put_tag(self, tag: Tag) -> None:
         """Define a tag, or bring its definition up to date."""
