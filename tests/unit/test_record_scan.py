@@ -45,14 +45,10 @@ from lumos.feature.ingestion.records import (
     UnlistedPart,
     UnreadableItem,
 )
-from lumos.feature.ingestion.scan import record_functions as record_scan
-from lumos.feature.ingestion.scan.record_functions import (
-    RecordFunctions,
-    ScanLimits,
-    plan_sources,
-    scan_here,
-    scan_unit,
-)
+from lumos.feature.ingestion.scan import record_functions
+from lumos.feature.ingestion.scan.calls import ScanLimits
+from lumos.feature.ingestion.scan.record_functions import RecordFunctions, plan_sources, scan_here
+from lumos.feature.ingestion.scan.record_rows import scan_unit
 from lumos.spark.stages.rows import ScannedRow
 
 SECRET = "planted-secret-4f9d1c7be2a84f06"
@@ -343,7 +339,7 @@ def test_a_dataset_that_is_found_twice_counts_in_the_first_unit_however_late_it_
 
 
 def test_a_large_unit_waits_for_its_end_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_scan, "_HELD_BYTES", 1_000)
+    monkeypatch.setattr(record_functions, "_HELD_BYTES", 1_000)
     names = [f"t{number}" for number in range(100)]
 
     rows = scanned(unit=lambda: map(dataset, names))

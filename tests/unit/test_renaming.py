@@ -74,7 +74,7 @@ def filled(database: StateDatabase) -> None:
     tables.put_found(second, LAKE, hash="found", at=NOW)
     tables.put_dataset(report, at=NOW)
     tables.put_edge(EDGE, at=NOW)
-    tables.put_identity(OLD, "datahub", external_id="urn:li:dataset:1")
+    tables.identities.put(OLD, "datahub", external_id="urn:li:dataset:1")
     for urn, number, dataset in ((OLD, "1.0.0", first), (OLD, "2.0.0", second)):
         version = DatasetVersion(version=number, timestamp=NOW, author="a")
         changes = diff_datasets(first, second) if number == "2.0.0" else ()
@@ -118,7 +118,7 @@ def test_everything_that_named_the_dataset_has_its_new_name(database: StateDatab
     }  # fmt: skip
     assert [each.version for each in history.versions(NEW)] == ["1.0.0", "2.0.0"]
     assert not history.versions(OLD)
-    assert tables.identity_map(damaged=_raise) == {
+    assert tables.identities.all(damaged=_raise) == {
         NEW: {"datahub": "urn:li:dataset:1", "lumos": OLD}
     }
     (edge,) = EmbeddedHandler(database).list_edges()

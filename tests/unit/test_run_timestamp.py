@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lumos.core.controllers.run_timestamp_controller import parsed_timestamp, path_pattern
+from lumos.core.controllers.run_timestamp_controller import parsed_timestamp
 from lumos.core.errors import ConfigurationError, UsageError
 from lumos.feature.discovery.run_partition import partition_prefix
+from lumos.feature.ingestion.partition_check import path_pattern
 
 FORMATS = (
     "year=%Y/month=%m/day=%d", "dt=%Y-%m-%d", "%Y/%-m/%-d/%H", "%Y%m%dT%H%M%S", "100%%/(%Y)+",

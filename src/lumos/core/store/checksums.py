@@ -168,6 +168,10 @@ def current_version(row: Row, damaged: NoteDamage) -> str | None:
     return version
 
 
+def pass_over(_error: DamagedDocumentError) -> None:
+    """Leave a damaged row out."""
+
+
 def refuse_damage(error: DamagedDocumentError) -> None:
     """Raise the error of a damaged row, where the caller asked for this very row."""
     raise error

@@ -13,7 +13,7 @@ from lumos.core.models.origin import FOLDER, ORIGIN
 from lumos.core.store.catalog.catalog_tables import CatalogTables
 from lumos.core.store.catalog.observed_parts import join_document, split_document
 from lumos.core.store.catalog.search import SearchIndex, SearchText
-from lumos.core.store.checksums import DATASETS, SYNC_STATES
+from lumos.core.store.checksums import DATASETS, SYNC_STATES, pass_over
 from lumos.core.store.documents import as_object, as_text
 from lumos.core.store.state_move import COPIED, StateTable, columns_of, pages_of
 from lumos.core.store.sync_states import FORMER_NAME, WHOLE_NAME, key_of
@@ -22,7 +22,6 @@ from lumos.core.store.version_states import packed, unpacked
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.errors import DamagedDocumentError
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.engine import Row, SqlValue
 
@@ -92,7 +91,7 @@ def rename_datasets(database: StateDatabase, renaming: Renaming) -> None:
     _renew_datasets(database, renaming)
     tables = CatalogTables(database)
     for old, new in renaming.names.items():
-        tables.put_identity(new, FORMER_URN, external_id=old)
+        tables.identities.put(new, FORMER_URN, external_id=old)
 
 
 def _clear_way(database: StateDatabase, renaming: Renaming) -> None:
@@ -287,7 +286,7 @@ def _renew_datasets(database: StateDatabase, renaming: Renaming) -> None:
             marks,
         )
         known = {row.text("urn"): row for row in rows}
-        for dataset in tables.datasets_named(some, damaged=_pass_over):
+        for dataset in tables.datasets_named(some, damaged=pass_over):
             row = known[dataset.urn]
             index.put(row.integer("id"), SearchText.of(dataset))
             _renew_hash(database, row, dataset)
@@ -317,7 +316,3 @@ def _downstream(database: StateDatabase, urns: Sequence[str]) -> set[str]:
 
 def _chunks(items: Sequence[str]) -> Iterable[Sequence[str]]:
     return (items[start : start + _AT_A_TIME] for start in range(0, len(items), _AT_A_TIME))
-
-
-def _pass_over(_error: DamagedDocumentError) -> None:
-    pass

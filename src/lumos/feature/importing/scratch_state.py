@@ -41,7 +41,7 @@ class ScratchState:
     def put_identities(self, urn: str, ids: Mapping[str, str]) -> None:
         """Store what other catalogs call a dataset."""
         for catalog, external_id in ids.items():
-            self._tables.put_identity(urn, catalog, external_id=external_id)
+            self._tables.identities.put(urn, catalog, external_id=external_id)
 
 
 @contextmanager

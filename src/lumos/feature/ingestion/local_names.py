@@ -10,13 +10,12 @@ import orjson
 from lumos.core.models import Urn
 from lumos.core.models.origin import folder_of, origin_in
 from lumos.core.storage.port import printable
-from lumos.core.store.checksums import DATASETS, whole_rows
+from lumos.core.store.checksums import DATASETS, pass_over, whole_rows
 from lumos.core.store.documents import as_object
 from lumos.core.store.renaming import Renaming
 from lumos.core.store.sql_text import as_key
 
 if TYPE_CHECKING:
-    from lumos.core.errors import DamagedDocumentError
     from lumos.core.store.database import StateDatabase
     from lumos.feature.ingestion.scan.sources import ScanSource
 
@@ -96,7 +95,7 @@ def _datasets_of(
         )
         if not rows:
             return
-        for row in whole_rows(rows, DATASETS, _pass_over):
+        for row in whole_rows(rows, DATASETS, pass_over):
             document = as_object(row.text("document"))
             extensions, location = document.get("extensions"), document.get("location")
             origin = origin_in(extensions) if isinstance(extensions, dict) else None
@@ -157,7 +156,3 @@ def _in_order(names: Mapping[str, str]) -> Iterator[dict[str, str]]:
             return
         yield step
         left = {old: new for old, new in left.items() if old not in step}
-
-
-def _pass_over(_error: DamagedDocumentError) -> None:
-    pass

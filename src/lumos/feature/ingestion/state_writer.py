@@ -83,9 +83,9 @@ class StateWriter:
         for entity in entities:
             name = name_of(entity)
             document = entity.to_json()
-            if kind != "job" and (known := self.tables.entity(kind, name)) is not None:
+            if kind != "job" and (known := self.tables.entities.get(kind, name)) is not None:
                 document = {**document, **known}
-            self.tables.put_entity(kind, name, document=document, at=self._clock())
+            self.tables.entities.put(kind, name, document=document, at=self._clock())
 
     def refresh(self, urn: Urn) -> None:
         """Version a dataset whose lineage changed."""

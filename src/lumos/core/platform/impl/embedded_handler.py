@@ -25,7 +25,9 @@ from lumos.core.platform.entities import ENTITY_MODELS, kind_of, name_of
 from lumos.core.platform.interface import DEFAULT_PAGE, Entity, EntityKind
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
 from lumos.core.store.catalog.catalog_fingerprint import catalog_fingerprint
-from lumos.core.store.catalog.catalog_tables import EDITOR, CatalogTables, EdgePosition
+from lumos.core.store.catalog.catalog_tables import CatalogTables
+from lumos.core.store.catalog.dataset_rows import EDITOR
+from lumos.core.store.catalog.edge_table import EdgePosition
 from lumos.core.store.catalog.observations import DEFAULT_RETENTION
 from lumos.core.store.catalog.observed_parts import whole_document
 from lumos.core.store.catalog.search import SearchIndex, Wanted
@@ -93,7 +95,7 @@ class EmbeddedHandler(CatalogHandler, DocumentAbility):
         with self._database.transaction():
             for entity in batch.entities:
                 kind, name = kind_of(entity), name_of(entity)
-                tables.put_entity(kind, name, document=entity.to_json(), at=at)
+                tables.entities.put(kind, name, document=entity.to_json(), at=at)
             if batch.datasets:
                 self._put_datasets(batch.models(), seen, at=at)
             if batch.edges:
@@ -104,10 +106,10 @@ class EmbeddedHandler(CatalogHandler, DocumentAbility):
                 if not tables.delete_dataset(urn):
                     raise DatasetNotFoundError(Urn(urn), platform=self.name)
             for each in batch.identities:
-                tables.put_identity(Urn(each.urn), each.catalog, external_id=each.external_id)
+                tables.identities.put(Urn(each.urn), each.catalog, external_id=each.external_id)
             for name, value in batch.extensions.items():
                 document = {"name": name, "value": value}
-                tables.put_entity(_EXTENSION, name, document=document, at=at)
+                tables.entities.put(_EXTENSION, name, document=document, at=at)
 
     def _put_datasets(
         self, datasets: Sequence[LumosDataset], seen: Mapping[str, Seen] | None, *, at: datetime
@@ -160,7 +162,7 @@ class EmbeddedHandler(CatalogHandler, DocumentAbility):
         self._unread.begin(EDGES.kind)
         position: EdgePosition | None = EdgePosition()
         while position is not None:
-            edges, position = self._tables.edges_after(
+            edges, position = self._tables.edges.after(
                 position, limit=DEFAULT_PAGE, damaged=self._note_damage
             )
             yield from edges
@@ -168,11 +170,11 @@ class EmbeddedHandler(CatalogHandler, DocumentAbility):
     @override
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         self._unread.begin(IDENTITIES.kind)
-        return self._tables.identity_map(damaged=self._note_damage)
+        return self._tables.identities.all(damaged=self._note_damage)
 
     @override
     def find_identities(self, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], Urn]:
-        return self._tables.find_identities(names)
+        return self._tables.identities.find(names)
 
     @override
     def extensions(self) -> dict[str, JsonValue]:
@@ -246,7 +248,7 @@ class EmbeddedHandler(CatalogHandler, DocumentAbility):
     def _rows(self, kind: str) -> Iterator[str]:
         after: str | None = ""
         while after is not None:
-            page, after = self._tables.entities_after(
+            page, after = self._tables.entities.after(
                 kind, after, limit=DEFAULT_PAGE, damaged=self._note_damage
             )
             yield from page

@@ -101,7 +101,7 @@ class EdgeContributions:
         """Record an edge that was there before as said by somebody, so that it stays."""
         if self._rows(key):
             return
-        for known in self._tables.edges_with_key(key):
+        for known in self._tables.edges.with_key(key):
             self._put(known, key, EARLIER, at=at)
 
     def _put(self, edge: LineageEdge, key: str, contributor: Contributor, *, at: datetime) -> None:

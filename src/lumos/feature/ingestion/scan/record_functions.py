@@ -10,96 +10,51 @@ source are lost so, the other units of the source are reported as not scanned.
 
 from __future__ import annotations
 
-import hashlib
-import math
 import pickle
 import tempfile
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
 from lumos.core.errors import LumosError, SourceError
-from lumos.core.models import LineageEdge, LumosDataset, Observation
-from lumos.core.models.base import canonical_json
-from lumos.core.platform.entities import kind_of, name_of
-from lumos.core.run_report import FOUND_TWICE
 from lumos.core.settings.confidential import pickle_with_credentials
 from lumos.core.storage.sealed import Sealed, seal
-from lumos.feature.ingestion.handlers.base_ingestion_handler import RecordSourceSettings
 from lumos.feature.ingestion.records import (
     PreviousScan,
-    ScanMark,
-    ScannedScope,
-    ScanRecord,
     ScanUnit,
-    ScanWarning,
-    SkippedItem,
-    Statement,
-    UnlistedPart,
-    UnreadableItem,
     printable,
 )
+from lumos.feature.ingestion.scan.calls import HANGS_HINT, Attempt, Call, ScanLimits, hanging
+from lumos.feature.ingestion.scan.record_rows import (
+    each_dataset_once,
+    problem,
+    scan_unit,
+)
 from lumos.spark.stages.rows import (
-    DATASET,
-    EDGE,
     MARK,
-    OBSERVATION,
     SCOPE,
-    SKIPPED,
     UNIT_DONE,
     UNIT_FAILED,
-    UNLISTED_PART,
-    UNREADABLE,
-    WARNING,
     ScannedRow,
     UnitToScan,
 )
 
 if TYPE_CHECKING:
+    import threading
     from pathlib import Path
 
     from lumos.feature.ingestion.handlers.base_ingestion_handler import (
         RecordHandler,
-        SourceSettings,
     )
 
 _HELD_BYTES = 4 * 1024 * 1024
 """So much of a unit is held in memory until it is complete; more goes to a temporary file."""
-_FIRST_PAUSE_SECONDS = 0.5
-_LONGEST_PAUSE_SECONDS = 30.0
-_GRACE_SECONDS = 10.0
-"""How long to wait for a slot of a source when the scans in all of them were given up."""
-_DEFAULTS = RecordSourceSettings(type="any", name="any")
-_HANGS_HINT = "raise timeout_seconds of the source if it is only slow"
-T = TypeVar("T")
-
-
-class ScanLimits(NamedTuple):
-    """How a source wants to be scanned."""
-
-    concurrency: int = _DEFAULTS.concurrency
-    timeout_seconds: float = _DEFAULTS.timeout_seconds
-    retries: int = _DEFAULTS.retries
-    first_pause_seconds: float = _FIRST_PAUSE_SECONDS
-    """How long to wait before the first retry; twice as long before each further one."""
-
-    @classmethod
-    def of(cls, settings: SourceSettings) -> ScanLimits:
-        """Return what the settings of a source say, or the defaults where they have no limits."""
-        if not isinstance(settings, RecordSourceSettings):
-            return cls()
-        return cls(settings.concurrency, settings.timeout_seconds, settings.retries)
-
-    def pause(self, attempt: int) -> float:
-        """Return how many seconds to wait after an attempt; the first is 0."""
-        return min(self.first_pause_seconds * (1 << attempt), _LONGEST_PAUSE_SECONDS)
 
 
 class PlannedSource(NamedTuple):
@@ -163,7 +118,7 @@ class RecordFunctions:
                 retryable=True,
             )
             item = _label(unit)
-            yield _problem(UNIT_FAILED, unit.source, unit.number, item=item, error=error)
+            yield problem(UNIT_FAILED, unit.source, unit.number, item=item, error=error)
 
 
 def plan_sources(
@@ -178,7 +133,7 @@ def plan_sources(
     for handler in handlers:
         known = previous.get(handler.name, PreviousScan())
         what = f"source '{handler.name}' ended the planning of its scan"
-        call = _Call(partial(_plan, handler, known), ScanLimits.of(handler.settings), what=what)
+        call = Call(partial(_plan, handler, known), ScanLimits.of(handler.settings), what=what)
         call.start()
         calls.append((handler.name, call))
     for name, call in calls:
@@ -187,7 +142,7 @@ def plan_sources(
                 call.give_up()
                 break
         if call.is_given_up:
-            error = _hanging(f"source '{name}' did not plan its scan", call.limits)
+            error = hanging(f"source '{name}' did not plan its scan", call.limits)
             yield PlannedSource(name, (), error)
         elif call.outcome is None:
             yield PlannedSource(name, (), call.unexpected())
@@ -214,34 +169,8 @@ def scan_here(
     for ended in _UnitScans({handler.name: source}, jobs).ended():
         early[ended.job.number] = ended
         while due in early:
-            yield from _each_dataset_once(early.pop(due).rows(), seen)
+            yield from each_dataset_once(early.pop(due).rows(), seen)
             due += 1
-
-
-def scan_unit(handler: RecordHandler, unit: ScanUnit, *, number: int = 0) -> Iterator[ScannedRow]:
-    """Yield one row for each record of a unit, in one attempt.
-
-    Raises:
-        LumosError: the rest of the unit cannot be scanned.
-    """
-    rows = (_row(record, handler.name, number) for record in handler.records(unit))
-    yield from _each_dataset_once(rows, set())
-
-
-def found_twice(row: ScannedRow) -> ScannedRow:
-    """Return what is reported of a dataset that its source found before."""
-    return ScannedRow(SKIPPED, row.source, row.unit, row.key, urn=row.urn, reason=FOUND_TWICE)
-
-
-def _each_dataset_once(rows: Iterable[ScannedRow], seen: set[str]) -> Iterator[ScannedRow]:
-    for row in rows:
-        if row.kind != DATASET:
-            yield row
-        elif row.key in seen:
-            yield found_twice(row)
-        else:
-            seen.add(row.key)
-            yield row
 
 
 def _travelling(handler: RecordHandler, folder: Path) -> RecordSource:
@@ -256,63 +185,6 @@ def _dealt(source: str, units: Iterable[ScanUnit], *, concurrency: int) -> Itera
         yield UnitToScan(source, number % concurrency, number, pickle.dumps(unit))
 
 
-def _row(record: ScanRecord, source: str, unit: int) -> ScannedRow:
-    match record:
-        case ScannedScope(urn_prefix=prefix):
-            return ScannedRow(SCOPE, source, unit, str(prefix))
-        case ScanMark(key=key, value=value):
-            return ScannedRow(MARK, source, unit, printable(key), document=printable(value))
-        case UnreadableItem(item=item, error=error, urn=urn):
-            return _problem(UNREADABLE, source, unit, item=item, error=error, urn=urn)
-        case UnlistedPart(item=item, error=error):
-            return _problem(UNLISTED_PART, source, unit, item=item, error=error)
-        case SkippedItem(item=item, reason=text):
-            return ScannedRow(SKIPPED, source, unit, printable(item), reason=printable(text))
-        case ScanWarning(item=item, text=text):
-            return ScannedRow(WARNING, source, unit, printable(item), reason=printable(text))
-    try:
-        return _said(record, source, unit)
-    except LumosError as error:  # of one record; the others go on
-        about = record.urn if isinstance(record, LumosDataset) else None
-        item = about or type(record).__name__
-        return _problem(UNREADABLE, source, unit, item=item, error=error, urn=about)
-
-
-def _said(record: Statement, source: str, unit: int) -> ScannedRow:
-    urn: str | None = None
-    kind: str
-    match record:
-        case LumosDataset():
-            kind, key, urn = DATASET, str(record.urn), str(record.urn)
-        case LineageEdge():
-            kind, key = EDGE, canonical_json(list(map(str, record.key))).decode()
-        case Observation():
-            urn = str(record.urn)
-            parts = [urn, record.kind.value, record.at.isoformat()]
-            kind, key = OBSERVATION, canonical_json(parts).decode()
-        case _:
-            kind, key = kind_of(record), str(name_of(record))
-    content = canonical_json(record.to_json())
-    digest = hashlib.sha256(content).hexdigest()
-    return ScannedRow(kind, source, unit, key, urn, digest, content.decode())
-
-
-def _problem(
-    kind: str, source: str, unit: int, *, item: str, error: LumosError, urn: str | None = None
-) -> ScannedRow:
-    return ScannedRow(
-        kind,
-        source,
-        unit,
-        printable(item),
-        urn=urn,
-        reason=printable(error.message),
-        code=error.code,
-        hint=error.hint and printable(error.hint),
-        retryable=error.retryable,
-    )
-
-
 def _label(job: UnitToScan) -> str:
     """Return a unit as reports show it."""
     try:
@@ -320,11 +192,6 @@ def _label(job: UnitToScan) -> str:
         return printable(unit.label)
     except Exception:  # noqa: BLE001 - the scan says why
         return f"unit {job.number}"
-
-
-def _hanging(what: str, limits: ScanLimits) -> SourceError:
-    message = f"{what} within {limits.timeout_seconds:g} s"
-    return SourceError(message, hint=_HANGS_HINT, retryable=True)
 
 
 class _RowSpool:
@@ -348,107 +215,15 @@ class _RowSpool:
         self._file.close()
 
 
-@dataclass
-class _Attempt(Generic[T]):
-    """What one attempt gave; with an error, it is what was there before that."""
-
-    result: T
-    error: LumosError | None = None
-
-
-class _Call(Generic[T]):
-    """A function in a daemon thread: tried again where that may help, given up when it hangs.
-
-    Args:
-        attempt: is called once for each attempt, with the event that says to stop.
-        limits: how long an attempt may take, and how many there may be.
-        what: what failed, for an error that `attempt` lets out.
-        when_over: is called by the thread in the end.
-    """
-
-    def __init__(
-        self,
-        attempt: Callable[[threading.Event], _Attempt[T]],
-        limits: ScanLimits,
-        *,
-        what: str,
-        when_over: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._attempt = attempt
-        self.limits = limits
-        self._what = what
-        self._when_over = when_over
-        self._is_given_up = threading.Event()
-        self.is_over = threading.Event()
-        self.deadline = math.inf
-        """When the attempt under way counts as hanging, by the monotonic clock.
-
-        Once it is given up, how long it is worth to wait for its thread to stop.
-        """
-        self.outcome: _Attempt[T] | None = None
-        """Whatever the last attempt gave; None where it let an error out."""
-        self._let_out = ""
-
-    def start(self) -> None:
-        self.deadline = time.monotonic() + self.limits.timeout_seconds
-        threading.Thread(target=self._run, name="lumos-scan", daemon=True).start()
-
-    def give_up(self) -> None:
-        """Let the thread stop as soon as it looks, which may be soon if it is only slow."""
-        self.deadline = time.monotonic() + min(self.limits.timeout_seconds, _GRACE_SECONDS)
-        self._is_given_up.set()
-
-    @property
-    def is_given_up(self) -> bool:
-        return self._is_given_up.is_set()
-
-    @property
-    def is_overdue(self) -> bool:
-        return not self.is_over.is_set() and time.monotonic() >= self.deadline
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether it was given up, and its thread did not stop soon after."""
-        return self.is_given_up and self.is_overdue
-
-    def unexpected(self) -> SourceError:
-        """Return the error of a call that ended without an outcome."""
-        return SourceError(
-            f"{self._what}: {self._let_out}", hint="check disk space and memory of the workers"
-        )
-
-    def _run(self) -> None:
-        try:
-            self.outcome = self._tried()
-        except BaseException as error:  # noqa: BLE001 - also sys.exit; whoever waits must know
-            self._let_out = type(error).__name__
-        finally:
-            self.is_over.set()
-            self._when_over()
-
-    def _tried(self) -> _Attempt[T]:
-        number = 0
-        while True:
-            outcome = self._attempt(self._is_given_up)
-            error = outcome.error
-            if error is None or not error.retryable or number >= self.limits.retries:
-                return outcome
-            pause = self.limits.pause(number)
-            self.deadline = time.monotonic() + pause + self.limits.timeout_seconds
-            if self._is_given_up.wait(pause):
-                return outcome
-            number += 1
-
-
 def _plan(
     handler: RecordHandler, previous: PreviousScan, is_given_up: threading.Event
-) -> _Attempt[tuple[ScanUnit, ...]]:
+) -> Attempt[tuple[ScanUnit, ...]]:
     try:
         units = handler.planned_units(previous)
         _check_travel(handler, units)
     except LumosError as error:
-        return _Attempt((), error)
-    return _Attempt(units)
+        return Attempt((), error)
+    return Attempt(units)
 
 
 def _check_travel(handler: RecordHandler, units: tuple[ScanUnit, ...]) -> None:
@@ -472,14 +247,14 @@ class _UnitScan:
         self._source = source
         self._finished = finished
         self._spool: _RowSpool | None = None
-        self.call = _Call(
+        self.call = Call(
             self._attempt,
             source.limits,
             what=f"source '{job.source}' ended the scan of {self.label}",
             when_over=self._over,
         )
 
-    def _attempt(self, is_given_up: threading.Event) -> _Attempt[None]:
+    def _attempt(self, is_given_up: threading.Event) -> Attempt[None]:
         self.discard()
         self._spool = spool = _RowSpool()
         try:
@@ -489,8 +264,8 @@ class _UnitScan:
                     break
                 spool.add(row)
         except LumosError as error:
-            return _Attempt(None, error)
-        return _Attempt(None)
+            return Attempt(None, error)
+        return Attempt(None)
 
     def _loaded(self) -> tuple[RecordHandler, ScanUnit]:
         content = self._source.content()
@@ -531,7 +306,7 @@ class _UnitScan:
     def failed(self, error: LumosError) -> ScannedRow:
         """Return the row that says why the unit failed."""
         job = self.job
-        return _problem(UNIT_FAILED, job.source, job.number, item=self.label, error=error)
+        return problem(UNIT_FAILED, job.source, job.number, item=self.label, error=error)
 
 
 class _EndedUnit(NamedTuple):
@@ -598,7 +373,7 @@ class _UnitScans:
             if waiting and all(scan.call.is_lost for scan in running):
                 error = SourceError(
                     f"source '{source}': not scanned, because the scans before it hang",
-                    hint=_HANGS_HINT,
+                    hint=HANGS_HINT,
                     retryable=True,
                 )
                 while waiting:
@@ -619,7 +394,7 @@ class _UnitScans:
             if scan.call.is_overdue and not scan.call.is_given_up:
                 scan.call.give_up()
                 what = f"source '{scan.job.source}' did not complete the scan of {scan.label}"
-                yield _given_up(scan, _hanging(what, scan.call.limits))
+                yield _given_up(scan, hanging(what, scan.call.limits))
 
 
 def _given_up(scan: _UnitScan, error: LumosError) -> _EndedUnit:

@@ -1,13 +1,13 @@
-"""Which contributors each settings file has named, so that one that is taken out can be noticed."""
+"""What the state remembers of sources: which file names them, and where their last scan ended."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from lumos.core.store.catalog.contributions import contributor_of
 from lumos.core.store.documents import checked_key
-from lumos.core.store.sql_text import as_key
+from lumos.core.store.sql_text import as_key, from_key
 
 if TYPE_CHECKING:
     from lumos.core.models import Contributor
@@ -43,4 +43,30 @@ class ConfiguredSources:
             "INSERT INTO configured_sources (settings, contributor) "
             "VALUES (:settings, :contributor)",
             ({"settings": key, "contributor": as_key(str(each))} for each in sorted(set(now))),
+        )
+
+
+class ScanMarks:
+    """The marks of each source."""
+
+    def __init__(self, database: StateDatabase) -> None:
+        self._database = database
+
+    def of(self, source: str) -> dict[str, str]:
+        """Return the marks that the last complete scan of a source left."""
+        rows = self._database.query(
+            "SELECT mark, value FROM scan_marks WHERE source = :source", {"source": as_key(source)}
+        )
+        return {from_key(row.text("mark")): from_key(row.text("value")) for row in rows}
+
+    def replace(self, source: str, marks: Mapping[str, str]) -> None:
+        """Keep the marks of a complete scan, as part of the caller's transaction."""
+        name = checked_key(as_key(source))
+        self._database.execute("DELETE FROM scan_marks WHERE source = :source", {"source": name})
+        self._database.execute_many(
+            "INSERT INTO scan_marks (source, mark, value) VALUES (:source, :mark, :value)",
+            (
+                {"source": name, "mark": checked_key(as_key(mark)), "value": as_key(value)}
+                for mark, value in marks.items()
+            ),
         )
