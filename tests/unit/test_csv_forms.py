@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats import csv_text
-from lumos.core.formats.csv_forms import KnownForms, Plan
+from lumos.core.formats.csv_forms import KnownForms
 from lumos.core.formats.facts import FileFacts
 from lumos.core.formats.reader import read_file
 
-_PLAN = Plan(rows=2 * csv_text.BATCH_ROWS, showing=csv_text.BATCH_ROWS)
+_SHOWING = csv_text.SHOWING_ROWS
 _VALUES = {
     "number": st.integers(-(10**19), 10**19).map(str),
     "price": st.one_of(st.floats(allow_nan=False).map(str), st.integers(0, 99).map(str)),
@@ -30,7 +30,7 @@ _VALUES = {
 
 @pytest.fixture(autouse=True)
 def forms(monkeypatch: pytest.MonkeyPatch) -> KnownForms:
-    fresh = KnownForms(_PLAN)
+    fresh = KnownForms(_SHOWING)
     monkeypatch.setattr(csv_text, "_FORMS", fresh)
     return fresh
 
@@ -45,7 +45,7 @@ def _read(content: str, *, name: str = "a.csv") -> FileFacts | str:
 
 def _read_anew(content: str, *, name: str = "a.csv") -> FileFacts | str:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_text, "_FORMS", KnownForms(_PLAN))
+        patch.setattr(csv_text, "_FORMS", KnownForms(_SHOWING))
         return _read(content, name=name)
 
 
@@ -85,7 +85,7 @@ def test_a_file_like_others_says_what_it_says_when_it_is_read_anew(data: st.Data
     name = data.draw(st.sampled_from(("a.csv", "a.txt", "a")))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_text, "_FORMS", KnownForms(_PLAN))
+        patch.setattr(csv_text, "_FORMS", KnownForms(_SHOWING))
         for content in [*files, *files, *files]:
             _read(content)
         told = [_read(content + end, name=name) for content in files]

@@ -8,9 +8,10 @@ import io
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from lumos.core.errors import UnreadableItemError
-from lumos.core.formats.csv_values import column_type, has_decimal_commas, value_type
+from lumos.core.formats.csv_values import Commas, column_type, meaning_of_commas, value_type
 from lumos.core.formats.facts import FileFacts
 from lumos.core.formats.reader import read_file
 from lumos.core.models import TypeName
@@ -192,8 +193,12 @@ def test_too_many_columns_are_refused() -> None:
         ("007", TypeName.STRING),
         ("01.5", TypeName.STRING),
         ("9223372036854775807", TypeName.INT64),
-        ("9223372036854775808", TypeName.STRING),
-        ("99999999999999999999", TypeName.DOUBLE),
+        ("9223372036854775808", TypeName.DECIMAL),
+        ("-99999999999999999999", TypeName.DECIMAL),
+        ("9" * 38, TypeName.DECIMAL),
+        ("9" * 39, TypeName.STRING),
+        ("+12", TypeName.INT64),
+        ("+4930123456", TypeName.STRING),
         ("1.5", TypeName.DOUBLE),
         (".5", TypeName.DOUBLE),
         ("1e-9", TypeName.DOUBLE),
@@ -203,7 +208,21 @@ def test_too_many_columns_are_refused() -> None:
         ("٣", TypeName.STRING),
         ("2024-02-29", TypeName.DATE),
         ("2023-02-29", TypeName.STRING),
-        ("29/02/2024", TypeName.STRING),
+        ("29/02/2024", TypeName.DATE),
+        ("12/31/2024", TypeName.DATE),
+        ("32/12/2024", TypeName.STRING),
+        ("31.12.2024", TypeName.DATE),
+        ("1.12.2024", TypeName.DATE),
+        ("1.12.24", TypeName.STRING),
+        ("5-Jan-2024", TypeName.DATE),
+        ("Jan 5, 2024", TypeName.DATE),
+        ("January", TypeName.STRING),
+        ("31.12.2024 23:59", TypeName.TIMESTAMP_NTZ),
+        ("12/31/2024 11:59 PM", TypeName.TIMESTAMP_NTZ),
+        ("23:59", TypeName.TIME),
+        ("9:05:30 am", TypeName.TIME),
+        ("24:00", TypeName.STRING),
+        ("10.0.0.1", TypeName.STRING),
         ("2024-01-01T10:00:00Z", TypeName.TIMESTAMP),
         ("2024-01-01 10:00:00.123456+02:00", TypeName.TIMESTAMP),
         ("2024-01-01 10:00", TypeName.TIMESTAMP_NTZ),
@@ -247,7 +266,42 @@ def test_all_rows_of_a_small_file_are_counted() -> None:
     assert facts_of("a,b\n1,2\n\n3,4\n").rows == 2
     assert facts_of('a,b\n1,"x\ny"\n').rows == 1
     assert facts_of("a,b\n" + "1,2\n" * 100).rows == 100
-    assert facts_of("a,b\n" + "1,2\n" * 50_000).rows is None
+    assert facts_of("a,b\n" + "1,2\n" * 50_000).rows == 50_000
+    assert facts_of("a,b\n" + "1,2\n" * 100_000).rows is None
+
+
+class CountedBytes(io.BytesIO):
+    taken = 0
+
+    @override
+    def read(self, size: int | None = -1, /) -> bytes:
+        content = super().read(size)
+        self.taken += len(content)
+        return content
+
+
+def test_every_row_of_a_file_up_to_256_kb_has_a_say() -> None:
+    rows = [f"{i},{i}" for i in range(12_000)]
+    rows[11_000] = "11000,n/k"
+    assert columns_of("id,a\n" + "\n".join(rows)) == [("id", "INT64"), ("a", "STRING")]
+
+
+@pytest.mark.parametrize("row", [1_000, 52_000, 99_000])
+def test_head_middle_and_end_of_a_large_file_have_a_say_and_the_rest_is_not_read(row: int) -> None:
+    rows = [f"{100_000 + i},{i}" for i in range(100_000)]
+    rows[row] = f"{row},n/k"
+    data = ("id,a\n" + "\n".join(rows)).encode()
+    for _ in range(4):  # the last ones are recognised by their form, up to the row that differs
+        stream = CountedBytes(data)
+        facts = read_file(stream, size=len(data), name="a.csv")
+        assert [field.type.value for field in facts.schema.fields] == ["INT64", "STRING"]
+        assert stream.taken <= 256 * 1024
+        facts_of("id,a\n" + "".join(f"{i},{i}\n" for i in range(60)))
+
+
+def test_a_part_of_a_large_file_that_begins_inside_quotes_widens_nothing() -> None:
+    row = '1,"a\nb,c,d\ne,f,g"\n'
+    assert columns_of("id,a\n" + row * 30_000) == [("id", "INT64"), ("a", "STRING")]
 
 
 typed = st.sampled_from(
@@ -275,18 +329,25 @@ def test_a_column_has_the_type_that_its_values_have_one_by_one(values: list[str]
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"),
+    ("values", "expected", "kind"),
     [
-        (["1,5", "2,25"], True),
-        (["1.234,50", "7"], True),
-        (["1,234", "12,500"], None),
-        (["1", "2"], False),
-        (["1,5", "x"], False),
-        (["1,5", "", "NULL"], True),
+        (["1,5", "2,25"], Commas.DECIMAL, "DOUBLE"),
+        (["1.234,50", "7"], Commas.DECIMAL, "DOUBLE"),
+        (["1,234", "12,500"], Commas.EITHER, "INT64"),
+        (["1,234", "12,500,000"], Commas.THOUSANDS, "INT64"),
+        (["1,234.50", "7.25", "12"], Commas.THOUSANDS, "DOUBLE"),
+        (["1'234'567", "12"], Commas.THOUSANDS, "INT64"),
+        (["1\u00a0234\u00a0567", "12"], Commas.THOUSANDS, "INT64"),
+        (["1,5", "x"], Commas.NO_NUMBERS, "STRING"),
+        (["1,5", "1,234.5"], Commas.NO_NUMBERS, "STRING"),
+        (["12,3456,7"], Commas.NO_NUMBERS, "STRING"),
+        (["1,5", "", "NULL"], Commas.DECIMAL, "DOUBLE"),
     ],
 )
-def test_decimal_commas_are_told_from_thousands(values: list[str], expected: bool | None) -> None:
-    assert has_decimal_commas(values) is expected
+def test_decimal_commas_are_told_from_thousands(
+    values: list[str], expected: Commas, kind: str
+) -> None:
+    assert meaning_of_commas(values) == (expected, TypeName(kind))
 
 
 header_names = st.lists(

@@ -134,8 +134,8 @@ def test_an_empty_file_says_so() -> None:
         (b"Just some prose.\nAnd more of it.\n", "README", "it is a text document"),
         (b"one\ntwo\n", "a.parquet", "it looks like text without columns"),
         (b" \n\n", "a.csv", "nothing but space"),
-        (b"a,b\n" * 30 + b"\x00", "a.csv", "it begins like text, such as CSV but holds bytes"),
-        (b'{"a": 1}\n' * 30 + b"\x00", "a.json", "it begins like JSON but holds bytes"),
+        (b"a,b\n" * 99 + bytes(99), "a.csv", "it begins like text, such as CSV but holds bytes"),
+        (b'{"a": 1}\n' * 99 + bytes(99), "a.json", "it begins like JSON but holds bytes"),
         (b"{broken", "a.json", "it is not valid JSON"),
         (b"ORC" + bytes(40), "a.orc", "cut off: it has no ORC footer"),
         (b"PAR1" + bytes(40), "a.parquet", "cut off: it has no Parquet footer"),
@@ -225,7 +225,18 @@ def test_the_beginning_of_a_file_is_read_once_and_in_one_piece(content: bytes, n
         read_file(stream, size=len(content), name=name)
     except NotTabularError:
         assert name == "a.txt.gz"
-    assert stream.__dict__["places"] == [0]
+    size, first = len(content), 64 * 1024
+    of_csv = [0, first, size // 2, size - first]  # head, middle and end
+    assert stream.__dict__["places"] == (of_csv if name == "a.csv" else [0])
+
+
+@pytest.mark.parametrize(
+    ("content", "name"), [("a,b\n" + "1,2\n" * 99, "a.csv"), ('{"a": 1}\n' * 99, "a.json")]
+)
+def test_a_few_nul_and_control_bytes_are_left_out_and_reported(content: str, name: str) -> None:
+    facts = facts_of(content.encode() + b"\x00\x02", name)
+    assert facts.warnings[0] == "2 NUL or control characters in it left out"
+    assert facts.schema.fields[0].name == "a"
 
 
 def test_a_gzip_bomb_gives_a_sample_and_no_more() -> None:

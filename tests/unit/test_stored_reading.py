@@ -115,7 +115,8 @@ def test_facts_are_those_of_the_plain_reader_for_every_way_of_fetching() -> None
         ("large.parquet", parquet(padding=300_000), 1),
         ("large.orc", orc_file(300_000), 1),
         ("wide.parquet", parquet(WIDE, padding=200_000), 2),  # its footer is larger than a tail
-        ("large.csv", b"id,name\n" + b"1,abcdefghij\n" * 50_000, 1),
+        ("small.csv", b"id,name\n" + b"1,abcdefghij\n" * 20_000, 1),
+        ("large.csv", b"id,name\n" + b"1,abcdefghij\n" * 50_000, 3),  # head, middle and end
         ("large.json", b'{"id": 1, "name": "abcdefghij"}\n' * 50_000, 1),
     ],
 )

@@ -22,7 +22,7 @@ _RARE: Final = ("~", "^", "\x1f", " ")
 _LINES_FOR_COUNTING = 32
 _CHARACTERS_FOR_DIALECT = 32 * 1024
 _OPENED: Final = re.compile(r"(?:^|[,;|\t])'", re.MULTILINE)
-_CLOSED: Final = re.compile(r"'(?:$|[,;|\t])", re.MULTILINE)
+_CLOSED: Final = re.compile(r"'(?=\r?$|[,;|\t])", re.MULTILINE)
 _UNTYPED: Final = (TypeName.STRING, TypeName.UNKNOWN)
 
 
@@ -170,4 +170,5 @@ def _quote(head: str, delimiter: str) -> str:
     if '"' in head or "'" not in head:
         return '"'
     opened, closed = len(_OPENED.findall(head)), len(_CLOSED.findall(head))
-    return "'" if opened > 1 and opened == closed and delimiter != "'" else '"'
+    # The head may end inside of a value.
+    return "'" if opened > 1 and opened - closed in (0, 1) and delimiter != "'" else '"'

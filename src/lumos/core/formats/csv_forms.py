@@ -30,14 +30,6 @@ _EMPTY: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """How many rows decide on the types, and how many of them have to show each."""
-
-    rows: int
-    showing: int
-
-
-@dataclass(frozen=True, slots=True)
 class Recognised:
     """A file that is written like another one."""
 
@@ -62,20 +54,24 @@ class _Form:
 class KnownForms:
     """The forms of the files that a process read, by the line with their header."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, showing: int) -> None:
+        """Recognise files of which so many of the first rows show each type."""
+        self._showing = showing
         self._forms: dict[str, list[_Form]] = {}
 
     def __len__(self) -> int:
         """Return how many headers are known."""
         return len(self._forms)
 
-    def recognise(self, content: str, *, whole: bool) -> Recognised | None:
+    def recognise(
+        self, content: str, *, whole: bool, further: Sequence[str] = ()
+    ) -> Recognised | None:
         """Return what is known of a file with such content; None where it has to be read.
 
         Args:
             content: lines from its beginning, of which the last one may lack its end.
             whole: whether the file holds nothing more.
+            further: whole lines from other places of the file.
         """
         header = content[: content.find("\n")]
         forms = self._forms.get(header)
@@ -84,11 +80,9 @@ class KnownForms:
         if content[-1] != "\n":
             content += "\r\n" if header.endswith("\r") else "\n"
         rows = content.count("\n") - 1
-        if not whole and rows <= self._plan.rows:
-            return None  # its last row may be cut off
-        wanted = min(rows, self._plan.rows)
+        wanted = rows if whole else rows - 1  # the last one may be cut off
         for form in forms:
-            if self._has_form(form, content, rows=wanted):
+            if self._has_form(form, content, rows=wanted, further=further):
                 if form is not forms[0]:
                     forms.remove(form)
                     forms.insert(0, form)
@@ -114,18 +108,20 @@ class KnownForms:
         if form.pattern is None and form.files >= _FILES_BEFORE_A_PATTERN:
             form.pattern = self._pattern(form)
 
-    def _has_form(self, form: _Form, content: str, *, rows: int) -> bool:
+    def _has_form(self, form: _Form, content: str, *, rows: int, further: Sequence[str]) -> bool:
         start = len(form.header) + 1
         match = form.pattern and form.pattern.match(content, start)
-        if not match or not rows or content.count("\n", start, match.end()) != rows:
+        if not match or rows <= 0 or content.count("\n", start, match.end()) < rows:
             return False
-        showing = min(rows, self._plan.showing)
+        if form.pattern is None or not all(map(form.pattern.fullmatch, further)):
+            return False
+        showing = min(rows, self._showing)
         return _are_shown(form, content[start : match.end()].split("\n", showing)[:showing])
 
     def _pattern(self, form: _Form) -> re.Pattern[str]:
         row = re.escape(form.delimiter).join(map(_value_pattern, form.types))
         end = r"\r\n" if form.header.endswith("\r") else r"\n"
-        return re.compile(f"(?:(?!#){row}{end}){{0,{self._plan.rows}}}+")
+        return re.compile(f"(?:(?!#){row}{end})*+")
 
 
 def _value_pattern(kind: TypeName) -> str:
@@ -155,7 +151,7 @@ def _are_shown(form: _Form, rows: Sequence[str]) -> bool:
 def _shows(cell: str, kind: TypeName) -> bool:
     if not cell:
         return False
-    if kind in (TypeName.STRING, TypeName.DOUBLE, TypeName.TIMESTAMP_NTZ):
+    if kind in (TypeName.STRING, TypeName.DOUBLE, TypeName.DECIMAL, TypeName.TIMESTAMP_NTZ):
         return value_type(cell) is kind
     return True
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
-from lumos.core.formats.csv_values import value_type
+from lumos.core.formats.csv_values import value_type, widened
 from lumos.core.models import TypeName
 
 _LONGEST_NAME = 128
 _LENGTH_OF_YEAR = 4
 _FEW_ROWS = 3
+_FEW_NUMBERS = 2
 _NAME_LIKE: Final = re.compile(r"[^\W\d][\w .\-/()%#:$€°&+*?\[\]@]*")
 _NEVER_A_NAME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.\-]*://.+|[^@\s]+@[^@\s]+\.[^@\s.]+")
 _DIGITS: Final = re.compile(r"[0-9]+")
@@ -26,17 +28,24 @@ def first_row_is_header(rows: Sequence[Sequence[str]], types_below: Sequence[Typ
     named = [cell.strip() for cell in rows[0]]
     if not any(named) or max(map(len, named)) > _LONGEST_NAME:
         return False
-    texts = []
+    texts, numbers, doubts = [], [], 0
     for position, cell in enumerate(named):
         kind = value_type(cell)
+        below = types_below[position] if position < len(types_below) else TypeName.UNKNOWN
         if kind is TypeName.STRING:
             texts.append(position)
-        elif _speaks_against(cell, kind):
-            return False
+        elif kind is TypeName.INT64 and not cell.startswith(("+", "-")):
+            numbers.append(position)
+        elif kind is not None and widened(kind, below) is below:
+            doubts += 1  # it may be one of the values below it
     if not texts:
         return False
-    if any(i < len(types_below) and types_below[i] not in _UNTYPED for i in texts):
-        return True
+    count = [named[i] for i in numbers]
+    apart = [i for i in texts if i < len(types_below) and types_below[i] not in _UNTYPED]
+    if apart and not doubts and (len(apart) >= len(numbers) or _are_names(count)):
+        return True  # words stand above numbers or dates
+    if doubts or not _are_names(count):
+        return False
     if not all(_NAME_LIKE.fullmatch(named[i]) for i in texts):
         return False
     return not any(_is_one_of(named[i], _column(rows, i)) for i in texts)
@@ -54,11 +63,12 @@ def header_in_comments(comments: Sequence[str], *, delimiter: str, width: int) -
     return None
 
 
-def _speaks_against(cell: str, kind: TypeName | None) -> bool:
-    """Tell whether a cell of the first row can be no name; a year can, as in a pivoted table."""
-    if kind is None:
-        return False
-    return not (kind is TypeName.INT64 and len(cell) == _LENGTH_OF_YEAR)
+def _are_names(numbers: Sequence[str]) -> bool:
+    """Tell whether numbers of the first row can be names: years, or a count such as 1, 2, 3."""
+    if all(len(number) == _LENGTH_OF_YEAR for number in numbers):
+        return True
+    steps = {int(later) - int(earlier) for earlier, later in pairwise(numbers)}
+    return steps == {1} or (len(numbers) > _FEW_NUMBERS and len(steps) == 1 and steps != {0})
 
 
 def _column(rows: Sequence[Sequence[str]], position: int) -> set[str]:

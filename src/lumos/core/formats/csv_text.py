@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Final
 
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.csv_dialect import Dialect, RowSource, find_dialect, usual_width
-from lumos.core.formats.csv_forms import KnownForms, Plan, Recognised
+from lumos.core.formats.csv_forms import KnownForms, Recognised
 from lumos.core.formats.csv_header import first_row_is_header, header_in_comments
-from lumos.core.formats.csv_values import column_type, has_decimal_commas, widened
+from lumos.core.formats.csv_values import (
+    GROUP_MARKS,
+    Commas,
+    column_type,
+    meaning_of_commas,
+    widened,
+)
 from lumos.core.formats.facts import FileFacts
 from lumos.core.formats.known_schemas import KnownSchema, KnownSchemas
 from lumos.core.formats.names import unique_names
@@ -20,48 +27,59 @@ from lumos.core.formats.type_parts import MAX_NODES
 from lumos.core.models import Field, Schema, TypeName
 
 FORMAT: Final = "csv"
-MAX_ROWS: Final = 1_000
-"""How many rows decide on the types where they go on telling something new."""
-BATCH_ROWS: Final = 50
-"""The types are settled when so many more rows change none of them."""
+SHOWING_ROWS: Final = 50
+"""A file is like one before where so many rows show that no type is narrower."""
 
 _LINES_BEFORE_HEADER = 20
+_LINES_AFTER_ROWS = 5
+_ROWS_FOR_WIDTH = 100
 _STRUCTURED = 0.9
+_FITTING = 0.8
+_FEW_CELLS, _PAIR = 3, 2
+_TOTAL: Final = re.compile(
+    r"(?:grand |sub)?-?totals?\b|sum(?:me)?\b|gesamt|insgesamt|source:|notes?:", re.IGNORECASE
+)
 _SEPARATOR_LINE: Final = re.compile(r"sep=([^\w\s\"']|\t)\r?\n?", re.IGNORECASE)
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _UNTYPED: Final = (TypeName.STRING, TypeName.UNKNOWN)
 _KNOWN: Final = KnownSchemas()
-_FORMS: Final = KnownForms(Plan(rows=2 * BATCH_ROWS, showing=BATCH_ROWS))
+_FORMS: Final = KnownForms(SHOWING_ROWS)
+_DECIMAL_DIGITS = 38
 
 _Row = Sequence[str]
 
 
-def read_csv(text: Text, *, sample: Sample) -> FileFacts:
+def read_csv(text: Text, *, sample: Sample, further: Sequence[str] = ()) -> FileFacts:
     """Return the facts of a CSV file by its first rows.
 
     Every column is nullable, because a sample cannot prove that a value is never missing.
+
+    Args:
+        text: its beginning.
+        sample: the bytes of it.
+        further: whole lines from other places of the file, which may widen types.
 
     Raises:
         UnreadableItemError: there is no whole row in the sample.
     """
     content = _whole_lines(text, sample)
-    found = _FORMS.recognise(content, whole=text.whole)
+    found = _FORMS.recognise(content, whole=text.whole, further=further)
     if found is not None:
         return _facts_by_form(found, content, text=text, sample=sample)
-    return _Reading(content, text, sample, promised=True).facts()
+    return _Reading(content, text, sample, promised=True).facts(further)
 
 
-def read_table(text: Text, *, sample: Sample) -> FileFacts | None:
+def read_table(text: Text, *, sample: Sample, further: Sequence[str] = ()) -> FileFacts | None:
     """Return the facts of text that is a table without being told so by its name, or None."""
     try:
         content = _whole_lines(text, sample)
-        found = _FORMS.recognise(content, whole=text.whole)
+        found = _FORMS.recognise(content, whole=text.whole, further=further)
         if found is not None:
             return _facts_by_form(found, content, text=text, sample=sample)
         reading = _Reading(content, text, sample, promised=False)
     except UnreadableItemError:
         return None
-    return reading.facts() if reading.is_table() else None
+    return reading.facts(further) if reading.is_table() else None
 
 
 def _whole_lines(text: Text, sample: Sample) -> str:
@@ -78,16 +96,12 @@ def _whole_lines(text: Text, sample: Sample) -> str:
 
 
 def _facts_by_form(found: Recognised, content: str, *, text: Text, sample: Sample) -> FileFacts:
-    seen = found.rows
-    lines = content.count("\n")
-    rows = seen if text.whole and lines + (content[-1] != "\n") == seen + 1 else None
+    share = _share(content, text, sample)
     return FileFacts(
         format=FORMAT,
         schema=found.known.schema,
-        rows=rows,
-        rows_estimate=rows
-        if rows is not None
-        else _estimated(seen, lines / (seen + 1), share=_share(content, text, sample)),
+        rows=found.rows if text.whole else None,
+        rows_estimate=found.rows if text.whole else _estimated(found.rows, share=share),
         warnings=(*sample.warnings, *text.warnings, *found.known.warnings),
         properties={
             "delimiter": found.dialect.delimiter,
@@ -104,10 +118,9 @@ def _share(content: str, text: Text, sample: Sample) -> float:
     return sample.share * len(content) / max(1, len(text.content))
 
 
-def _estimated(seen: int, sample_to_seen: float, *, share: float) -> int:
-    """About how many rows there are, given those seen and how many times as much the sample has."""
-    in_sample = seen * sample_to_seen
-    return max(seen, round(in_sample / share if 0 < share < 1 else in_sample))
+def _estimated(seen: int, *, share: float) -> int:
+    """About how many rows there are, given those in a part of the file."""
+    return max(seen, round(seen / share if 0 < share < 1 else seen))
 
 
 class _Reading:
@@ -126,14 +139,17 @@ class _Reading:
         )
         self._source = RowSource(self._content, self._dialect, start=self._start)
         self._extra_lines = 0
-        self._rows = self._first_rows()
-        self._width, self._share = usual_width(self._rows)
+        self._rows = self._all_rows()
+        self._width, self._share = usual_width(self._rows[:_ROWS_FOR_WIDTH])
+        self._commas = Commas.NO_NUMBERS
         self._leave_out_titles()
+        self._leave_out_footers()
         self._width = max(self._width, len(self._rows[0]))
         below = self._types(self._rows[1:])
         self._names = self._found_names(comments, below)
         self._body = self._rows if self._first_row_is_data else self._rows[1:]
         self._column_types = self._types(self._body) if self._first_row_is_data else below
+        self._trailing = self._leave_out_trailing()
 
     def is_table(self) -> bool:
         if self._width == 1 or len(self._rows) == 1 or self._source.broken:
@@ -142,12 +158,11 @@ class _Reading:
             return False
         return self._names is not None or any(t not in _UNTYPED for t in self._column_types)
 
-    def facts(self) -> FileFacts:
-        self._look_further()
-        decimal = self._decimal_commas()
+    def facts(self, further: Sequence[str]) -> FileFacts:
+        self._look_further(further)
         known = self._schema()
         self._warn_of_ragged_rows()
-        if not decimal and self._is_plain():
+        if self._is_plain():
             self._learn(known)
         self._warnings += known.warnings
         if self._source.broken:
@@ -164,7 +179,9 @@ class _Reading:
                 "quote": self._dialect.quote,
                 "encoding": self._text.encoding,
                 "header": "true" if self._names is not None else "false",
-                **({"decimal": ","} if decimal else {}),
+                **({"decimal": ","} if self._commas is Commas.DECIMAL else {}),
+                **({"thousands": ","} if self._commas is Commas.THOUSANDS else {}),
+                **({"trailing_delimiter": "true"} if self._trailing else {}),
             },
             known=known,
         )
@@ -172,6 +189,8 @@ class _Reading:
     def _is_plain(self) -> bool:
         """Tell whether there is nothing but rows, all alike, below one with the names."""
         unusual = len(self._warnings) > len(self._sample.warnings) + len(self._text.warnings)
+        if self._trailing or self._commas is not Commas.NO_NUMBERS:
+            return False
         return not (unusual or self._start or self._first_row_is_data or self._source.broken)
 
     def _learn(self, known: KnownSchema) -> None:
@@ -197,8 +216,8 @@ class _Reading:
         self._warnings.append(f"{_count(len(comments), 'comment line')} before its rows left out")
         return given, comments, position
 
-    def _first_rows(self) -> list[list[str]]:
-        rows = self._without_cut_row(self._source.take(2 * BATCH_ROWS + 1))
+    def _all_rows(self) -> list[list[str]]:
+        rows = self._without_cut_row(self._source.take(sys.maxsize))
         if not rows:
             raise UnreadableItemError("it has no rows")
         if max(map(len, rows)) > MAX_NODES:
@@ -221,16 +240,77 @@ class _Reading:
         return [row for row in rows if not row[0].startswith("#")]
 
     def _leave_out_titles(self) -> None:
-        """Leave out lines of prose above the table."""
+        """Leave out lines of prose above the table, also where they are padded with delimiters."""
+        rows = self._rows
         titles = 0
-        while self._width > 1 and titles < min(len(self._rows) - 1, _LINES_BEFORE_HEADER):
-            if len(self._rows[titles]) > 1:
-                break
-            titles += 1
+        if self._width > 1 and _usually_filled(rows) > 1:
+            for row in rows[: min(len(rows) - 1, _LINES_BEFORE_HEADER)]:
+                if not self._is_title(row):
+                    break
+                titles += 1
+            titles = titles or self._lines_of_two_cells()
+            if any(len(row) > 1 for row in rows[:titles]) and not self._is_header_after(titles):
+                titles = 0  # rows without a header may begin with one of few values
         if titles:
             self._extra_lines += titles
-            self._rows = self._rows[titles:]
+            self._rows = rows[titles:]
             self._warnings.append(f"{_count(titles, 'line')} before its columns left out")
+
+    def _is_header_after(self, titles: int) -> bool:
+        rows = self._rows[titles:]
+        return first_row_is_header(rows, self._types(rows[1:]))
+
+    def _is_title(self, row: _Row) -> bool:
+        filled = [cell for cell in row if cell.strip()]
+        return len(filled) <= 1 and (len(row) == 1 or not row[-1].strip())
+
+    def _lines_of_two_cells(self) -> int:
+        """Count lines such as `Exported by:,Anna,,,` above a first row that is filled."""
+        for count, row in enumerate(self._rows[:_LINES_BEFORE_HEADER]):
+            filled = sum(map(bool, row))
+            if filled >= self._width - 1:
+                return count
+            is_padded = len(row) < self._width or not any(row[2:])
+            if self._width <= _FEW_CELLS or filled > _PAIR or not is_padded:
+                return 0
+            if column_type(row[:1]) not in _UNTYPED:
+                return 0
+        return 0
+
+    def _leave_out_footers(self) -> None:
+        """Leave out lines of prose, and a total, under the table."""
+        if not self._text.whole or self._width == 1 or _usually_filled(self._rows) <= 1:
+            return
+        lines = 0
+        while lines < min(len(self._rows) - 2, _LINES_AFTER_ROWS):
+            row = self._rows[-1 - lines]
+            is_total = _TOTAL.match(row[0].strip()) and "" in row
+            if not (len(row) == 1 or is_total):
+                break
+            lines += 1
+        if lines:
+            self._extra_lines += lines
+            del self._rows[-lines:]
+            self._warnings.append(f"{_count(lines, 'line')} after its rows left out")
+
+    def _leave_out_trailing(self) -> bool:
+        """Leave out columns at the end that have neither a name nor a value.
+
+        A delimiter at the end of each row makes one.
+        """
+        if self._names is None:
+            return False
+        width = self._width
+        while width > 1 and not self._names[width - 1]:
+            if self._column_types[width - 1] is not TypeName.UNKNOWN:
+                break
+            width -= 1
+        found = width < self._width
+        del self._names[width:], self._column_types[width:]
+        if found:
+            self._body = [row[:width] if not any(row[width:]) else row for row in self._body]
+            self._width = width
+        return found
 
     def _found_names(self, comments: list[str], below: list[TypeName]) -> list[str] | None:
         """The names of the columns, from the first row or a comment above; None without."""
@@ -242,46 +322,56 @@ class _Reading:
             )
         names = [" ".join(cell.split()) for cell in first]
         missing = self._width - len(names)
-        if missing == 1 and below[0] is TypeName.STRING and _are_even(self._rows[1:], self._width):
+        is_last_filled = below[-1] is not TypeName.UNKNOWN
+        if missing == 1 and is_last_filled and self._has_row_names(below):
             return ["", *names]  # the names of rows, over which R writes no name
         return names + [""] * missing
+
+    def _has_row_names(self, below: Sequence[TypeName]) -> bool:
+        return below[0] is TypeName.STRING and _are_even(self._rows[1:], self._width)
 
     def _types(self, rows: Sequence[_Row]) -> list[TypeName]:
         if not rows:
             return [TypeName.UNKNOWN] * self._width
         types = [column_type(column) for column in zip_longest(*rows, fillvalue="")]
-        return [*types, *[TypeName.UNKNOWN] * (self._width - len(types))][: self._width]
+        types = [*types, *[TypeName.UNKNOWN] * (self._width - len(types))][: self._width]
+        return self._with_commas(types, rows)
 
-    def _look_further(self) -> None:
-        """Take more rows for as long as they tell something new about the types."""
-        if self._source.is_at_end:
-            return
-        types = self._column_types
-        settled = self._types(self._body[:BATCH_ROWS]) == types
-        while not settled and len(self._body) < MAX_ROWS and not self._source.is_at_end:
-            more = self._without_cut_row(self._source.take(2 * BATCH_ROWS))
-            more = [row for row in more if not row[0].startswith("#")]
-            types = [widened(old, new) for old, new in zip(types, self._types(more), strict=True)]
-            settled = types == self._column_types
-            self._column_types = types
-            self._body = [*self._body, *more]
+    def _look_further(self, further: Sequence[str]) -> None:
+        """Widen the types by rows from other places of the file, where they have the same form."""
+        for lines in further:
+            rows = RowSource(lines, self._dialect).take(sys.maxsize)
+            alike = [row for row in rows if len(row) in (self._width, self._width + self._trailing)]
+            if len(alike) < _FITTING * len(rows):
+                continue  # it may begin inside of a quoted value
+            types = self._types([row for row in alike if not row[0].startswith("#")])
+            pairs = zip(self._column_types, types, strict=True)
+            self._column_types = [widened(old, new) for old, new in pairs]
 
-    def _decimal_commas(self) -> bool:
-        """Make numbers of the columns that hold decimal commas, where it is sure that they do."""
-        if self._dialect.delimiter == ",":
-            return False
-        found = {}
-        for position, kind in enumerate(self._column_types):
+    def _with_commas(self, types: list[TypeName], rows: Sequence[_Row]) -> list[TypeName]:
+        """Make numbers of columns with decimal commas or marked thousands, where they are sure."""
+        found: dict[int, tuple[Commas, TypeName]] = {}
+        for position, kind in enumerate(types):
             if kind is TypeName.STRING:
-                column = {row[position] for row in self._body if position < len(row)}
-                if any("," in text for text in column):
-                    found[position] = has_decimal_commas(column)
-        if not any(found.values()):
-            return False
-        for position, decimal in found.items():
-            if decimal is not False:
-                self._column_types[position] = TypeName.DOUBLE
-        return True
+                column = {row[position] for row in rows if position < len(row)}
+                if any(mark in text for text in column for mark in GROUP_MARKS):
+                    found[position] = meaning_of_commas(column)
+        meanings = {meaning for meaning, _ in found.values()}
+        if Commas.DECIMAL in meanings:
+            self._commas = Commas.DECIMAL
+        elif Commas.THOUSANDS in meanings or (
+            Commas.EITHER in meanings and self._dialect.delimiter == ","
+        ):
+            self._commas = Commas.THOUSANDS
+        if self._commas is Commas.NO_NUMBERS:
+            return types
+        for position, (meaning, kind) in found.items():
+            if meaning is Commas.EITHER:
+                decimal = self._commas is Commas.DECIMAL
+                types[position] = TypeName.DOUBLE if decimal else TypeName.INT64
+            elif meaning is not Commas.NO_NUMBERS:
+                types[position] = kind
+        return types
 
     def _schema(self) -> KnownSchema:
         names = None if self._names is None else tuple(self._names)
@@ -300,11 +390,9 @@ class _Reading:
         seen = len(self._body)
         if self._text.whole and self._source.is_at_end and not self._source.broken:
             return seen, seen
-        end = "\n" if "\n" in self._content else "\r"
-        lines = self._content.count(end, self._start)
-        lines_read = self._content.count(end, self._start, self._start + self._source.characters)
-        share = _share(self._content, self._text, self._sample)
-        return None, _estimated(seen, max(1, lines) / max(1, lines_read), share=share)
+        read = self._start + self._source.characters if self._source.broken else None
+        share = _share(self._content[:read], self._text, self._sample)
+        return None, _estimated(seen, share=share)
 
 
 def _built(names: tuple[str, ...] | None, types: tuple[TypeName, ...]) -> KnownSchema:
@@ -319,11 +407,19 @@ def _built(names: tuple[str, ...] | None, types: tuple[TypeName, ...]) -> KnownS
             name=name,
             type=kind,
             native_type="text",
+            precision=_DECIMAL_DIGITS if kind is TypeName.DECIMAL else None,
+            scale=0 if kind is TypeName.DECIMAL else None,
             properties={} if name == source else {"source_name": source},
         )
         for name, source, kind in zip(unique, sources, types, strict=True)
     )
     return KnownSchema.of(Schema(fields=fields, positional=names is None), tuple(warnings))
+
+
+def _usually_filled(rows: Sequence[_Row]) -> int:
+    """Return how many cells of a row in the middle of the others hold something."""
+    filled = sorted(sum(map(bool, row)) for row in rows[:_ROWS_FOR_WIDTH])
+    return filled[len(filled) // 2]
 
 
 def _are_even(rows: Sequence[_Row], width: int) -> bool:

@@ -146,7 +146,8 @@ class _File:
         found = self._binary_format(sample.content)
         if found is not None and not self._is_text_after_all(sample):
             return self._checked(self._binary_facts(found))
-        text = text_of(sample)
+        is_promised = self._promise.format in _TEXT_FORMATS
+        text = text_of(sample, promised=is_promised and not kind_of_bytes(sample.content, ""))
         if text is None or (text.is_guess and kind_of_bytes(sample.content, "")):
             raise self._no_text(sample.content)
         if text.content.isspace() or not text.content:
@@ -209,12 +210,23 @@ class _File:
 
     def _csv_facts(self, text: Text, sample: Sample) -> FileFacts | None:
         promised = self._promise.format == csv_text.FORMAT
-        if not text.whole and text.content.count("\n") < _FEW_LINES:
-            larger = self._sample(SAMPLE_BYTES)
-            text, sample = text_of(larger) or text, larger
+        further: list[str] = []
+        if not promised and text.content.count("\n") >= _FEW_LINES:
+            facts = csv_text.read_table(text, sample=sample)
+            if facts is None or text.whole:
+                return facts
+        if not text.whole:
+            is_spread = self._codec is None and self._size > SAMPLE_BYTES
+            larger = self._sample(SAMPLE_BYTES // 2 if is_spread else SAMPLE_BYTES)
+            text, sample = text_of(larger, promised=promised) or text, larger
+            if text.content.count("\n") < _FEW_LINES:
+                larger = self._sample(SAMPLE_BYTES)
+                text, sample = text_of(larger, promised=promised) or text, larger
+            elif is_spread:
+                further = self._start.lines_elsewhere(text, bytes_each=SAMPLE_BYTES // 4)
         if promised:
-            return csv_text.read_csv(text, sample=sample)
-        return csv_text.read_table(text, sample=sample)
+            return csv_text.read_csv(text, sample=sample, further=further)
+        return csv_text.read_table(text, sample=sample, further=further)
 
     def _json_facts(self, text: Text, sample: Sample) -> FileFacts:
         facts = json_text.read_json(text, sample=sample)

@@ -32,6 +32,11 @@ _DELIMITING: Final = b"\x01\x1e\x1f"
 _COLOURING: Final = b"\x1b"
 _TEXT_BYTES: Final = bytes(range(_FIRST_PRINTABLE, 256)) + _SPACES + _DELIMITING + _COLOURING
 _TEXT_CONTROLS: Final = frozenset((_SPACES + _DELIMITING + _COLOURING).decode("ascii"))
+_CONTROL_BYTES: Final = bytes(set(range(_FIRST_PRINTABLE)) - set(_TEXT_BYTES))
+_FEW_CONTROLS = 0.02
+_LEFT_OUT = "{:,} NUL or control characters in it left out"
+_BYTE_ENCODINGS: Final = ("utf-8", "cp1252", "latin-1")
+"""Those in which a line end is one byte."""
 _WINDOWS_BYTES: Final = bytes(range(0x80, 0xA0))
 
 
@@ -87,9 +92,31 @@ class Beginning:
         content = self.up_to(limit)
         return Sample(content, len(content) >= self._size, min(1.0, len(content) / self._size))
 
+    def lines_elsewhere(self, text: Text, *, bytes_each: int) -> list[str]:
+        """Return whole lines from the middle and from the end of a file that is not packed.
+
+        Args:
+            text: the beginning of the file, which says how it is encoded.
+            bytes_each: how much is read in each place.
+        """
+        if text.encoding not in _BYTE_ENCODINGS:
+            return []
+        parts = []
+        for start in (self._size // 2, self._size - bytes_each):
+            self._stream.seek(max(start, len(self.content)))
+            lines = read_up_to(self._stream, bytes_each)
+            first, last = lines.find(b"\n") + 1, lines.rfind(b"\n") + 1
+            if first < last:
+                parts.append(_plain(lines[first:last]).decode(text.encoding, "replace"))
+        return parts
+
     def from_start(self) -> ByteSource:
         """Return the whole file as something to read from its start."""
         return _Replayed(self.content, self._stream)
+
+
+def _plain(content: bytes) -> bytes:
+    return content.translate(None, _CONTROL_BYTES)
 
 
 class _Replayed(ByteSource):
@@ -126,20 +153,27 @@ def read_up_to(stream: ByteSource, limit: int) -> bytes:
     return b"".join(parts)
 
 
-def text_of(sample: Sample) -> Text | None:
+def text_of(sample: Sample, *, promised: bool = False) -> Text | None:
     """Return a sample as text, or None where it is not text.
 
     Unicode is found by its mark or its validity; anything else is taken for Windows-1252 or
     Latin-1, in which every byte is a character, so that names of columns outside ASCII may come
     out wrong.
+
+    Args:
+        sample: the beginning of a file.
+        promised: its name says that it is text, so that a few control bytes are left out.
     """
     content = sample.content
     for bom, encoding in _BOMS:
         if content.startswith(bom):
-            return _decoded(content[len(bom) :], encoding, whole=sample.whole)
+            marked = content[len(bom) :]
+            return _decoded(marked, encoding, whole=sample.whole, lenient=promised)
     if _ZERO in content or content[:_BYTES_FOR_CONTROLS].translate(None, _TEXT_BYTES):
         wide = _wide_without_mark(content)
         text = _decoded(content, wide, whole=sample.whole) if wide else None
+        if text is None and promised:
+            return _without_controls(sample)
         return replace(text, is_guess=True) if text else None
     unicode = _utf8(content, whole=sample.whole)
     if unicode is not None:
@@ -154,6 +188,18 @@ def text_of(sample: Sample) -> Text | None:
         return None
 
 
+def _without_controls(sample: Sample) -> Text | None:
+    """Return text with a few NUL or control bytes among it, without them."""
+    content = _plain(sample.content)
+    if len(sample.content) - len(content) > _FEW_CONTROLS * len(sample.content) + 1:
+        return None
+    text = text_of(replace(sample, content=content))
+    if text is None:
+        return None
+    warning = _LEFT_OUT.format(len(sample.content) - len(content))
+    return replace(text, warnings=(*text.warnings, warning))
+
+
 def _utf8(content: bytes, *, whole: bool) -> str | None:
     try:
         return content.decode("utf-8")
@@ -163,15 +209,20 @@ def _utf8(content: bytes, *, whole: bool) -> str | None:
         return content[: error.start].decode("utf-8")  # the sample ends inside a character
 
 
-def _decoded(content: bytes, encoding: str, *, whole: bool) -> Text | None:
+def _decoded(content: bytes, encoding: str, *, whole: bool, lenient: bool = False) -> Text | None:
     decoder = codecs.getincrementaldecoder(encoding)()
     try:
         text = decoder.decode(content, final=whole)
     except UnicodeDecodeError:
         return None
-    if any(ord(character) < _FIRST_PRINTABLE for character in set(text) - _TEXT_CONTROLS):
+    controls = {c for c in set(text) - _TEXT_CONTROLS if ord(c) < _FIRST_PRINTABLE}
+    if not controls:
+        return Text(text, whole, encoding)
+    plain = text.translate(dict.fromkeys(map(ord, controls)))
+    left_out = len(text) - len(plain)
+    if not lenient or left_out > _FEW_CONTROLS * len(text) + 1:
         return None
-    return Text(text, whole, encoding)
+    return Text(plain, whole, encoding, (_LEFT_OUT.format(left_out),))
 
 
 def _wide_without_mark(content: bytes) -> str | None:

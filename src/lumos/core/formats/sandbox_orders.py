@@ -1,7 +1,8 @@
 """What a sandbox is asked to read: local files by their paths, stored ones with their bytes.
 
 Of a stored file the range that its reader begins with is fetched ahead: the end of Parquet and
-ORC, the beginning of anything else, all of a small one. So most files take one request.
+ORC, head, middle and end of CSV, the beginning of anything else, all of a small one. So most files
+take one request.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
 from typing_extensions import override
 
 from lumos.core.errors import UnreadableItemError
+from lumos.core.formats.sample import SAMPLE_BYTES
 from lumos.core.formats.sandbox_child import CONFINED, LOCAL, STORED, TABLE
 from lumos.core.formats.sandbox_io import ERROR, FACTS, FRAME, packed, refuse_outside
 from lumos.core.formats.sandbox_process import Task
@@ -35,6 +37,7 @@ HEAD_BYTES: Final = 64 * 1024
 """How much of a file's beginning is fetched: what readers look at first."""
 
 _READ_FROM_END: Final = (".parquet", ".parq", ".pq", ".orc")
+_DELIMITED: Final = (".csv", ".tsv", ".tab", ".psv")
 _ALL_OVER: Final = (".xlsx", ".xlsm")
 _LARGEST_ARCHIVE: Final = 2 * 1024 * 1024
 _MOST_QUESTIONS: Final = 2_000
@@ -283,10 +286,22 @@ def first_ranges(item: StoredItem) -> Iterator[tuple[int, int]]:
         return
     if item.size <= WHOLE_BYTES or (item.size <= _LARGEST_ARCHIVE and name.endswith(_ALL_OVER)):
         yield 0, item.size
+    elif name.endswith(_DELIMITED):
+        yield from _spread(item.size)
     elif name.endswith(_READ_FROM_END):
         yield item.size - TAIL_BYTES, TAIL_BYTES
     else:
         yield 0, HEAD_BYTES
+
+
+def _spread(size: int) -> Iterator[tuple[int, int]]:
+    """Yield what is looked at of a CSV file; see `Beginning.lines_elsewhere`."""
+    if size <= SAMPLE_BYTES:
+        yield 0, size
+        return
+    yield 0, SAMPLE_BYTES // 2
+    yield size // 2, SAMPLE_BYTES // 4
+    yield size - SAMPLE_BYTES // 4, SAMPLE_BYTES // 4
 
 
 def _local_line(path: str, value_ranges: bool) -> bytes:

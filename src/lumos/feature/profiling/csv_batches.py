@@ -42,7 +42,8 @@ class CsvRows:
         """Yield the flat columns of the rows, some megabytes at a time."""
         from pyarrow import csv as arrow_csv
 
-        places = [f"p{place}" for place in range(len(self._names))]
+        trailing = int(self._properties.get("trailing_delimiter") == _TRUE)
+        places = [f"p{place}" for place in range(len(self._names) + trailing)]
         reader = arrow_csv.open_csv(
             stream,
             read_options=arrow_csv.ReadOptions(
@@ -66,7 +67,7 @@ class CsvRows:
                 quoted_strings_can_be_null=False,
             ),
         )
-        of_name = dict(zip(self._names, places, strict=True))
+        of_name = dict(zip(self._names, places, strict=False))
         for batch in reader:
             yield self._flat(batch, columns, of_name=of_name)
 
@@ -76,7 +77,7 @@ class CsvRows:
         count = 0
         for line in head.splitlines()[:_LINES_BEFORE_ROWS]:
             cells = next(csv.reader([line], delimiter=delimiter), [])
-            is_prose = len(self._names) > 1 and len(cells) == 1
+            is_prose = len(self._names) > 1 and sum(map(bool, cells)) <= 1
             if not (line.startswith("#") or line[:4].casefold() == "sep=" or is_prose):
                 break
             count += 1
@@ -114,6 +115,8 @@ class CsvRows:
         if kind in NUMBERS and self._properties.get("decimal") == ",":
             whole = pc.replace_substring(found, ".", "")
             return pc.replace_substring(whole, ",", ".")
+        if kind in NUMBERS and self._properties.get("thousands") == ",":
+            return pc.replace_substring_regex(found, "[,'\u2019\u00a0\u202f]", "")
         return found
 
     def _pass_over(self, _row: InvalidRow) -> str:

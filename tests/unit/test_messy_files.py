@@ -1,0 +1,25 @@
+"""Generated messy files, of which each run of another commit tries others."""
+
+from __future__ import annotations
+
+import io
+import random
+
+from lumos.core.formats.reader import read_file
+from messy_files import messy_csv
+from property_seed import chosen_seed
+
+FILES = 150
+
+
+def test_most_messy_csv_files_are_read_with_their_names_and_types() -> None:
+    seed = chosen_seed(is_full=False)
+    rng = random.Random(seed)
+    wrong = []
+    for number in range(FILES):
+        file = messy_csv(rng, number=number)
+        facts = read_file(io.BytesIO(file.content), size=len(file.content), name=file.name)
+        found = tuple((field.name, field.type.value) for field in facts.schema.fields)
+        if found != file.columns:
+            wrong.append((file.traits, file.columns, found))
+    assert len(wrong) <= 0.04 * FILES, (seed, wrong)
