@@ -5,7 +5,9 @@ people there surprises them here. Owners, tags and custom properties are left ou
 do not ask for them; a `PUT` on what is there fills gaps and overwrites nothing; descriptions lose
 HTML; custom properties have to be declared; parents and references have to exist; names with
 `::`, `>`, quotes or control characters are refused; users' names are short and in lower case and
-their addresses unique; a patch needs its media type, and a weak version to be conditional.
+their addresses unique; a patch needs its media type, and a weak version to be conditional. The
+default rules hold (`openmetadata_rules.py`), and who asks is a bot unless the token is that of an
+administrator.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from typing_extensions import override
 
 from doubles.openmetadata_bulk import put_all
 from doubles.openmetadata_profiles import between, profiled
+from doubles.openmetadata_rules import ADMIN, BOT, with_inherited
 from doubles.openmetadata_store import (
     KNOWN,
     ON_REQUEST,
@@ -37,6 +40,9 @@ from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
 from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
 
 TOKEN = "token-of-the-double"
+"""The token of a bot."""
+ADMIN_TOKEN = "token-of-an-administrator"
+_CALLERS = {f"Bearer {TOKEN}": BOT, f"Bearer {ADMIN_TOKEN}": ADMIN}
 _BASE = "/api/v1/"
 _LARGEST = 16 * 1024 * 1024
 
@@ -77,7 +83,8 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         sent = self.rfile.read(min(length, _LARGEST))
         try:
-            if self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            caller = _CALLERS.get(self.headers.get("Authorization") or "")
+            if caller is None:
                 raise RefusedError(401)
             parts = urlsplit(self.path)
             if not parts.path.startswith(_BASE):
@@ -86,6 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
             query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
             body = json.loads(sent) if sent else None
             with self.store.lock:
+                self.store.caller = caller
                 self.store.requests.append((method, path))
                 if (method, path) == ("GET", "search/query"):
                     answer: object = _found(self.store, query)
@@ -154,11 +162,14 @@ class _Handler(BaseHTTPRequestHandler):
         if method == "PUT" and not rest:
             entity, created = store.put(collection, body)
             return _Answer(201 if created else 200, _shown(entity, None))
+        if method == "POST" and not rest:
+            return _Answer(201, _shown(store.post(collection, body), None))
         if method == "PUT" and rest == "bulk" and collection == "tables":
             return put_all(store, collection, body)
         if method == "GET" and rest.startswith("name/"):
             name = unquote(rest.removeprefix("name/"))
-            return _shown(store.by_name(collection, name), query.get("fields", ""))
+            found = with_inherited(store, collection, store.by_name(collection, name))
+            return _shown(found, query.get("fields", ""))
         if method == "GET" and not rest:
             return self._page(collection, query)
         if method == "PATCH":
@@ -189,7 +200,8 @@ class _Handler(BaseHTTPRequestHandler):
         paging: Json = {"after": page[-1]} if len(page) < len(rest) else {}
         paging["total"] = len(names)
         fields = query.get("fields", "")
-        return {"data": [_shown(entities[name], fields) for name in page], "paging": paging}
+        found = [with_inherited(self.store, collection, entities[name]) for name in page]
+        return {"data": [_shown(each, fields) for each in found], "paging": paging}
 
 
 def _is_about(entity: Json, query: dict[str, str]) -> bool:
@@ -244,8 +256,13 @@ def openmetadata_server() -> Iterator[tuple[str, OpenMetadataStore]]:
 
 
 def openmetadata_at(
-    url: str, *, token: str = TOKEN, retries: RetryPolicy = DEFAULT_RETRIES
+    url: str,
+    *,
+    token: str = TOKEN,
+    retries: RetryPolicy = DEFAULT_RETRIES,
+    entity_rules: bool = True,
 ) -> OpenMetadataHandler:
     """Return an adapter for the double at a URL."""
-    settings = OpenMetadataSettings.from_json({"server": url, "auth_token": token, "page_size": 3})
+    given = {"server": url, "auth_token": token, "page_size": 3, "entity_rules": entity_rules}
+    settings = OpenMetadataSettings.from_json(given)
     return OpenMetadataHandler.at(settings, retries=retries)

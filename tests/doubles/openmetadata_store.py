@@ -10,6 +10,15 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from doubles.openmetadata_profiles import check_profile
+from doubles.openmetadata_rules import (
+    ADMIN,
+    BOT,
+    check_labels,
+    check_owners,
+    check_rights,
+    check_rules,
+    check_term_name,
+)
 from doubles.openmetadata_tests import (
     BUILT_IN_TESTS,
     RefusedError,
@@ -27,7 +36,7 @@ ON_REQUEST = {"owners", "tags", "domains", "extension", "columns", "tableConstra
               "schemaDefinition", "dataModel", "parent", "tasks", "customProperties", "testSuite",
               "tablePartition", "lifeCycle", "scheduleInterval", "certification", "dataProducts",
               "tableProfilerConfig",
-              "testDefinition", "testCaseResult"}  # fmt: skip
+              "testDefinition", "testCaseResult", "teams", "users"}  # fmt: skip
 _COMMON = {"name", "displayName", "description", "owners", "tags", "domains", "extension"}
 KNOWN: dict[str, set[str]] = {
     "tables": _COMMON | {"databaseSchema", "columns", "tableType", "tableConstraints", "sourceUrl",
@@ -37,18 +46,19 @@ KNOWN: dict[str, set[str]] = {
                              "sourceUrl", "fullPath", "numberOfObjects", "size", "lifeCycle"},
     "pipelines": _COMMON | {"service", "tasks", "sourceUrl", "scheduleInterval", "concurrency",
                             "pipelineLocation", "startDate"},
-    "users": {"name", "displayName", "description", "email"},
-    "teams": {"name", "displayName", "description", "email", "teamType"},
-    "classifications": {"name", "description"},
-    "tags": {"name", "description", "classification", "parent"},
-    "glossaries": {"name", "description"},
-    "glossaryTerms": {"name", "description", "glossary", "parent", "synonyms"},
-    "domains": {"name", "description", "domainType", "parent"},
-    "databases": {"name", "service"},
-    "databaseSchemas": {"name", "database"},
-    "services/databaseServices": {"name", "serviceType"},
-    "services/storageServices": {"name", "serviceType"},
-    "services/pipelineServices": {"name", "serviceType"},
+    "users": {"name", "displayName", "description", "email", "teams"},
+    "teams": {"name", "displayName", "description", "email", "teamType", "users"},
+    "classifications": {"name", "displayName", "description", "mutuallyExclusive"},
+    "tags": {"name", "displayName", "description", "classification", "parent"},
+    "glossaries": {"name", "displayName", "description", "mutuallyExclusive"},
+    "glossaryTerms": {"name", "displayName", "description", "glossary", "parent", "synonyms",
+                      "tags"},
+    "domains": {"name", "displayName", "description", "domainType", "parent"},
+    "databases": {"name", "service", "owners", "domains"},
+    "databaseSchemas": {"name", "database", "owners", "domains"},
+    "services/databaseServices": {"name", "serviceType", "owners", "domains"},
+    "services/storageServices": {"name", "serviceType", "owners", "domains"},
+    "services/pipelineServices": {"name", "serviceType", "owners", "domains"},
     "dataQuality/testDefinitions": {"name", "displayName", "description", "entityType",
                                     "testPlatforms", "parameterDefinition"},
     "dataQuality/testCases": {"name", "displayName", "description", "testDefinition",
@@ -82,7 +92,11 @@ class Message(NamedTuple):
 
 
 class OpenMetadataStore:
-    """What the double holds; `requests` tells what was asked of it."""
+    """What the double holds; `requests` tells what was asked of it.
+
+    It has the default rules of a server, and whoever asks is a bot unless it has the token of an
+    administrator.
+    """
 
     def __init__(self) -> None:
         self.entities: dict[str, dict[str, Json]] = {name: {} for name in KNOWN}
@@ -101,12 +115,19 @@ class OpenMetadataStore:
         self.recorded: list[Message] | None = None
         self.version = "1.11.0"
         self.unstorable: set[str] = set()
+        self.caller = BOT
+        """Who sent the request that is answered now."""
+        self.incidents: dict[str, str] = {}
+        """The id of the test case that an open incident belongs to, by its full name."""
         self.url = ""
         self.lock = threading.RLock()
-        self._add("classifications", {"name": "PII", "description": "", "provider": "system"})
-        self._add("tags", {"name": "Sensitive", "classification": "PII", "description": "",
-                           "provider": "system"})  # fmt: skip
-        self._add("users", {"name": "ingestion-bot", "email": "bot@example.org", "isBot": True})
+        for name, tags in (("PII", ("Sensitive", "NonSensitive")), ("Tier", ("Tier1", "Tier2"))):
+            made: Json = {"description": "", "provider": "system"}
+            self._add("classifications", {"name": name, "mutuallyExclusive": True, **made})
+            for tag in tags:
+                self._add("tags", {"name": tag, "classification": name, **made})
+        self._add("users", {"name": BOT, "email": "bot@example.org", "isBot": True})
+        self._add("users", {"name": ADMIN, "email": "admin@example.org", "isAdmin": True})
         self._add("teams", {"name": "Organization", "teamType": "Organization"})
         for definition in BUILT_IN_TESTS:
             self._add("dataQuality/testDefinitions", dict(definition))
@@ -140,24 +161,39 @@ class OpenMetadataStore:
         if held is None:
             if collection == "users":
                 self._refuse_known_address(body)
+            if collection == "glossaryTerms":
+                check_term_name(self, body)
+            check_rules(collection, {**body, **self._stored(collection, body)})
             return self._add(collection, body), True
-        before = copy.deepcopy(held)
-        given = {**body, **self._stored(collection, body)}
-        above = {"parent", "testDefinition", *(key for key, _ in _PARENTS.values())}
-        for key, value in given.items():
-            if key == "tags":
-                held[key] = _merged_labels(held.get(key) or [], value)
-            elif key not in {"owners", "description", *above} or not held.get(key):
-                held[key] = value
-        held["deleted"] = False
-        if held != before:
-            held["version"] = round(held["version"] + 0.1, 1)
+        filled = {**held, **self._filling(held, {**body, **self._stored(collection, body)})}
+        filled["deleted"] = False
+        check_rules(collection, filled, held)
+        if filled != held:
+            filled["version"] = round(held["version"] + 0.1, 1)
+        held.update(filled)
         return held, False
+
+    def post(self, collection: str, body: Json) -> Json:
+        """Create an entity; one of its name, deleted or not, is in the way."""
+        if self._full_name(collection, body) in self.entities[collection]:
+            raise RefusedError(409, "Entity already exists")
+        return self.put(collection, body)[0]
+
+    def _filling(self, held: Json, given: Json) -> Json:
+        """Return what a `PUT` changes of what is there; a bot overwrites nothing that was set."""
+        kept = {"owners", "description", "email", "parent", "testDefinition"}
+        kept |= {key for key, _ in _PARENTS.values()}
+        kept |= {"displayName", "domains"} if self.caller == BOT else set()
+        changed = {key: given[key] for key in given if key not in kept or not held.get(key)}
+        if "tags" in given:
+            changed["tags"] = _merged_labels(held.get("tags") or [], given["tags"])
+        return changed
 
     def patch(self, collection: str, identity: str, *, operations: list[Json], match: str) -> Json:
         found, entity = self.by_id(identity)
         if found != collection:
             raise RefusedError(404)
+        check_rights(self.caller, operations)
         if match and match != f'W/"{entity["version"]}"':
             raise RefusedError(412)
         changed = copy.deepcopy(entity)
@@ -166,8 +202,9 @@ class OpenMetadataStore:
         body = {key: value for key, value in changed.items() if key in KNOWN[collection]}
         self._check(collection, {**body, "name": entity["name"]}, parents=False)
         if collection == "users":
-            self._refuse_known_address(body, besides=entity)
+            changed["email"] = entity["email"]  # a changed one is ignored, and the answer is 200
         changed |= self._stored(collection, changed)
+        check_rules(collection, changed, entity)
         if changed != entity:
             changed["version"] = round(entity["version"] + 0.1, 1)
         entity.clear()
@@ -213,11 +250,13 @@ class OpenMetadataStore:
         ends = [self.by_id(edge[end]["id"]) for end in ("fromEntity", "toEntity")]
         details = copy.deepcopy(edge.get("lineageDetails") or {})
         columns = [column_names(entity) for _, entity in ends]
-        for mapping in details.get("columnsLineage", []):
-            if not columns[0].issuperset(mapping["fromColumns"]):
-                raise RefusedError(400, "invalid column")
-            if mapping["toColumn"] not in columns[1]:
-                raise RefusedError(400, "invalid column")
+        kept = []
+        for mapping in details.get("columnsLineage", []):  # unknown columns are dropped in silence
+            known = [each for each in mapping["fromColumns"] if each in columns[0]]
+            if known and mapping["toColumn"] in columns[1]:
+                kept.append({**mapping, "fromColumns": known})
+        if "columnsLineage" in details:
+            details["columnsLineage"] = kept
         if "pipeline" in details:
             details["pipeline"] = self.reference(*self.by_id(details["pipeline"]["id"]))
         source, target = (entity["id"] for _, entity in ends)
@@ -251,6 +290,13 @@ class OpenMetadataStore:
         case = self.by_name("dataQuality/testCases", name)
         if not {"timestamp", "testCaseStatus", "testResultValue"} <= body.keys():
             raise RefusedError(400, "result")
+        opened = self.incidents.get(name)
+        if opened is not None and opened != case["id"]:
+            raise RefusedError(500, "the incident belongs to another test case")
+        if body["testCaseStatus"] == "Failed":
+            self.incidents[name] = case["id"]
+        elif body["testCaseStatus"] == "Success":
+            self.incidents.pop(name, None)
         held = case.get("testCaseResult")
         result = {**body, "testCaseFQN": name, "id": str(uuid.uuid4())}
         if held is None or held["timestamp"] <= body["timestamp"]:
@@ -317,11 +363,11 @@ class OpenMetadataStore:
             key, above = _PARENTS[collection]
             if body[key] not in self.entities[above]:
                 raise RefusedError(404, "parent")
-        for owner in body.get("owners") or []:
-            self.by_id(owner["id"])
+        check_owners(self, body.get("owners") or [])
         for label in _labels(body):
             words = "tags" if label["source"] == "Classification" else "glossaryTerms"
             self.by_name(words, label["tagFQN"])
+        check_labels(self, body)
         self._check_constraints(body)
         _check_columns((body.get("dataModel") or {}).get("columns") or body.get("columns") or [])
 
@@ -338,10 +384,15 @@ class OpenMetadataStore:
         """Return what is there and not deleted."""
         return [each for each in self.entities[collection].values() if not each.get("deleted")]
 
-    def _refuse_known_address(self, body: Json, besides: Json | None = None) -> None:
-        for entity in self.entities["users"].values():
-            if entity is not besides and entity["email"] == body["email"]:
-                raise RefusedError(409)
+    def excludes(self, words: str, above: str) -> bool:
+        """Tell whether of the labels below a name a thing may have one only."""
+        roots = {"tags": "classifications", "glossaryTerms": "glossaries"}
+        parent = self.entities[words].get(above) or self.entities[roots[words]].get(above) or {}
+        return bool(parent.get("mutuallyExclusive"))
+
+    def _refuse_known_address(self, body: Json) -> None:
+        if any(each["email"] == body["email"] for each in self.entities["users"].values()):
+            raise RefusedError(409)
 
     def _full_name(self, collection: str, body: Json) -> str:
         if collection == "dataQuality/testCases":

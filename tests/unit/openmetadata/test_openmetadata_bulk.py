@@ -17,7 +17,7 @@ from lumos.testing.platform_samples import dataset, edge, rich_dataset
 
 AT = "2026-01-02T03:04:05Z"
 BULK = ("PUT", "tables/bulk")
-ALONE = ("PUT", "tables")
+ALONE = ("POST", "tables")
 
 
 def table(name: str, **parts: Any) -> LumosDataset:
@@ -160,7 +160,7 @@ def test_a_row_that_is_refused_spares_the_others_and_is_told(
     with pytest.raises(PlatformError) as refused:
         platform.apply(Batch(datasets=tables(3)))
 
-    assert "PUT /tables at" in str(refused.value)
+    assert "POST /tables at" in str(refused.value)
     assert [each.urn for each in platform.list()] == [table("t0").urn, table("t2").urn]
 
 

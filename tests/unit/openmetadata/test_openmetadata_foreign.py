@@ -149,7 +149,7 @@ def test_many_threads_at_once_lose_nothing(
     alone = [with_parts(each, lineage=DatasetLineage()) for each in platform.list()]
     assert alone == sorted(both, key=lambda each: each.urn)
     assert [*platform.list_edges()] == sorted(edges, key=lambda each: each.key)
-    assert len(store.entities["users"]) == len({"ingestion-bot", "ada"})
+    assert len(store.entities["users"]) == len({"admin", "ingestion-bot", "ada"})
 
 
 def test_custom_properties_are_properties_where_somebody_declared_them(

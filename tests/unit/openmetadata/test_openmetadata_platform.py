@@ -60,7 +60,7 @@ def test_what_the_catalog_has_a_place_for_is_shown_there(
 
     table = held(store)
     assert table["description"] == "All orders"
-    assert [owner["name"] for owner in table["owners"]] == ["sales", "ada"]
+    assert [owner["name"] for owner in table["owners"]] == ["ada"]  # users, or one team
     assert [domain["fullyQualifiedName"] for domain in table["domains"]] == ["sales.orders"]
     labels = [(label["source"], label["tagFQN"]) for label in table["tags"]]
     assert ("Classification", "lumos.gold") in labels

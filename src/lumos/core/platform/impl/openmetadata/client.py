@@ -19,6 +19,7 @@ from lumos.core.errors import (
     PlatformUnavailableError,
 )
 from lumos.core.platform.http import OK
+from lumos.core.platform.impl.openmetadata.mapping.rules import own_parts
 from lumos.core.platform.stash import STASH_KEY
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ FIELDS: Final[Mapping[str, str]] = {
     "dataProducts",
     "pipeline": "extension,tasks,scheduleInterval",
     "testCase": "testDefinition,testSuite,testCaseResult",
+    "user": "teams",
+    "team": "users",
 }
 """What the server leaves out of an answer unless it is asked for."""
 
@@ -84,13 +87,25 @@ class OpenMetadataApi:
         self._closed = False
 
     def find(self, type_: str, name: str) -> Json | None:
-        """Return the entity of a fully qualified name, None where there is none."""
+        """Return the entity of a fully qualified name, None where there is none.
+
+        Here and in lists, what an entity inherits or derives from others is left out.
+        """
         path = f"{COLLECTIONS[type_]}/name/{quote(name, safe='')}"
         return self._found(path, fields=FIELDS.get(type_))
 
     def put(self, type_: str, body: Mapping[str, JsonValue]) -> Json:
         """Create an entity; one that is there is not overwritten by this, only filled up."""
         return self._object("PUT", COLLECTIONS[type_], body=body)
+
+    def post(self, type_: str, body: Mapping[str, JsonValue]) -> Json:
+        """Create an entity.
+
+        Raises:
+            PlatformConflictError: there is one of this name, or nobody knows whether it was made.
+        """
+        with _reading_again():
+            return self._object("POST", COLLECTIONS[type_], body=body)
 
     def put_all(self, type_: str, bodies: Sequence[Mapping[str, JsonValue]]) -> None:
         """Create several entities by one request; which of them there are then is to be read.
@@ -125,7 +140,7 @@ class OpenMetadataApi:
             asked["fields"] = FIELDS[type_]
         self._require_open()
         for page in self._http.pages("GET", COLLECTIONS[type_], params=asked, following=_next_page):
-            yield from _entities(page)
+            yield from map(own_parts, _entities(page))
 
     def pages(self, type_: str, **params: str) -> Iterator[Page]:
         """Yield pages of the entities of a type, each with how many more requests the rest needs.
@@ -141,7 +156,7 @@ class OpenMetadataApi:
             told = _total(page)
             total = math.inf if told is None else told
             left = math.ceil(total / self._page_size) - number if told is not None else math.inf
-            yield Page([*_entities(page)], left if _next_page(page) else 0, total)
+            yield Page([*map(own_parts, _entities(page))], left if _next_page(page) else 0, total)
 
     def search(self, type_: str, query: Json | None, *, most: int) -> Json:
         """Return what the server's index finds of a type, named by fully qualified names.
@@ -266,7 +281,7 @@ class OpenMetadataApi:
 
     def _found(self, path: str, *, fields: str | None) -> Json | None:
         try:
-            return self._object("GET", path, fields=fields)
+            return own_parts(self._object("GET", path, fields=fields))
         except PlatformNotFoundError:
             return None
 

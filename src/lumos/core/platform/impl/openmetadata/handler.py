@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self, cast
@@ -38,7 +38,10 @@ from lumos.core.platform.impl.openmetadata.side_store import (
 )
 from lumos.core.platform.impl.openmetadata.writer.bulk import BulkWires, lies_at
 from lumos.core.platform.impl.openmetadata.writer.datasets import DatasetWires, name_in
+from lumos.core.platform.impl.openmetadata.writer.fields import FieldWriter
+from lumos.core.platform.impl.openmetadata.writer.jobs import JobWires
 from lumos.core.platform.impl.openmetadata.writer.lineage import ITSELF, Between, LineageWires
+from lumos.core.platform.impl.openmetadata.writer.references import References
 from lumos.core.platform.impl.openmetadata.writer.vocabulary import Vocabulary, Word
 from lumos.core.platform.interface import Entity, EntityKind, kind_of
 from lumos.core.platform.login import NOBODY, TOKEN
@@ -75,13 +78,18 @@ class OpenMetadataHandler(CatalogHandler):
     LOOK_UP = 100
     BATCH = 50
 
-    def __init__(self, api: OpenMetadataApi, *, workers: int = 8, profile_days: int = 30) -> None:
+    def __init__(self, api: OpenMetadataApi, settings: OpenMetadataSettings) -> None:
         self._api = api
-        self._workers = workers
+        self._workers = workers = settings.workers
         self._locks = KeyedLock()
         self._store = SideStore(OwnContainers(api))
-        self._words = Vocabulary(api, self._store)
-        self._datasets = DatasetWires(api, self._words, profile_days=profile_days)
+        self._fields = FieldWriter(api)
+        self._words = Vocabulary(api, self._store, fields=self._fields)
+        references = References(api, self._words, rules=settings.entity_rules)
+        self._datasets = DatasetWires(
+            api, references, fields=self._fields, profile_days=settings.profile_days
+        )
+        self._jobs = JobWires(api, self._datasets, fields=self._fields)
         self._look_up = LookUp(api, self._datasets, workers=workers)
         self._bulk = BulkWires(api, self._datasets, look_up=self._look_up, workers=workers)
         self._lineage = LineageWires(api, self._datasets.urn_of_reference)
@@ -106,11 +114,7 @@ class OpenMetadataHandler(CatalogHandler):
             login=TOKEN if token else NOBODY,
             limits=settings.answer_limits,
         )
-        return cls(
-            OpenMetadataApi(http, page_size=settings.page_size),
-            workers=settings.workers,
-            profile_days=settings.profile_days,
-        )
+        return cls(OpenMetadataApi(http, page_size=settings.page_size), settings)
 
     @override
     def reached(self) -> str:
@@ -155,7 +159,8 @@ class OpenMetadataHandler(CatalogHandler):
         others = {urn: dataset for urn, dataset in latest.items() if urn not in known}
         with self._hold(*others):
             left = self._bulk.write(others, absent=absent)
-            deque(mapped(self._write, left, workers=min(self._workers, len(left) or 1)), maxlen=0)
+            write = partial(self._write, absent=absent)
+            deque(mapped(write, left, workers=min(self._workers, len(left) or 1)), maxlen=0)
         for dataset in datasets:
             self._connect(dataset)
 
@@ -224,7 +229,7 @@ class OpenMetadataHandler(CatalogHandler):
     def _emit_entity(self, entity: Entity) -> None:
         if isinstance(entity, Job):
             job = entity
-            _unless_changed_meanwhile(lambda: self._datasets.write_job(job))
+            _unless_changed_meanwhile(lambda: self._jobs.write(job))
         else:
             word: Word = entity
             _unless_changed_meanwhile(lambda: self._words.emit(kind_of(word), word))
@@ -273,13 +278,17 @@ class OpenMetadataHandler(CatalogHandler):
         return self._locks.hold(urns)
 
     @override
+    def notices(self) -> tuple[str, ...]:
+        return self._fields.notices()
+
+    @override
     def close(self) -> None:
         self._api.close()
 
     @override
     def _entities(self, kind: EntityKind) -> Iterable[Entity]:
         if kind == "job":
-            return self._datasets.jobs(self._unread)
+            return self._jobs.all(self._unread)
         return self._words.all(kind, self._unread)
 
     @override
@@ -312,8 +321,16 @@ class OpenMetadataHandler(CatalogHandler):
             self._pass_over("dataset", node, error=error, streak=streak)
             return None
 
-    def _write(self, dataset: LumosDataset) -> None:
-        _unless_changed_meanwhile(partial(self._datasets.write, dataset))
+    def _write(self, dataset: LumosDataset, *, absent: Collection[Urn] = ()) -> None:
+        """Write a dataset; one that was looked up and was not there is only created.
+
+        Raises:
+            PlatformConflictError: somebody made it since.
+        """
+        if dataset.urn in absent:
+            self._datasets.create(dataset)
+        else:
+            _unless_changed_meanwhile(partial(self._datasets.write, dataset))
 
     def _connect(self, dataset: LumosDataset) -> None:
         """Make edges of the neighbours that a dataset lists and the catalog does not know."""

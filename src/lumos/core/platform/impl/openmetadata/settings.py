@@ -23,6 +23,11 @@ class OpenMetadataSettings(ServerLimits):
     )
     workers: int = Field(default=8, ge=1, le=64, description="Requests under way at a time.")
     page_size: int = Field(default=200, ge=1, le=1_000, description="Entities to a page of a list.")
+    entity_rules: bool = Field(
+        default=True,
+        description="Whether the server has its default entity rules: owners are users or one "
+        "team, and there is one domain. What they do not allow is stashed.",
+    )
     profile_days: int = Field(
         default=30,
         ge=0,

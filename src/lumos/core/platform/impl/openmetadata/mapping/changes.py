@@ -33,10 +33,10 @@ def changes(
         if before == after:
             continue
         if wanted.get(name) or name == "columns":
-            verb = "add" if entity.get(name) is None else "replace"
             value = _carried(name, entity.get(name), wanted.get(name)) or []
-            found.append({"op": verb, "path": f"/{name}", "value": value})
-        elif name in entity:
+            # It replaces what is there, too, which may be no more than what it inherits.
+            found.append({"op": "add", "path": f"/{name}", "value": value})
+        elif entity.get(name):
             found.append({"op": "remove", "path": f"/{name}"})
     return found
 

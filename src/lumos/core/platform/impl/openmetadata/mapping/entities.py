@@ -214,12 +214,17 @@ def _platform(urn: Urn, entity: Mapping[str, JsonValue], *, service: str) -> str
     return service
 
 
-def wire_job(job: Job) -> Json:
-    """Return what the pipeline of a job says natively."""
+def wire_job(job: Job, *, name: str) -> Json:
+    """Return what the pipeline of a job says natively.
+
+    Args:
+        job: what it stands for.
+        name: the name of the pipeline.
+    """
     task: Json = {"name": entity_name(job.job_id or job.name), "displayName": job.name}
     given = kept_of_job(job)
     wire: Json = {
-        "displayName": job.name,
+        "displayName": job.name if job.name != name else None,
         "description": job.description or None,
         "tasks": [task],
         **{key: given[key] for key in _OF_PIPELINES if given.get(key)},

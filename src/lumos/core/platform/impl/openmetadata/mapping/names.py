@@ -67,6 +67,11 @@ def user_name(name: str) -> str:
     return name if plain else _made_up(name).lower().replace("~", "--")
 
 
+def term_stand_in(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return where a term lies whose name another term of its glossary has already."""
+    return (OWN, _made_up(".".join(path)))
+
+
 def is_made_up(name: str) -> bool:
     """Tell whether a name stands for one that OpenMetadata refuses."""
     return bool(_MADE_UP.match(name))

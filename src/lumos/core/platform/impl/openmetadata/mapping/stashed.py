@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lumos.core.errors import InvalidModelError
 from lumos.core.models import Job, LumosDataset, Urn
 from lumos.core.platform.impl.openmetadata.mapping.changes import changes
-from lumos.core.platform.impl.openmetadata.mapping.columns import GLOSSARY
 from lumos.core.platform.impl.openmetadata.mapping.entities import (
     NOT_WRITTEN,
     UNKNOWN_URN,
@@ -19,7 +18,7 @@ from lumos.core.platform.impl.openmetadata.mapping.entities import (
     told_dataset,
     told_job,
 )
-from lumos.core.platform.impl.openmetadata.mapping.names import VERBATIM, Place, path_of, urn_of
+from lumos.core.platform.impl.openmetadata.mapping.names import VERBATIM, Place, urn_of
 from lumos.core.platform.impl.openmetadata.mapping.quality import TESTS
 from lumos.core.platform.impl.openmetadata.side_store import stash_of, stash_text
 from lumos.core.platform.stash import STASH_KEY, StashedDataset, residue, restored, unpacked
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from lumos.core.platform.impl.openmetadata.writer.profiles import SeenProfile
 
 MENTIONED: Final = "mentioned"
+SHOWN: Final = "shown"
+"""Where the stash keeps the display name that Lumos wrote; another one is that of people."""
 REMOVABLE: Final = {
     "table": ("displayName", "description", "owners", "tags", "domains", "columns", "tableType",
               "tableConstraints"),
@@ -56,15 +57,20 @@ class Node(NamedTuple):
 
 def node_of(type_: str, entity: Json) -> Node:
     """Return what an entity stands for."""
+    known = node_stash(entity)
+    mentioned = known.get(MENTIONED)
+    urn = Urn(mentioned) if isinstance(mentioned, str) else _urn(type_, entity, stash=known)
+    return Node(urn, type_, entity, known)
+
+
+def node_stash(entity: Json) -> Json:
+    """Return the stash of an entity; one that cannot be read counts as none."""
     text = stash_of(entity)
     try:
         stash = unpacked(text) if text else {}
     except InvalidModelError:
         stash = {}
-    known = stash if isinstance(stash, dict) else {}
-    mentioned = known.get(MENTIONED)
-    urn = Urn(mentioned) if isinstance(mentioned, str) else _urn(type_, entity, stash=known)
-    return Node(urn, type_, entity, known)
+    return stash if isinstance(stash, dict) else {}
 
 
 def _urn(type_: str, entity: Json, *, stash: Json) -> Urn:
@@ -80,21 +86,6 @@ def own(node: Node | None, what: str) -> set[str]:
     """Return the names of what Lumos made of an entity, as its stash tells."""
     known = node.stash.get(what) if node else None
     return {str(name) for name in known} if isinstance(known, list) else set()
-
-
-def labels_in(value: JsonValue) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield kind and path of every label anywhere in what goes out."""
-    if isinstance(value, list):
-        for each in value:
-            yield from labels_in(each)
-    elif isinstance(value, dict):
-        name = value.get("tagFQN")
-        if isinstance(name, str):
-            glossary = value.get("source") == GLOSSARY
-            yield "glossary_term" if glossary else "tag", path_of(name)
-        else:
-            inner = value.values()
-            yield from labels_in([each for each in inner if isinstance(each, list | dict)])
 
 
 def read_dataset(type_: str, entity: Json) -> LumosDataset:
@@ -185,13 +176,19 @@ def stash_beside(
     return stash_text({"v": 1, **stash}) if stash else None
 
 
-def job_stash(entity: Mapping[str, JsonValue], job: Job) -> str:
+def job_stash(entity: Mapping[str, JsonValue], job: Job, *, shown: Json) -> str:
     """Return the stash of a job beside what a pipeline tells of it.
 
     An empty one tells a job of Lumos from a pipeline of others, whose tasks are their own.
+
+    Args:
+        entity: the pipeline.
+        job: what it stands for.
+        shown: what Lumos wrote of the parts that people edit.
     """
     left = residue(told_job(entity).to_json(), job.to_json())
-    return stash_text({"v": 1} if left is None else left)
+    stash: Json = left if isinstance(left, dict) else {"v": 1}
+    return stash_text({**stash, SHOWN: shown} if shown else stash)
 
 
 def mention_text(urn: Urn, place: Place) -> str:

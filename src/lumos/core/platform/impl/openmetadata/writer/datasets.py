@@ -7,22 +7,20 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Final, cast
 
-from lumos.core.errors import InvalidUrnError, PlatformError
-from lumos.core.models import Job, LumosDataset, Urn
+from lumos.core.errors import PlatformConflictError, PlatformError
+from lumos.core.models import LumosDataset, Urn
 from lumos.core.platform.impl.openmetadata.mapping.changes import (
     changes,
     extension_changes,
     stash_changes,
 )
 from lumos.core.platform.impl.openmetadata.mapping.entities import (
+    NAME,
     SERVICE_TYPE,
     custom_properties,
-    foreign_key,
     kept_of,
-    kept_of_job,
     other_constraints,
     wire_dataset,
-    wire_job,
 )
 from lumos.core.platform.impl.openmetadata.mapping.names import (
     OWN,
@@ -30,7 +28,6 @@ from lumos.core.platform.impl.openmetadata.mapping.names import (
     fqn,
     nested_place,
     path_of,
-    pipeline_path,
     place_of,
     urn_of,
 )
@@ -39,19 +36,18 @@ from lumos.core.platform.impl.openmetadata.mapping.services import service_type
 from lumos.core.platform.impl.openmetadata.mapping.stashed import (
     MENTIONED,
     REMOVABLE,
+    SHOWN,
     Node,
     Plan,
-    job_stash,
-    labels_in,
     mention_text,
     node_of,
     own,
     read_dataset,
-    read_job,
     with_constraints,
     with_extension,
 )
 from lumos.core.platform.impl.openmetadata.side_store import stash_text
+from lumos.core.platform.impl.openmetadata.writer.fields import DISPLAY_NAME
 from lumos.core.platform.impl.openmetadata.writer.lineage import EDGES
 from lumos.core.platform.impl.openmetadata.writer.profiles import (
     ProfileWires,
@@ -59,6 +55,7 @@ from lumos.core.platform.impl.openmetadata.writer.profiles import (
     tells_of_profile,
 )
 from lumos.core.platform.impl.openmetadata.writer.quality import QualityWires
+from lumos.core.platform.interface import changed_since
 from lumos.core.platform.stash import STASH_KEY
 
 if TYPE_CHECKING:
@@ -66,7 +63,8 @@ if TYPE_CHECKING:
 
     from lumos.core.json_reading import Json
     from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
-    from lumos.core.platform.impl.openmetadata.writer.vocabulary import Vocabulary
+    from lumos.core.platform.impl.openmetadata.writer.fields import FieldWriter
+    from lumos.core.platform.impl.openmetadata.writer.references import References
     from lumos.core.platform.unreadable import UnreadableItems
 
 OWN_PROPERTIES: Final = "properties"
@@ -74,7 +72,6 @@ OWN_PROPERTIES: Final = "properties"
 _TYPES: Final = ("table", "container")
 _BUCKET: Final = 2
 FIRST_VERSION: Final = 0.1
-_URN_SCHEME: Final = "lumos://"
 
 
 def name_in(entity: Json) -> str:
@@ -90,10 +87,18 @@ def _is_own(entity: Json) -> bool:
 class DatasetWires:
     """Reads and writes tables, containers and pipelines."""
 
-    def __init__(self, api: OpenMetadataApi, words: Vocabulary, *, profile_days: int) -> None:
+    def __init__(
+        self,
+        api: OpenMetadataApi,
+        references: References,
+        *,
+        fields: FieldWriter,
+        profile_days: int,
+    ) -> None:
         self._api = api
-        self._words = words
-        self._quality = QualityWires(api)
+        self._references = references
+        self._fields = fields
+        self._quality = QualityWires(api, fields)
         self._profiles = ProfileWires(api, days=profile_days)
         self._there: set[tuple[str, str]] = set()
         self._making = RLock()
@@ -142,6 +147,17 @@ class DatasetWires:
         """Bring the entity of a dataset up to date; one that says the same is left alone."""
         self.write_at(*self._located(dataset.urn), dataset=dataset)
 
+    def create(self, dataset: LumosDataset) -> None:
+        """Write a dataset that is not there, or only mentioned.
+
+        Raises:
+            PlatformConflictError: it is there.
+        """
+        place, entity = self._located(dataset.urn)
+        if entity is not None and not node_of(place.type, entity).stash.get(MENTIONED):
+            raise changed_since(dataset.urn, place=NAME)
+        self.write_at(place, entity, dataset=dataset)
+
     def write_at(self, place: Place, entity: Json | None, *, dataset: LumosDataset) -> None:
         """Bring an entity that was just read, or none, to what a dataset says."""
         plan = self.plan(dataset, place, entity=entity)
@@ -149,11 +165,16 @@ class DatasetWires:
             return
         there = plan.entity
         if there is None:
-            made = self._api.put(place.type, self.creating(plan))
-            if made.get("version") == FIRST_VERSION:
-                self.finish(plan, made)
+            body = self.creating(plan)
+            try:
+                self.finish(plan, self._fields.create(place.type, body, wanted=plan.wanted))
+            except PlatformConflictError:
+                if self._api.find(place.type, place.fqn) is not None:
+                    raise
+                self._api.put(place.type, body)  # people had deleted it; it comes back as it was
+                there = cast("Json", self._seen(place))
+            else:
                 return
-            there = cast("Json", self._seen(place))  # people had deleted it; it is back as it was
         self._change(plan.over(there), there)
         self.finish(plan.over(there), there)
 
@@ -172,14 +193,24 @@ class DatasetWires:
         kept: Json = {OWN_TESTS: [*tests]} if tests else {}
         if node:
             kept |= self._still_kept(node, dataset, there=there)
-        wire = wire_dataset(dataset, place)
-        wanted = {**wire, **self._references(dataset, wire)}
+        wire = self._named(wire_dataset(dataset, place), node, kept=kept)
+        wanted = self._references.added_to(wire, dataset, held=entity or {})
         if entity is not None and place.type == "table":
             wanted = with_constraints(wanted, other_constraints(entity, dataset))
         properties = self._custom_properties(place, dataset)
         if properties:
             kept[OWN_PROPERTIES] = [*properties]
         return Plan(dataset, place, node, entity, there, tests, kept, wanted, properties)
+
+    def _named(self, wire: Json, node: Node | None, *, kept: Json) -> Json:
+        """Return a wire with a display name that Lumos may write: one of people stays theirs."""
+        held = node.entity.get(DISPLAY_NAME) if node else None
+        shown = node.stash.get(SHOWN) if node else None
+        if node and (held != shown or not self._fields.may_name):
+            wire = {**wire, DISPLAY_NAME: held}
+        if wire.get(DISPLAY_NAME) and not (held and held != shown):
+            kept[SHOWN] = wire[DISPLAY_NAME]
+        return {name: value for name, value in wire.items() if value or name != DISPLAY_NAME}
 
     def creating(self, plan: Plan) -> Json:
         """Return the request that creates the entity of a dataset, with all that it lies in."""
@@ -225,9 +256,10 @@ class DatasetWires:
         if node.type == "container" and len(path) == _BUCKET:
             place = Place("container", path)
             current = cast("Json", self._api.find("container", place.fqn))
-            changed = changes(current, {}, removable=REMOVABLE["container"])
+            managed = [name for name in REMOVABLE["container"] if name != DISPLAY_NAME]
+            changed = changes(current, {}, removable=managed)
             changed += stash_changes(current, mention_text(node.urn, place))
-            self._api.patch("container", current, changes=changed)
+            self._fields.patch("container", current, changes=changed)
         else:
             self._api.delete(node.type, node.entity)
 
@@ -241,37 +273,6 @@ class DatasetWires:
         if entity is None:
             return Urn.of("openmetadata", type_, str(name or reference["id"]))
         return node_of(type_, entity).urn
-
-    def write_job(self, job: Job) -> None:
-        """Bring the pipeline of a job up to date."""
-        service, name = pipeline_path(job.urn)
-        full = fqn((service, name))
-        entity = self._api.find("pipeline", full)
-        if entity is not None and read_job(entity) == job:
-            return
-        wanted = wire_job(job)
-        self._api.declare("pipeline")
-        foreseen = job_stash({"name": name, "fullyQualifiedName": full, **wanted}, job)
-        if entity is None:
-            hints = (str(kept_of_job(job).get(SERVICE_TYPE)),)
-            self._service("pipelineService", service, hints=hints)
-            body: Json = {"name": name, "service": fqn((service,)), **wanted}
-            self._api.put("pipeline", with_extension(body, foreseen))
-        else:
-            if entity.get("tasks"):
-                del wanted["tasks"]  # they may be those of a scheduler
-            changed = changes(entity, wanted, removable=("displayName", "description"))
-            self._api.patch(
-                "pipeline", entity, changes=[*changed, *stash_changes(entity, foreseen)]
-            )
-        stored = cast("Json", self._api.find("pipeline", full))
-        if changed := stash_changes(stored, job_stash(stored, job)):
-            self._api.patch("pipeline", stored, changes=changed)
-
-    def jobs(self, unread: UnreadableItems) -> Iterator[Job]:
-        """Yield all jobs in ascending order of URN; one that cannot be read is noted."""
-        read = unread.each("job", self._api.list("pipeline"), read_job, name=name_in)
-        yield from sorted(read, key=lambda job: job.urn)
 
     def _located(self, urn: Urn) -> tuple[Place, Json | None]:
         """Return where a dataset lies or would lie, and what is there; also where others put it."""
@@ -322,7 +323,7 @@ class DatasetWires:
         changed += extension_changes(entity, parts)
         if changed:
             self._api.declare(type_)
-            self._api.patch(type_, entity, changes=changed)
+            self._fields.patch(type_, entity, changes=changed)
 
     def _settled(self, plan: Plan, stored: Json | None) -> Json:
         """Return what was written; what the server altered is put into the stash."""
@@ -369,7 +370,7 @@ class DatasetWires:
             body.setdefault("columns", [])
             body["databaseSchema"] = self._schema(place, hints)
         else:
-            self._service("storageService", service, hints=hints)
+            self.service("storageService", service, hints=hints)
             body["service"] = fqn((service,))
             if len(place.path) > _BUCKET:
                 body["parent"] = self._bucket(place)
@@ -377,7 +378,7 @@ class DatasetWires:
 
     def _schema(self, place: Place, hints: tuple[str, ...]) -> str:
         service, database, schema, _ = place.path
-        self._service("databaseService", service, hints=hints)
+        self.service("databaseService", service, hints=hints)
         self._ensure(
             "database", (service, database), {"name": database, "service": fqn((service,))}
         )
@@ -400,7 +401,8 @@ class DatasetWires:
         urn = urn_of("container", above.fqn) or Urn.of("openmetadata", path[-1])
         return self._create(above, {}, stash=mention_text(urn, above))
 
-    def _service(self, type_: str, name: str, *, hints: tuple[str, ...] = ()) -> None:
+    def service(self, type_: str, name: str, *, hints: tuple[str, ...] = ()) -> None:
+        """Make a service, where there is none of the name."""
         kind = service_type(type_, (*hints, name))
         self._ensure(type_, (name,), {"name": name, "serviceType": kind})
 
@@ -411,39 +413,3 @@ class DatasetWires:
                 if self._api.find(*key) is None:
                     self._api.put(type_, body)
                 self._there.add(key)
-
-    def _references(self, dataset: LumosDataset, wire: Json) -> Json:
-        """Make sure that all exists to which a dataset refers, and return the references."""
-        for kind, path in labels_in(wire):
-            self._words.mention_at(kind, path)
-        owners = {
-            (owner.category, owner.name): self._words.mention(owner.category, owner.name)
-            for owner in dataset.ownership.owners
-        }
-        domains = [self._words.mention("domain", each) for each in dataset.governance.domains]
-        found: Json = {"owners": [*owners.values()], "domains": [*domains]}
-        if "columns" in wire:
-            constraints = wire.get("tableConstraints")
-            given = constraints if isinstance(constraints, list) else []
-            found["tableConstraints"] = [*given, *self._foreign_keys(dataset)]
-        return {name: value for name, value in found.items() if value}
-
-    def _foreign_keys(self, dataset: LumosDataset) -> list[JsonValue]:
-        """Return the foreign keys that lead to tables which are there, with their columns."""
-        own = {field.name for field in dataset.schema.fields}
-        found: list[JsonValue] = []
-        for key in dataset.schema.foreign_keys:
-            table = self._referred(key.references)
-            constraint = foreign_key(key, table=table) if table else None
-            if constraint and own.issuperset(key.columns):
-                found.append(constraint)
-        return found
-
-    def _referred(self, references: str) -> Json | None:
-        if not references.startswith(_URN_SCHEME):
-            return None
-        try:
-            place = place_of(Urn(references))
-        except InvalidUrnError:
-            return None
-        return self._api.find("table", place.fqn) if place.type == "table" else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from threading import RLock
 from typing import TYPE_CHECKING, Final, cast
 
+from lumos.core.errors import PlatformConflictError, PlatformFailureError
 from lumos.core.platform.impl.openmetadata.mapping.changes import changes
 from lumos.core.platform.impl.openmetadata.mapping.quality import (
     OWN_DEFINITIONS,
@@ -21,15 +22,18 @@ if TYPE_CHECKING:
     from lumos.core.json_reading import Json
     from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
     from lumos.core.platform.impl.openmetadata.mapping.quality import PlannedTest
+    from lumos.core.platform.impl.openmetadata.writer.fields import FieldWriter
 
 _CHANGEABLE: Final = ("description", "parameterValues")
+_ATTEMPTS: Final = 3
 
 
 class QualityWires:
     """Reads and writes the test cases of one server."""
 
-    def __init__(self, api: OpenMetadataApi) -> None:
+    def __init__(self, api: OpenMetadataApi, fields: FieldWriter) -> None:
         self._api = api
+        self._fields = fields
         self._defined: set[str] = set()
         self._making = RLock()
 
@@ -60,7 +64,28 @@ class QualityWires:
         for name, test in planned.items():
             case = self._written(test, there.get(name))
             if test.result and newer(test.result, case.get("testCaseResult")):
-                self._api.add_result(name, {**test.result, "testResultValue": []})
+                self._add_result(name, {**test.result, "testResultValue": []})
+
+    def _add_result(self, name: str, result: Json) -> None:
+        """Add a result, unless the server fails at it.
+
+        It fails for good where the test case was made anew and an incident of the former one is
+        open; the table is written all the same, and the result is in its stash.
+        """
+        failed: PlatformFailureError | None = None
+        for _ in range(_ATTEMPTS):
+            try:
+                return self._api.add_result(name, result)
+            except PlatformConflictError as error:
+                if not isinstance(error.__cause__, PlatformFailureError):
+                    raise
+                failed = error.__cause__
+            held = self._api.find("testCase", name) or {}
+            if not newer(result, held.get("testCaseResult")):
+                return None
+        if failed is not None:
+            self._fields.skip("testCaseResult", {"fullyQualifiedName": name}, error=failed)
+        return None
 
     def _written(self, test: PlannedTest, held: Json | None) -> Json:
         definition = str(cast("Json", test.case["testDefinition"])["name"])

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import RLock
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-from lumos.core.errors import InvalidModelError, PlatformConflictError
+from lumos.core.errors import InvalidModelError, PlatformConflictError, PlatformError
 from lumos.core.models import Domain, GlossaryTerm, Group, Tag, User
 from lumos.core.platform.impl.openmetadata.mapping.changes import changes
-from lumos.core.platform.impl.openmetadata.mapping.columns import TAG_LEVELS
+from lumos.core.platform.impl.openmetadata.mapping.columns import CLASSIFICATION, TAG_LEVELS
 from lumos.core.platform.impl.openmetadata.mapping.names import (
     entity_name,
     fqn,
@@ -22,6 +22,7 @@ from lumos.core.platform.impl.openmetadata.mapping.names import (
     label_path,
     levels_of,
     path_of,
+    term_stand_in,
     user_name,
 )
 from lumos.core.platform.impl.openmetadata.side_store import get_value, put_value, values
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from lumos.core.json_reading import Json
     from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
+    from lumos.core.platform.impl.openmetadata.writer.fields import FieldWriter
     from lumos.core.platform.side_store import SideStore
     from lumos.core.platform.unreadable import UnreadableItems
 
@@ -40,6 +42,10 @@ MENTIONED: Final = "mentioned"
 _NO_MAIL: Final = "@no-mail.lumos.example.com"
 _MAIL = re.compile(r"[a-z0-9._%+-]+@[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}\Z")
 _LONGEST_MAIL: Final = 127
+_ADMIN: Final = "admin"
+"""The user that every server comes with."""
+_ORGANIZATION: Final = "Organization"
+"""The team that every server comes with, and that every user without a team is in."""
 
 
 class _Sort(NamedTuple):
@@ -70,6 +76,7 @@ def _user_told(entity: Json) -> Json:
         "display_name": entity.get("displayName"),
         "about_me": entity.get("description"),
         "email": None if not mail or mail.endswith(_NO_MAIL) else mail,
+        "teams": [name for name in _names(entity.get("teams")) if name != _ORGANIZATION],
     }
 
 
@@ -80,7 +87,7 @@ def _group_wire(group: Json) -> Json:
         "displayName": group.get("display_name"),
         "description": group.get("description"),
         "email": mail if usable else None,
-        "teamType": "Group",
+        "teamType": _GROUP,
     }
 
 
@@ -90,6 +97,7 @@ def _group_told(entity: Json) -> Json:
         "display_name": entity.get("displayName"),
         "description": entity.get("description"),
         "email": entity.get("email"),
+        "members": _names(entity.get("users")),
     }
 
 
@@ -135,6 +143,11 @@ def _domain_told(entity: Json) -> Json:
     }
 
 
+def _names(references: JsonValue) -> list[JsonValue]:
+    given = references if isinstance(references, list) else []
+    return [each["name"] for each in given if isinstance(each, dict) and each.get("name")]
+
+
 def _labelled(entity: Json) -> str:
     return label_name(path_of(str(entity["fullyQualifiedName"])))
 
@@ -161,31 +174,38 @@ _SORTS: Final[Mapping[str, _Sort]] = {
         _domain_told,
     ),
 }
-_REMOVABLE: Final = frozenset({"displayName", "description", "synonyms"})
+_REMOVABLE: Final = frozenset({"description", "synonyms"})
 _FIXED: Final = ("email", "teamType", "domainType")
+_GROUP: Final = "Group"
+_TERM: Final = "glossaryTerm"
+_OF_TERMS: Final = ("glossary", _TERM)
 
 
 class Vocabulary:
     """Writes and reads the words of one server."""
 
-    def __init__(self, api: OpenMetadataApi, store: SideStore) -> None:
+    def __init__(self, api: OpenMetadataApi, store: SideStore, *, fields: FieldWriter) -> None:
         self._api = api
         self._store = store
+        self._fields = fields
         self._known: dict[tuple[str, str], Json] = {}
+        self._refused: set[str] = set()
+        self._exclusive: dict[tuple[str, str], bool] = {}
         self._making = RLock()
 
     def emit(self, kind: str, word: Word) -> None:
-        """Bring a word up to date."""
+        """Bring a word up to date; of one that the server came with only the side store is."""
         sort = _SORTS[kind]
         meant = word.to_json()
-        name = fqn(sort.path(str(meant[sort.key])))
-        entity = self._api.find(sort.entity, name)
+        entity = self._found(sort, sort.path(str(meant[sort.key])))
         if entity is not None:
-            stash = get_value(self._store, sort.entity, name)
+            stash = get_value(self._store, sort.entity, str(entity["fullyQualifiedName"]))
             if stash != MENTIONED and self._word(sort, entity, stash) == word:
                 return
-        entity = self._written(sort, meant, entity=entity)
+        if entity is None or not _is_built_in(entity):
+            entity = self._written(sort, meant, entity=entity)
         left = residue(self._told(sort, entity), meant)
+        name = str(entity["fullyQualifiedName"])
         put_value(self._store, sort.entity, name, value={} if left is None else left)
 
     def all(self, kind: str, unread: UnreadableItems) -> Iterator[Word]:
@@ -195,10 +215,11 @@ class Vocabulary:
 
         def word(entity: Json) -> Word | None:
             stash = kept.get(str(entity.get("fullyQualifiedName")))
-            return None if stash == MENTIONED else self._word(sort, entity, stash)
+            if stash == MENTIONED or (stash is None and _is_built_in(entity)):
+                return None
+            return self._word(sort, entity, stash)
 
-        listed = (each for each in self._api.list(sort.entity) if not _is_built_in(each))
-        read = unread.each(kind, listed, word, name=_name_in)
+        read = unread.each(kind, self._api.list(sort.entity), word, name=_name_in)
         found = [each for each in read if each is not None]
         yield from sorted(found, key=lambda word: str(getattr(word, sort.key)))
 
@@ -215,12 +236,34 @@ class Vocabulary:
                 self._known[kind, name] = self._mentioned(sort, path)
         return self._known[kind, name]
 
+    def may_be_attached(self, reference: Json) -> bool:
+        """Tell whether the server takes something as an owner or a label, as it is now."""
+        return str(reference["id"]) not in self._refused
+
+    def excludes(self, source: str, above: str) -> bool:
+        """Tell whether a thing may have one label only below a full name."""
+        key = (source, above)
+        if key not in self._exclusive:
+            root = ("classification", "tag") if source == CLASSIFICATION else _OF_TERMS
+            type_ = root[len(path_of(above)) > 1]
+            entity = self._api.find(type_, above) or {}
+            self._exclusive[key] = bool(entity.get("mutuallyExclusive"))
+        return self._exclusive[key]
+
+    def _found(self, sort: _Sort, path: tuple[str, ...]) -> Json | None:
+        """Return the entity at a path, or that which stands for it."""
+        entity = self._api.find(sort.entity, fqn(path))
+        if entity is None and sort.entity == _TERM:
+            entity = self._api.find(_TERM, fqn(term_stand_in(path)))
+        return entity
+
     def _mentioned(self, sort: _Sort, path: tuple[str, ...]) -> Json:
-        name = fqn(path)
-        entity = self._api.find(sort.entity, name)
+        entity = self._found(sort, path)
         if entity is None:
             entity = self._created(sort, path, wire=sort.wire({sort.key: path[-1]}))
-            put_value(self._store, sort.entity, name, value=MENTIONED)
+            put_value(self._store, sort.entity, str(entity["fullyQualifiedName"]), value=MENTIONED)
+        if entity.get("disabled") or entity.get("teamType") not in {None, _GROUP}:
+            self._refused.add(str(entity["id"]))
         known = {part: entity[part] for part in ("id", "name", "fullyQualifiedName")}
         return {**known, "type": sort.entity}
 
@@ -228,14 +271,21 @@ class Vocabulary:
         path = sort.path(str(meant[sort.key]))
         known = sort.wire(meant)
         wire: Json = {name: value for name, value in known.items() if value}
-        removable = known.keys() & _REMOVABLE  # a name for display that Lumos has none for stays
+        removable = known.keys() & _REMOVABLE  # display names are never taken away
         if entity is None:
-            self._created(sort, path, wire=wire)
-        elif changed := changes(entity, _changeable(wire), removable=removable):
-            self._api.patch(sort.entity, entity, changes=changed)
+            entity = self._created(sort, path, wire=wire)
+        elif changed := changes(entity, self._changeable(wire, entity), removable=removable):
+            self._fields.patch(sort.entity, entity, changes=changed)
         else:
             return entity
-        return cast("Json", self._api.find(sort.entity, fqn(path)))
+        return cast("Json", self._api.find(sort.entity, str(entity["fullyQualifiedName"])))
+
+    def _changeable(self, wire: Json, entity: Json) -> Json:
+        """Leave out what is fixed once it is there, and what the token may not change."""
+        left = {name: value for name, value in wire.items() if name not in _FIXED}
+        if "displayName" in left and not self._fields.may_name:
+            left["displayName"] = entity.get("displayName")
+        return left
 
     def _created(self, sort: _Sort, path: tuple[str, ...], *, wire: Json) -> Json:
         *above, name = path
@@ -253,6 +303,13 @@ class Vocabulary:
                 raise
             # No two users have the same address; the real one stays in the stash.
             return self._api.put(sort.entity, {**body, "email": f"{name}{_NO_MAIL}"})
+        except PlatformError as error:
+            if sort.entity != _TERM or type(error) is not PlatformError:
+                raise
+            # No two terms of a glossary have the same name, in any case and at any level.
+            root, name = term_stand_in(path)
+            body |= {"name": name, "glossary": self._root("glossary", root)}
+            return self._api.put(_TERM, {key: body[key] for key in body if key != "parent"})
 
     def _root(self, type_: str, name: str) -> str:
         with self._making:
@@ -262,8 +319,8 @@ class Vocabulary:
         return fqn((name,))
 
     def _parent(self, sort: _Sort, path: tuple[str, ...]) -> str:
-        self.mention_at("domain" if sort.entity == "domain" else "glossary_term", path)
-        return fqn(path)
+        kind = "domain" if sort.entity == "domain" else "glossary_term"
+        return str(self.mention_at(kind, path)["fullyQualifiedName"])
 
     @staticmethod
     def _told(sort: _Sort, entity: Json) -> Json:
@@ -282,12 +339,8 @@ def _name_in(entity: Json) -> str:
     return str(entity.get("fullyQualifiedName") or entity.get("name") or entity.get("id"))
 
 
-def _changeable(wire: Json) -> Json:
-    """Leave out what is fixed once it is there."""
-    return {name: value for name, value in wire.items() if name not in _FIXED}
-
-
 def _is_built_in(entity: Json) -> bool:
-    """Tell whether the server came with it."""
+    """Tell whether the server came with it; its first administrator is not marked as such."""
     made = entity.get("provider") == "system" or bool(entity.get("isBot"))
-    return made or entity.get("teamType") == "Organization"
+    is_admin = entity.get("name") == _ADMIN and bool(entity.get("isAdmin"))
+    return made or is_admin or entity.get("teamType") == _ORGANIZATION
