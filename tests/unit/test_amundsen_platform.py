@@ -34,7 +34,7 @@ from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
 from lumos.core.platform.impl.amundsen.mapping import tables
 from lumos.core.platform.impl.amundsen.mapping.keys import column_key, key_of, native_key_of
 from lumos.core.platform.impl.amundsen.mapping.packed_text import packed, unpacked
-from lumos.core.platform.type_spelling import type_parts
+from lumos.core.platform.type_spelling import type_of_spelling
 from lumos.testing.platform_samples import dataset, rich_dataset
 from lumos.testing.strategies import names, urns
 
@@ -400,7 +400,7 @@ class TestKeys:
     ],
 )
 def test_spellings_of_types_are_understood_or_kept(spelling: str, signature: TypeName) -> None:
-    parts = type_parts(spelling)
+    parts = type_of_spelling(spelling)
 
     assert parts["type"] is signature
     assert parts["native_type"] == spelling
@@ -408,7 +408,7 @@ def test_spellings_of_types_are_understood_or_kept(spelling: str, signature: Typ
 
 @given(st.text(max_size=40))
 def test_no_spelling_of_a_type_is_an_error(spelling: str) -> None:
-    with_type = {"name": "x", **type_parts(f"struct<{spelling}>")}
+    with_type = {"name": "x", **type_of_spelling(f"struct<{spelling}>")}
 
     dataset(schema={"fields": [with_type]})
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lumos.core.models import FieldType
-from lumos.feature.ingestion.handlers.dbt.types import type_parts
+from lumos.feature.ingestion.handlers.dbt.types import dbt_type
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ from lumos.feature.ingestion.handlers.dbt.types import type_parts
 def test_types_are_read_as_each_platform_means_them(
     native: str, platform: str, expected: str
 ) -> None:
-    found = FieldType.from_json(type_parts(native, platform=platform))
+    found = FieldType.from_json(dbt_type(native, platform=platform))
     assert found.signature() == expected
     assert found.native_type == native
 
 
 @given(native=st.text(max_size=40), platform=st.sampled_from(("postgres", "snowflake", "x")))
 def test_every_spelling_of_a_type_is_some_type(native: str, platform: str) -> None:
-    FieldType.from_json(type_parts(native, platform=platform))
+    FieldType.from_json(dbt_type(native, platform=platform))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from lumos.core.models.types import DEEPEST_TYPE, TypeName
 
-TypeParts = dict[str, object]
+if TYPE_CHECKING:
+    from lumos.core.json_reading import Json
 
 _SCALARS: Mapping[str, TypeName] = {
     **dict.fromkeys(("boolean", "bool"), TypeName.BOOLEAN),
@@ -38,14 +40,14 @@ _SIZED = re.compile(r"([a-z_0-9 ]+?)\s*\(\s*(\d{1,9})\s*(?:,\s*(\d{1,9})\s*)?\)\
 _OPENING, _CLOSING = "<([", ">)]"
 
 
-def type_parts(native: str) -> TypeParts:
+def type_of_spelling(native: str) -> Json:
     """Return the canonical type of a spelling; one that is not known, or is cut off, is UNKNOWN."""
     parts = _parts(native.strip(), depth=1)
     known = parts if parts is not None else {"type": TypeName.UNKNOWN}
     return {**known, "native_type": native}
 
 
-def _parts(text: str, *, depth: int) -> TypeParts | None:
+def _parts(text: str, *, depth: int) -> Json | None:
     lower = text.lower()
     if scalar := _SCALARS.get(lower):
         return {"type": scalar}
@@ -70,7 +72,7 @@ def _parts(text: str, *, depth: int) -> TypeParts | None:
             return None
 
 
-def _sized(name: str, first: str, second: str | None) -> TypeParts | None:
+def _sized(name: str, first: str, second: str | None) -> Json | None:
     kind = _SCALARS.get(name)
     if kind is TypeName.DECIMAL:
         scale = {} if second is None else {"scale": int(second)}
@@ -80,8 +82,8 @@ def _sized(name: str, first: str, second: str | None) -> TypeParts | None:
     return {"type": kind, "length": int(first)} if kind is TypeName.STRING else {"type": kind}
 
 
-def _struct(members: list[str], *, depth: int) -> TypeParts | None:
-    fields: list[TypeParts] = []
+def _struct(members: list[str], *, depth: int) -> Json | None:
+    fields: list[Json] = []
     for member in members:
         name, separator, spelling = member.partition(":")
         if not separator or " " in name.strip():
@@ -91,7 +93,7 @@ def _struct(members: list[str], *, depth: int) -> TypeParts | None:
             return None
         fields.append({"name": name.strip().strip('"`'), **inner})
     names = {field["name"] for field in fields}
-    return {"type": TypeName.STRUCT, "fields": fields} if len(names) == len(fields) else None
+    return {"type": TypeName.STRUCT, "fields": [*fields]} if len(names) == len(fields) else None
 
 
 def _split(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from lumos.core.platform.impl.snowflake.mapping.records import (
     TableKey,
     TableRecord,
     TagUse,
-    type_parts,
+    snowflake_type,
 )
 from lumos.core.platform.impl.snowflake.mapping.sql import holds_one, identifier, literal, qualified
 
@@ -171,7 +171,7 @@ def _head(database: str, row: Row) -> TableRecord:
 
 def _column(row: Row, tags: tuple[TagUse, ...]) -> ColumnRecord:
     _, _, name, data_type, nullable, default, precision, scale, length, comment = row
-    parts = type_parts(
+    parts = snowflake_type(
         str(data_type), precision=_count(precision), scale=_count(scale), length=_count(length)
     )
     return ColumnRecord(

@@ -7,13 +7,14 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
-from lumos.core.errors import SourceError, UnreadableItemError
+from lumos.core.errors import SourceError, UnexpectedJsonError, UnreadableItemError
+from lumos.core.json_reading import object_at, text_at
 from lumos.core.models.base import as_utc
 from lumos.core.regular_files import read_regular
 from lumos.core.strict_json import require_few_values, unique_pairs
-from lumos.feature.ingestion.handlers.dbt.shapes import object_at, shown, text_at
+from lumos.feature.ingestion.handlers.dbt.shapes import shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,8 +86,9 @@ class Artifact:
         """
         try:
             return object_at(self.document, name)
-        except UnreadableItemError as error:
-            raise SourceError(f"{self.file_name}: {error}", hint=error.hint) from None
+        except UnexpectedJsonError as error:
+            hint = "write the artifact again with: dbt docs generate"
+            raise SourceError(f"{self.file_name}: {error}", hint=hint) from None
 
 
 def day_at(node: Json, key: str) -> date | None:
@@ -133,7 +135,7 @@ def read_artifact(path: Path, kind: ArtifactKind, *, source: str) -> Artifact:
         metadata = object_at(document, "metadata")
         version = _version(text_at(metadata, "dbt_schema_version"), kind)
         text_at(metadata, "invocation_id")
-    except UnreadableItemError as error:
+    except (UnreadableItemError, UnexpectedJsonError) as error:
         raise _refused(what, error.message, kind) from None
     if version < kind.oldest:
         raise SourceError(
@@ -159,7 +161,7 @@ def _parsed(text: str) -> Json:
         raise ValueError("it is nested too deeply") from None
     if not isinstance(value, dict):
         raise ValueError("it is not a JSON object")  # noqa: TRY004 - one of the bad contents
-    return cast("Json", value)
+    return value
 
 
 def _kept(pairs: list[tuple[str, JsonValue]]) -> Json:

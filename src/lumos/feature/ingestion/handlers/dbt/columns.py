@@ -5,22 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
+from lumos.core.json_reading import as_object, flag_at, list_at, object_at, text_at
 from lumos.feature.ingestion.handlers.dbt.meta import flattened, meta_of
-from lumos.feature.ingestion.handlers.dbt.shapes import (
-    as_object,
-    flag_at,
-    list_at,
-    object_at,
-    text_at,
-    texts_at,
-)
-from lumos.feature.ingestion.handlers.dbt.types import type_parts
+from lumos.feature.ingestion.handlers.dbt.shapes import one_or_more_texts_at
+from lumos.feature.ingestion.handlers.dbt.types import dbt_type
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
-
     from lumos.core.json_reading import Json
     from lumos.core.models import Urn
 
@@ -62,33 +54,31 @@ class SchemaReader:
             table: of the catalog, or empty; it lists all columns, in their order.
 
         Raises:
-            UnreadableItemError: a part does not have the shape that dbt gives it.
+            UnexpectedJsonError: a part does not have the shape that dbt gives it.
         """
         columns = _columns(node, table)
         keys = self._keys(node, columns) if is_enforced(node) else _Keys()
-        fields = [self._field(column, keys.not_null) for column in columns.values()]
-        schema: dict[str, object] = {
-            "fields": fields,
-            "primary_key": keys.primary_key,
-            "unique_keys": keys.unique_keys,
-            "foreign_keys": keys.foreign_keys,
-            "checks": keys.checks,
+        schema: Json = {
+            "fields": [self._field(column, keys.not_null) for column in columns.values()],
+            "primary_key": [*keys.primary_key],
+            "unique_keys": [[*names] for names in keys.unique_keys],
+            "foreign_keys": [*keys.foreign_keys],
+            "checks": [*keys.checks],
         }
-        return cast("Json", {name: value for name, value in schema.items() if value})
+        return {name: value for name, value in schema.items() if value}
 
     def _field(self, column: _Column, not_null: set[str]) -> Json:
         native = text_at(column.declared, "data_type") or text_at(column.found, "type")
-        kind = type_parts(native, platform=self._platform) if native else {"type": "UNKNOWN"}
-        parts: dict[str, object] = {
+        kind = dbt_type(native, platform=self._platform) if native else {"type": "UNKNOWN"}
+        return {
             "name": column.name,
             **kind,
             "nullable": column.name not in not_null,
             "description": text_at(column.declared, "description")
             or text_at(column.found, "comment"),
-            "tags": tags_of(column.declared),
+            "tags": [*tags_of(column.declared)],
             "properties": flattened(meta_of(column.declared)),
         }
-        return cast("Json", parts)
 
     def _keys(self, node: Json, columns: _Columns) -> _Keys:
         keys = _Keys()
@@ -98,7 +88,7 @@ class SchemaReader:
                 self._add(keys, parts, names=[column.name], is_of_column=True)
         for constraint in list_at(node, "constraints"):
             parts = as_object(constraint, "constraints")
-            names = [columns.spelled(name) for name in texts_at(parts, "columns")]
+            names = [columns.spelled(name) for name in one_or_more_texts_at(parts, "columns")]
             self._add(keys, parts, names=names, is_of_column=False)
         return keys
 
@@ -113,7 +103,7 @@ class SchemaReader:
                 keys.unique_keys.append(names)
             case "foreign_key" if names:
                 if target := self._target(constraint):
-                    keys.foreign_keys.append({"columns": cast("list[JsonValue]", names), **target})
+                    keys.foreign_keys.append({"columns": [*names], **target})
             case "check":
                 if expression := text_at(constraint, "expression"):
                     check: Json = {"expression": expression, "name": text_at(constraint, "name")}
@@ -125,7 +115,7 @@ class SchemaReader:
 
     def _target(self, constraint: Json) -> Json | None:
         """Return what a foreign key refers to: `to` of dbt 1.9, or the text after REFERENCES."""
-        to, columns = text_at(constraint, "to"), texts_at(constraint, "to_columns")
+        to, columns = text_at(constraint, "to"), one_or_more_texts_at(constraint, "to_columns")
         if to is None:
             text = (text_at(constraint, "expression") or "").strip()
             match = _REFERENCE.match(text)
@@ -138,7 +128,7 @@ class SchemaReader:
         urn = self._relations.get(unquoted(to))
         return {
             "references": str(urn) if urn else unquoted(to),
-            "referenced_columns": cast("list[JsonValue]", [name for name in columns if name]),
+            "referenced_columns": [name for name in columns if name],
         }
 
 
@@ -150,7 +140,8 @@ def is_enforced(node: Json) -> bool:
 
 def tags_of(node: Json) -> list[str]:
     """Return the tags of a node or column: those of its `config` and its own."""
-    return sorted({*texts_at(object_at(node, "config"), "tags"), *texts_at(node, "tags")})
+    places = (object_at(node, "config"), node)
+    return sorted({tag for place in places for tag in one_or_more_texts_at(place, "tags")})
 
 
 def unquoted(relation: str) -> str:

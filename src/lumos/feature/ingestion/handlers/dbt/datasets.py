@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import LumosError
+from lumos.core.json_reading import as_object, object_at, text_at
 from lumos.core.models import DQAssertion, Job, LineageEdge, LumosDataset, Urn
 from lumos.feature.ingestion.handlers.dbt.artifacts import day_at
 from lumos.feature.ingestion.handlers.dbt.columns import SchemaReader, tags_of
@@ -20,13 +21,13 @@ from lumos.feature.ingestion.handlers.dbt.meta import (
 )
 from lumos.feature.ingestion.handlers.dbt.project import Project, is_enabled, materialized
 from lumos.feature.ingestion.handlers.dbt.relations import name_of
-from lumos.feature.ingestion.handlers.dbt.shapes import as_object, object_at, shown, text_at
-from lumos.feature.ingestion.records import UnreadableItem
+from lumos.feature.ingestion.handlers.dbt.shapes import shown, unread_item
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.json_reading import Json
+    from lumos.feature.ingestion.records import UnreadableItem
 
 _KINDS: Final[Mapping[str, str]] = {
     "table": "TABLE",
@@ -133,12 +134,12 @@ class Assertions:
             try:
                 self._add(unique_id, node, project.tested_by(unique_id, node))
             except LumosError as error:
-                self.problems.append(UnreadableItem(shown(unique_id), error))
+                self.problems.append(unread_item(shown(unique_id), error))
         for unique_id, node in project.datasets.items():
             try:
                 freshness = _freshness(node)
             except LumosError as error:
-                self.problems.append(UnreadableItem(shown(unique_id), error))
+                self.problems.append(unread_item(shown(unique_id), error))
                 continue
             if freshness:
                 self.of[project.urns[unique_id]].setdefault(freshness.name, freshness)
@@ -174,7 +175,7 @@ def job_of(project: Project, unique_id: str, value: JsonValue) -> Job | None:
     }
     properties = flattened(meta_of(node)) | text_properties(own)
     if tags := tags_of(node):
-        properties["tags"] = cast("list[JsonValue]", tags)
+        properties["tags"] = [*tags]
     return Job.from_json(
         {
             "urn": urn,

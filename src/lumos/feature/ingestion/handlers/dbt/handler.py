@@ -10,7 +10,8 @@ from typing import Final
 from pydantic import Field
 from typing_extensions import override
 
-from lumos.core.errors import LumosError, UnreadableItemError
+from lumos.core.errors import LumosError, UnexpectedJsonError
+from lumos.core.json_reading import text_at
 from lumos.core.models import ContributorKind, Job, LineageEdge, LumosDataset
 from lumos.feature.ingestion.handlers.base_ingestion_handler import (
     BaseIngestionHandler,
@@ -30,7 +31,7 @@ from lumos.feature.ingestion.handlers.dbt.datasets import Assertions, DatasetRea
 from lumos.feature.ingestion.handlers.dbt.observations import CatalogTables, quality
 from lumos.feature.ingestion.handlers.dbt.project import Project
 from lumos.feature.ingestion.handlers.dbt.relations import Relations, platform_of
-from lumos.feature.ingestion.handlers.dbt.shapes import shown, text_at
+from lumos.feature.ingestion.handlers.dbt.shapes import shown, unread_item
 from lumos.feature.ingestion.records import (
     PreviousScan,
     ScanMark,
@@ -124,7 +125,7 @@ def _statements(
                 checks = list(assertions.of.get(urn, {}).values())
                 records.insert(0, reader.dataset_of(unique_id, node, assertions=checks))
         except LumosError as error:
-            yield UnreadableItem(shown(unique_id), error, urn)
+            yield unread_item(shown(unique_id), error, urn)
         yield from records
     yield from _jobs(project)
     yield from reader.people.records()
@@ -136,7 +137,7 @@ def _jobs(project: Project) -> Iterator[Job | UnreadableItem]:
             if job := job_of(project, unique_id, value):
                 yield job
         except LumosError as error:
-            yield UnreadableItem(shown(unique_id), error, project.urn_of_exposure(value))
+            yield unread_item(shown(unique_id), error, project.urn_of_exposure(value))
 
 
 def _observations(
@@ -152,8 +153,8 @@ def _observations(
     if results and (at := results.generated_at):
         try:
             yield from quality(results, assertions, at)
-        except UnreadableItemError as error:
-            yield UnreadableItem(results.file_name, error)
+        except UnexpectedJsonError as error:
+            yield unread_item(results.file_name, error)
 
 
 def _notices(artifact: Artifact) -> Iterator[ScanWarning]:
@@ -193,5 +194,5 @@ def _undeclared(
 def _adapter(manifest: Artifact) -> str | None:
     try:
         return text_at(manifest.metadata, "adapter_type")
-    except UnreadableItemError:
+    except UnexpectedJsonError:
         return None

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import UnreadableItemError
+from lumos.core.json_reading import object_at, text_at
 from lumos.core.models import Group, Owner, User
 from lumos.core.models.frozen import DEEPEST_JSON
 from lumos.core.redaction import looks_secret, redact
-from lumos.feature.ingestion.handlers.dbt.shapes import object_at, text_at
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

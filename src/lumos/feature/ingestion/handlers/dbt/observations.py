@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import LumosError
+from lumos.core.json_reading import as_object, list_at, object_at, text_at
 from lumos.core.models import (
     AssertionResult,
     AssertionStatus,
@@ -19,13 +20,7 @@ from lumos.core.models import (
 )
 from lumos.core.models.base import LARGEST_INTEGER
 from lumos.feature.ingestion.handlers.dbt.relations import name_of
-from lumos.feature.ingestion.handlers.dbt.shapes import (
-    as_object,
-    list_at,
-    object_at,
-    shown,
-    text_at,
-)
+from lumos.feature.ingestion.handlers.dbt.shapes import shown, unread_item
 from lumos.feature.ingestion.records import ScanWarning, UnreadableItem
 
 if TYPE_CHECKING:
@@ -67,7 +62,7 @@ class CatalogTables:
                 is_same = _is_same(project.datasets[unique_id], object_at(table, "metadata"))
             except LumosError as error:
                 item = f"{catalog.file_name}: {shown(unique_id)}"
-                self.notices.append(UnreadableItem(item, error, project.urns[unique_id]))
+                self.notices.append(unread_item(item, error, project.urns[unique_id]))
                 self.broken.add(unique_id)
                 continue
             elsewhere += not is_same
@@ -131,7 +126,7 @@ def quality(
                 continue
             status = _STATUSES.get((text_at(result, "status") or "").lower())
         except LumosError as error:
-            yield UnreadableItem(f"{results.file_name}: a result", error)
+            yield unread_item(f"{results.file_name}: a result", error)
             continue
         unknown += unique_id not in assertions.named
         if status is None or unique_id not in assertions.named:

@@ -6,15 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import LumosError
+from lumos.core.json_reading import as_object, flag_at, object_at, text_at
 from lumos.feature.ingestion.handlers.dbt.columns import unquoted
-from lumos.feature.ingestion.handlers.dbt.shapes import (
-    as_object,
-    flag_at,
-    object_at,
-    shown,
-    text_at,
-    texts_at,
-)
+from lumos.feature.ingestion.handlers.dbt.shapes import one_or_more_texts_at, shown, unread_item
 from lumos.feature.ingestion.records import SkippedItem, UnreadableItem
 
 if TYPE_CHECKING:
@@ -118,7 +112,7 @@ class Project:
         except LumosError as error:
             urn = self._urn_if_known(value)
             self.has_unnamed = self.has_unnamed or (urn is None and kind in _DATASETS)
-            self.problems.append(UnreadableItem(shown(unique_id), error, urn))
+            self.problems.append(unread_item(shown(unique_id), error, urn))
 
     def _urn_if_known(self, value: JsonValue) -> Urn | None:
         try:
@@ -141,8 +135,8 @@ class Project:
     def _parents_of(self, unique_id: str, node: Json) -> list[str]:
         depends_on = object_at(node, "depends_on")
         if depends_on.get("nodes") is None:
-            return texts_at(self._parents, unique_id)
-        return texts_at(depends_on, "nodes")
+            return one_or_more_texts_at(self._parents, unique_id)
+        return one_or_more_texts_at(depends_on, "nodes")
 
     def _datasets_of(self, unique_ids: Iterable[str]) -> list[Urn]:
         found: dict[Urn, None] = {}

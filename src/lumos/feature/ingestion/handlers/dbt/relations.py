@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import SourceError, UnreadableItemError
+from lumos.core.json_reading import text_at
 from lumos.core.models import Urn
-from lumos.feature.ingestion.handlers.dbt.shapes import text_at
 
 if TYPE_CHECKING:
     from lumos.core.json_reading import Json

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from lumos.core.models.types import DEEPEST_TYPE, TypeName
-from lumos.core.platform.type_spelling import TypeParts
-from lumos.core.platform.type_spelling import type_parts as parts_of_spelling
+from lumos.core.platform.type_spelling import type_of_spelling
+
+if TYPE_CHECKING:
+    from lumos.core.json_reading import Json
 
 _EVERYWHERE: Final[Mapping[str, TypeName]] = {
     "bpchar": TypeName.STRING,
@@ -61,12 +63,12 @@ _MILLISECONDS: Final = 3
 """The digits of a second that a unit holds."""
 
 
-def type_parts(native: str, *, platform: str) -> TypeParts:
+def dbt_type(native: str, *, platform: str) -> Json:
     """Return the parts of a field that tell its type; one that is not known is UNKNOWN."""
     return {**_parts(native.strip(), platform=platform, depth=1), "native_type": native}
 
 
-def _parts(text: str, *, platform: str, depth: int) -> TypeParts:
+def _parts(text: str, *, platform: str, depth: int) -> Json:
     if text.endswith("[]") and depth < DEEPEST_TYPE:
         items = _parts(text[:-2].rstrip(), platform=platform, depth=depth + 1)
         return {"type": TypeName.ARRAY, "items": items}
@@ -81,13 +83,13 @@ def _parts(text: str, *, platform: str, depth: int) -> TypeParts:
         return {"type": known}
     if name == "array":  # of Snowflake: items of any type
         return {"type": TypeName.ARRAY, "items": {"type": TypeName.UNKNOWN}}
-    parts = parts_of_spelling(name if time else text)
+    parts = type_of_spelling(name if time else text)
     if parts["type"] is TypeName.UNKNOWN:
         return {"type": TypeName.UNKNOWN, "native_type": text}
     return {key: value for key, value in parts.items() if key != "native_type"}
 
 
-def _time_of_postgres(time: re.Match[str]) -> TypeParts:
+def _time_of_postgres(time: re.Match[str]) -> Json:
     """Return a time as the source `postgres` tells it, so that both agree."""
     digits = time["digits"]
     unit = "us" if digits is None or int(digits) > _MILLISECONDS else "ms" if int(digits) else "s"

@@ -15,7 +15,7 @@ from lumos.core.models.dataset import DatasetKind
 from lumos.core.platform.impl.amundsen.mapping import tables
 from lumos.core.platform.impl.amundsen.mapping.keys import TableKey, column_key, fits_key
 from lumos.core.platform.impl.amundsen.mapping.records import AmundsenColumn, AmundsenTable
-from lumos.core.platform.type_spelling import type_parts
+from lumos.core.platform.type_spelling import type_of_spelling
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -148,7 +148,7 @@ def _column(field: Field, table_key: str) -> AmundsenColumn:
 def _field(column: AmundsenColumn) -> dict[str, object]:
     return {
         "name": column.name,
-        **type_parts(column.type),
+        **type_of_spelling(column.type),
         "description": column.description,
         "tags": column.badges,
     }

@@ -12,7 +12,7 @@ from lumos.core.models.types import Field
 from lumos.core.platform.impl.atlas.mapping.own_values import OWN, own_values
 from lumos.core.platform.impl.atlas.mapping.typedefs import DATASET
 from lumos.core.platform.impl.atlas.mapping.wire import is_live, mapping, objects, text, texts
-from lumos.core.platform.type_spelling import type_parts
+from lumos.core.platform.type_spelling import type_of_spelling
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -190,7 +190,7 @@ def _filled(values: Json, without: Iterable[str]) -> Json:
 def _field(column: Column) -> Field:
     attributes = mapping(column.entity.get("attributes"))
     native = text(attributes.get("type")) or text(attributes.get("data_type")) or ""
-    parts = type_parts(native)
+    parts = type_of_spelling(native)
     length = attributes.get("length")
     if parts.get("type") == "STRING" and isinstance(length, int) and length > 0:
         parts = {"length": length, **parts}

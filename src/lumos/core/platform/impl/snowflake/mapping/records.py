@@ -94,7 +94,7 @@ class TableRecord(NamedTuple):
         return "VIEW" in self.table_type
 
 
-def type_parts(
+def snowflake_type(
     data_type: str, *, precision: int | None, scale: int | None, length: int | None
 ) -> dict[str, object]:
     """Return the parts of a field that tell its type; one that is not known is UNKNOWN."""
