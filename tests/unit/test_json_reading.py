@@ -131,3 +131,15 @@ def test_an_error_holds_no_value_and_no_long_name() -> None:
     assert "secret" not in str(raised.value)
     assert "\n" not in str(raised.value)
     assert len(str(raised.value)) < 200
+
+
+@given(value=JSON)
+def test_a_value_is_found_along_keys_of_objects_alone(value: Any) -> None:
+    node: Any = {"a": {"b": value}}
+    assert reading.find_value(node, "a", "b") == value
+    assert reading.find_value(node, "a", "other", "b") is None
+    assert reading.find_value([node], "a") is None
+    assert reading.find_object(node, "a", "b") == reading.object_or_empty(value)
+    assert reading.find_objects(node, "a", "b") == reading.objects_among(value)
+    assert reading.find_text(node, "a", "b") == reading.text_or_none(value)
+    assert reading.find_texts(node, "a", "b") == reading.texts_among(value)

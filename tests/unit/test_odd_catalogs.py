@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -68,6 +69,18 @@ class Wire:
         self.value: Any = None
         self.drops = False
         self.seen: list[dict[str, Any]] = []
+        self.page: tuple[str, Any] | None = None
+        """A key of whole answers, and what stands there instead."""
+        self.keys: dict[str, Any] = {}
+        """The keys of all whole answers, with one of their values."""
+
+    def answered(self, answer: Any) -> Any:
+        """Return a whole answer, with another value under the key that is to be altered."""
+        if isinstance(answer, dict):
+            self.keys |= answer
+            if self.page and self.page[0] in answer:
+                answer = {**answer, self.page[0]: self.page[1]}
+        return self.passed(answer)
 
     def passed(self, answer: Any) -> Any:
         """Return an answer in which every mention of the victim is altered."""
@@ -119,7 +132,7 @@ def wire() -> Iterator[Wire]:
     untouched = CatalogHttp._content
 
     def content(self: CatalogHttp, call: Any, answer: Any) -> Any:
-        return wire.passed(untouched(self, call, answer))
+        return wire.answered(untouched(self, call, answer))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(CatalogHttp, "_content", content)
@@ -378,6 +391,33 @@ def test_one_odd_thing_costs_no_other(
     platform.search("")
     looked = found_together(platform, [each.urn for each in before])
     assert all(isinstance(each, Seen | LumosError) for each in looked.values())
+
+
+def test_a_page_of_another_shape_is_never_the_end_of_a_listing(
+    catalog: Catalog, wire: Wire, sound: Sound
+) -> None:
+    wire.path, wire.keys = (), {}
+    assert len([*catalog.platform.list()]) == len(sound.datasets)
+    parts = {key: each for key, each in wire.keys.items() if isinstance(each, list | dict)}
+    assert parts
+    for key, value in itertools.product(parts, (5, [5])):
+        wire.page = (key, value)
+        outcome = _listed(catalog.platform)
+        wire.page = None
+        if isinstance(outcome, LumosError):
+            assert "\n" not in outcome.message
+            assert "Error)" not in outcome.message, (key, value)
+        else:
+            assert outcome == len(sound.datasets), (key, value)
+
+
+def _listed(platform: MetadataPlatformInterface) -> int | LumosError:
+    """Return how many datasets were listed or named as unreadable, or why none could be."""
+    try:
+        found = sum(1 for _ in platform.list())
+    except LumosError as error:
+        return error
+    return found + sum(1 for each in platform.unreadable() if each.kind == "dataset")
 
 
 def test_a_table_of_openmetadata_that_reads_itself_keeps_that_on_its_way() -> None:

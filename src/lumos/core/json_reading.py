@@ -7,8 +7,8 @@ empty object or list, or None. A value of any other type raises `UnexpectedJsonE
 the place and never the value. Use them wherever "nothing" would be a wrong answer: a list of
 columns that cannot be read must not look like a table without columns.
 
-`…_or_empty`, `…_or_none` and `…_among` are lenient: whatever is of another type is left out. Use
-them for what a reader can do without, such as a label in a search result.
+`find_…(node, *keys)`, `…_or_empty`, `…_or_none` and `…_among` are lenient: whatever is of another
+type is left out. Use them for what a reader can do without, such as a label in a search result.
 """
 
 from __future__ import annotations
@@ -193,6 +193,35 @@ def texts_among(value: object) -> list[str]:
 def text_or_none(value: object) -> str | None:
     """Return a text that is not empty; None for anything else."""
     return value if isinstance(value, str) and value else None
+
+
+def find_value(node: JsonValue, *keys: str) -> JsonValue:
+    """Return the value under a key, and under a key of that, and so on; None if one is missing."""
+    for key in keys:
+        if not isinstance(node, dict):
+            return None
+        node = node.get(key)
+    return node
+
+
+def find_object(node: JsonValue, *keys: str) -> Json:
+    """Return the object under some keys; an empty one where there is none."""
+    return object_or_empty(find_value(node, *keys))
+
+
+def find_objects(node: JsonValue, *keys: str) -> list[Json]:
+    """Return the objects of the list under some keys; none where there is no list."""
+    return objects_among(find_value(node, *keys))
+
+
+def find_text(node: JsonValue, *keys: str) -> str | None:
+    """Return the text under some keys; None where there is none or it is empty."""
+    return text_or_none(find_value(node, *keys))
+
+
+def find_texts(node: JsonValue, *keys: str) -> list[str]:
+    """Return the texts of the list under some keys; none where there is no list."""
+    return texts_among(find_value(node, *keys))
 
 
 def _unexpected(where: str, expected: str) -> UnexpectedJsonError:

@@ -48,6 +48,7 @@ from lumos.core.http.bounds import (
 from lumos.core.platform.login import TOKEN, Login, server_of
 from lumos.core.platform.server_message import server_message
 from lumos.core.platform.threads import mapped
+from lumos.core.platform.unreadable import answer_to
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -268,7 +269,8 @@ class CatalogHttp:
             if page is None:
                 return
             yield page
-            before, more = more, following(page)
+            with answer_to(self.where(method, path)):
+                before, more = more, following(page)
             if more is not None and more == before:
                 raise PlatformAnswerError(
                     f"{self.where(method, path)}: the list leads back to the same page",

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, TypeVar
 
-from lumos.core.errors import InvalidModelError, LumosError, PlatformAnswerError
+from lumos.core.errors import (
+    InvalidModelError,
+    LumosError,
+    PlatformAnswerError,
+    UnexpectedJsonError,
+)
 from lumos.core.run_report import ItemOutcome, RunRecorder, RunReport
 
 T = TypeVar("T")
@@ -88,6 +94,21 @@ class UnreadableItems:
                 self.add(kind, name(item), error=error)
             else:
                 yield result
+
+
+@contextmanager
+def answer_to(request: str) -> Iterator[None]:
+    """Name a request in the error for a part of its answer that has the wrong type.
+
+    Raises:
+        PlatformAnswerError: a part has.
+    """
+    try:
+        yield
+    except UnexpectedJsonError as error:
+        raise PlatformAnswerError(
+            f"{request}: {error}", hint="check the URL and the catalog's version"
+        ) from None
 
 
 def as_lumos_error(error: Exception) -> LumosError:

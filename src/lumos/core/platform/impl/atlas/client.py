@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -15,9 +15,20 @@ from lumos.core.errors import (
     PlatformForbiddenError,
     PlatformNotFoundError,
 )
+from lumos.core.json_reading import (
+    as_object,
+    as_objects,
+    find_object,
+    find_objects,
+    find_text,
+    object_at,
+    objects_at,
+    required_text_at,
+    text_at,
+)
 from lumos.core.platform.http import CatalogHttp, RetryPolicy
-from lumos.core.platform.impl.atlas.mapping.wire import mapping, objects, text
 from lumos.core.platform.login import NOBODY, PASSWORD, TOKEN, Login
+from lumos.core.platform.unreadable import answer_to
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -72,7 +83,7 @@ class AtlasClient:
         Raises:
             PlatformAnswerError: the answer is none of an Atlas.
         """
-        told = mapping(self._http.json("GET", "admin/version"))
+        told = self._ask("GET", "admin/version")
         if not told.keys() & {"Version", "Name", "Revision"}:
             raise self._unlike("GET", "admin/version", "no version")
         return told.get("Version")
@@ -86,33 +97,39 @@ class AtlasClient:
         headers = self._http.json("GET", "v2/types/typedefs/headers")
         if not isinstance(headers, list) or not headers:  # each has types of its own
             raise self._unlike("GET", "v2/types/typedefs/headers", "no list of types")
+        with answer_to(self._http.where("GET", "v2/types/typedefs/headers")):
+            types = as_objects(headers, "answer")
         # The list of types leaves business metadata out.
         return {
             name: str(header.get("category"))
-            for header in (*objects(headers), *self.business_metadata())
-            if (name := text(header.get("name"))) is not None
+            for header in (*types, *self.business_metadata())
+            if (name := find_text(header, "name")) is not None
         }
 
     def business_metadata(self) -> Iterator[Json]:
         """Yield the definitions of all business metadata."""
         asked = {"type": "business_metadata"}
-        found = self._http.json("GET", "v2/types/typedefs", params=asked)
-        yield from objects(mapping(found).get("businessMetadataDefs"))
+        found = self._ask("GET", "v2/types/typedefs", params=asked)
+        with answer_to(self._http.where("GET", "v2/types/typedefs")):
+            definitions = objects_at(found, "businessMetadataDefs")
+        yield from definitions
 
     def entity_type(self, type_name: str) -> Json:
         """Return the definition of a type of entities."""
-        return mapping(self._http.json("GET", f"v2/types/entitydef/name/{type_name}"))
+        return self._ask("GET", f"v2/types/entitydef/name/{type_name}")
 
     def classifications(self) -> Iterator[Json]:
         """Yield the definitions of all classifications."""
-        found = self._http.json("GET", "v2/types/typedefs", params={"type": "classification"})
-        yield from objects(mapping(found).get("classificationDefs"))
+        found = self._ask("GET", "v2/types/typedefs", params={"type": "classification"})
+        with answer_to(self._http.where("GET", "v2/types/typedefs")):
+            definitions = objects_at(found, "classificationDefs")
+        yield from definitions
 
     def classification(self, name: str) -> Json | None:
         """Return the definition of a classification, or nothing where there is none."""
         path = f"v2/types/classificationdef/name/{quote(name, safe='')}"
         try:
-            return mapping(self._http.json("GET", path)) or None
+            return self._ask("GET", path) or None
         except PlatformNotFoundError:
             return None
 
@@ -126,24 +143,18 @@ class AtlasClient:
 
     def entity(self, type_name: str, qualified_name: str) -> tuple[Json, Json] | None:
         """Return an entity that is not deleted, and those it refers to by GUID."""
+        path = f"v2/entity/uniqueAttribute/type/{type_name}"
         try:
-            found = mapping(
-                self._http.json(
-                    "GET",
-                    f"v2/entity/uniqueAttribute/type/{type_name}",
-                    params={"attr:qualifiedName": qualified_name},
-                )
-            )
+            found = self._ask("GET", path, params={"attr:qualifiedName": qualified_name})
         except PlatformNotFoundError:
             return None
         except PlatformError as error:
             if self._lacks_type(type_name, error):
                 return None
             raise
-        entity = mapping(found.get("entity"))
-        if entity.get("status") == "DELETED":
-            return None
-        return entity, mapping(found.get("referredEntities"))
+        with answer_to(self._http.where("GET", path)):
+            entity, referred = object_at(found, "entity"), object_at(found, "referredEntities")
+        return None if entity.get("status") == "DELETED" else (entity, referred)
 
     def entities(
         self,
@@ -168,8 +179,9 @@ class AtlasClient:
                 if isinstance(found, PlatformForbiddenError):
                     forbidden(guid, found)
                     continue
-                entities += objects(found.get("entities"))
-                referred |= mapping(found.get("referredEntities"))
+                with answer_to(self._http.where("GET", "v2/entity/bulk")):
+                    entities += objects_at(found, "entities")
+                    referred |= object_at(found, "referredEntities")
         return [entity for entity in entities if entity.get("status") != "DELETED"], referred
 
     def _readable(self, guids: list[str]) -> list[tuple[str, Json | PlatformForbiddenError]]:
@@ -201,7 +213,7 @@ class AtlasClient:
         }
         path = f"v2/entity/bulk/uniqueAttribute/type/{type_name}"
         try:
-            page = mapping(self._http.json("GET", path, params=asked))
+            page = self._ask("GET", path, params=asked)
         except PlatformNotFoundError:
             half = len(names) // 2
             found = (
@@ -216,10 +228,11 @@ class AtlasClient:
             if self._lacks_type(type_name, error):
                 return {}
             raise
-        referred = mapping(page.get("referredEntities"))
+        with answer_to(self._http.where("GET", path)):
+            referred, entities = object_at(page, "referredEntities"), objects_at(page, "entities")
         return {
-            str(mapping(entity.get("attributes")).get("qualifiedName")): (entity, referred)
-            for entity in objects(page.get("entities"))
+            str(find_object(entity, "attributes").get("qualifiedName")): (entity, referred)
+            for entity in entities
             if entity.get("status") != "DELETED"
         }
 
@@ -239,7 +252,7 @@ class AtlasClient:
         return {name: entity for name, entity in held if entity is not None}
 
     def _some(self, guids: list[str]) -> Json:
-        return mapping(self._http.json("GET", "v2/entity/bulk", params={"guid": guids}))
+        return self._ask("GET", "v2/entity/bulk", params={"guid": guids})
 
     def put(self, entities: Sequence[Json]) -> dict[str, str]:
         """Create or update entities by type and qualified name; return GUIDs by given GUID."""
@@ -251,10 +264,11 @@ class AtlasClient:
         )
         if not isinstance(answer, dict):  # whoever answers need not have written anything
             raise self._unlike("POST", "v2/entity/bulk", "no word of what was written")
-        for head in objects(mapping(answer.get("mutatedEntities")).get("CREATE")):
+        for head in find_objects(answer, "mutatedEntities", "CREATE"):
             known = self._created_here.setdefault(str(head.get("typeName")), {})
             known[str(head.get("guid"))] = None
-        given = mapping(answer.get("guidAssignments"))
+        with answer_to(self._http.where("POST", "v2/entity/bulk")):
+            given = object_at(answer, "guidAssignments")
         return {name: guid for name, guid in given.items() if isinstance(guid, str)}
 
     def created(self, entities: Sequence[Json]) -> dict[str, str]:
@@ -335,13 +349,11 @@ class AtlasClient:
         marker: str | None = FIRST_MARKER
         while True:
             place: Json = {"offset": offset} if marker is None else {"marker": marker}
-            page = mapping(
-                self._http.json("POST", "v2/search/basic", body={**asked, **place}, idempotent=True)
-            )
-            found = [*objects(page.get("entities"))]
+            page = self._ask("POST", "v2/search/basic", body={**asked, **place}, idempotent=True)
+            with answer_to(self._http.where("POST", "v2/search/basic")):
+                found, marker = objects_at(page, "entities"), text_at(page, "nextMarker")
             yield from (head for head in found if head.get("status") != "DELETED")
             offset += len(found)
-            marker = text(page.get("nextMarker"))
             if marker == LAST_MARKER or (len(found) < SEARCH_PAGE and marker is None):
                 return
 
@@ -357,8 +369,9 @@ class AtlasClient:
             "offset": 0,
             **({"query": query} if query else {}),
         }
-        page = mapping(self._http.json("POST", "v2/search/basic", body=asked, idempotent=True))
-        all_heads = [*objects(page.get("entities"))]
+        page = self._ask("POST", "v2/search/basic", body=asked, idempotent=True)
+        with answer_to(self._http.where("POST", "v2/search/basic")):
+            all_heads = objects_at(page, "entities")
         heads = [
             head for head in all_heads if head.get("status") != "DELETED" and not is_hidden(head)
         ]
@@ -387,7 +400,7 @@ class AtlasClient:
     def term(self, guid: str) -> Json | None:
         """Return a term, or nothing where there is none."""
         try:
-            return mapping(self._http.json("GET", f"v2/glossary/term/{guid}"))
+            return self._ask("GET", f"v2/glossary/term/{guid}")
         except PlatformNotFoundError:
             return None
 
@@ -406,7 +419,27 @@ class AtlasClient:
         )
 
     def _created(self, path: str, body: Json) -> str:
-        return str(mapping(self._http.json("POST", path, body=body)).get("guid"))
+        answer = self._ask("POST", path, body=body)
+        with answer_to(self._http.where("POST", path)):
+            return required_text_at(answer, "guid")
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | int | bool | list[str]] | None = None,
+        body: JsonValue = None,
+        idempotent: bool | None = None,
+    ) -> Json:
+        """Send a request and return the object that answers it, an empty one where none does.
+
+        Raises:
+            PlatformAnswerError: the answer is something else.
+        """
+        answer = self._http.json(method, path, params=params, body=body, idempotent=idempotent)
+        with answer_to(self._http.where(method, path)):
+            return as_object(answer, "answer")
 
     def _listed(self, path: str) -> Iterator[Json]:
         offset = 0
@@ -414,7 +447,9 @@ class AtlasClient:
             params: dict[str, str | int | bool | list[str]] = {
                 "limit": SEARCH_PAGE, "offset": offset, "sort": "ASC",
             }  # fmt: skip
-            found = [*objects(self._http.json("GET", path, params=params))]
+            answer = self._http.json("GET", path, params=params)
+            with answer_to(self._http.where("GET", path)):
+                found = as_objects(answer, "answer")
             yield from found
             offset += len(found)
             if len(found) < SEARCH_PAGE:

@@ -16,6 +16,7 @@ from lumos.core.errors import (
     PlatformError,
     PlatformForbiddenError,
 )
+from lumos.core.json_reading import find_object, find_objects, find_text, object_or_empty
 from lumos.core.models import (
     DatasetLineage,
     GlossaryTerm,
@@ -44,7 +45,7 @@ from lumos.core.platform.impl.atlas.mapping.things import (
     thing_of,
 )
 from lumos.core.platform.impl.atlas.mapping.typedefs import DATASET, EDGE, TYPE_NAMES
-from lumos.core.platform.impl.atlas.mapping.wire import is_live, mapping, objects, text
+from lumos.core.platform.impl.atlas.mapping.wire import is_live
 from lumos.core.platform.impl.atlas.reader.datasets import DatasetReader, live_columns, name_in
 from lumos.core.platform.impl.atlas.search import AtlasSearch
 from lumos.core.platform.impl.atlas.settings import AtlasSettings
@@ -305,11 +306,11 @@ class AtlasHandler(CatalogHandler):
         """Delete an entity with its columns and the edges that lead to and from it."""
         if held is None:
             return
-        related = mapping(held[0].get("relationshipAttributes"))
+        related = find_object(held[0], "relationshipAttributes")
         guids = [
             str(other.get("guid"))
             for name in ("columns", "columnEdges", "inputToProcesses", "outputFromProcesses")
-            for other in objects(related.get(name))
+            for other in find_objects(related, name)
             if is_live(other) and other.get("typeName") in TYPE_NAMES
         ]
         self._client.remove([*guids, str(held[0].get("guid"))], purge=self._settings.purge)
@@ -342,7 +343,7 @@ class AtlasHandler(CatalogHandler):
         """Yield what the server has of a type, by URN; one without a usable name is noted."""
 
         def head_of(head: Json) -> tuple[Urn, Json]:
-            name = text(mapping(head.get("attributes")).get("qualifiedName"))
+            name = find_text(head, "attributes", "qualifiedName")
             if name is None:
                 raise InvalidUrnError("it has no qualified name")
             return named(name), head
@@ -416,12 +417,12 @@ class AtlasHandler(CatalogHandler):
 
 
 def _identity(document: JsonValue) -> tuple[Urn, str, str]:
-    parts = mapping(document)
+    parts = object_or_empty(document)
     return Urn(str(parts["urn"])), str(parts["catalog"]), str(parts["id"])
 
 
 def _extension(document: JsonValue) -> tuple[str, JsonValue]:
-    whole = mapping(document)
+    whole = object_or_empty(document)
     return str(whole.get("name")), whole.get("value")
 
 
@@ -433,7 +434,7 @@ def _is_same(one: tuple[Json, Json] | None, other: tuple[Json, Json] | None) -> 
 
 
 def _with_ends(written: Json, entity: Entity, ends: Mapping[Urn, End]) -> Json:
-    attributes: Json = {**mapping(written.get("attributes"))}
+    attributes: Json = {**find_object(written, "attributes")}
     for name in ("inputs", "outputs"):
         attributes[name] = [ends[urn].reference for urn in getattr(entity, name)]
     return {**written, "attributes": attributes}

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import PlatformForbiddenError
+from lumos.core.json_reading import find_object
 from lumos.core.platform.impl.atlas.mapping.datasets import is_placeholder
 from lumos.core.platform.impl.atlas.mapping.typedefs import COLUMN, DATASET
-from lumos.core.platform.impl.atlas.mapping.wire import mapping
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 from lumos.core.platform.threads import mapped
 from lumos.core.platform.unreadable import UNFIT
@@ -102,7 +102,7 @@ def _each_once(candidates: list[Candidate]) -> list[Candidate]:
 
 
 def _name(entity: Json) -> str | None:
-    name = mapping(entity.get("attributes")).get("qualifiedName")
+    name = find_object(entity, "attributes").get("qualifiedName")
     return name if isinstance(name, str) else None
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from lumos.core.json_reading import find_object, find_text, object_or_empty
 from lumos.core.platform.impl.atlas.mapping.names import entity_key, shown_text
 from lumos.core.platform.impl.atlas.mapping.typedefs import EXTENSION, IDENTITY, STASH
-from lumos.core.platform.impl.atlas.mapping.wire import mapping, text
 from lumos.core.platform.side_store import StoredDocument
 from lumos.core.platform.stash import packed, unpacked
 
@@ -53,7 +53,7 @@ class OwnEntities:
         """Yield the documents of a section, or those of names."""
         load = _identity if section == "identity" else _stashed
         for entity in self._listed(_TYPES[section], section):
-            name = str(mapping(entity.get("attributes")).get("qualifiedName"))
+            name = str(find_object(entity, "attributes").get("qualifiedName"))
             if names is None or name in names:
                 yield StoredDocument(name, partial(load, entity))
 
@@ -64,7 +64,10 @@ class OwnEntities:
             {
                 "typeName": _TYPES[section],
                 "guid": f"-{number}",
-                "attributes": {"qualifiedName": name, **_attributes(section, mapping(document))},
+                "attributes": {
+                    "qualifiedName": name,
+                    **_attributes(section, object_or_empty(document)),
+                },
             }
             for number, (name, document) in enumerate(documents.items(), start=1)
         ]
@@ -89,7 +92,7 @@ def _attributes(section: str, document: Json) -> Json:
 
 
 def _identity(entity: Json) -> JsonValue:
-    values = mapping(entity.get("attributes"))
+    values = find_object(entity, "attributes")
     return {
         "urn": str(values.get("urn")),
         "catalog": str(values.get("catalog")),
@@ -98,4 +101,4 @@ def _identity(entity: Json) -> JsonValue:
 
 
 def _stashed(entity: Json) -> JsonValue:
-    return unpacked(text(mapping(entity.get("attributes")).get(STASH)) or "")
+    return unpacked(find_text(entity, "attributes", STASH) or "")

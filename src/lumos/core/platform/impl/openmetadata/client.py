@@ -18,11 +18,15 @@ from lumos.core.errors import (
     PlatformNotFoundError,
     PlatformUnavailableError,
 )
+from lumos.core.json_reading import as_object, find_value, object_at, objects_at, text_at
 from lumos.core.platform.http import OK
 from lumos.core.platform.impl.openmetadata.mapping.rules import own_parts
 from lumos.core.platform.stash import STASH_KEY
+from lumos.core.platform.unreadable import answer_to
 
 if TYPE_CHECKING:
+    import builtins
+
     from pydantic import JsonValue
 
     from lumos.core.json_reading import Json
@@ -139,8 +143,9 @@ class OpenMetadataApi:
         if type_ in FIELDS:
             asked["fields"] = FIELDS[type_]
         self._require_open()
-        for page in self._http.pages("GET", COLLECTIONS[type_], params=asked, following=_next_page):
-            yield from map(own_parts, _entities(page))
+        path = COLLECTIONS[type_]
+        for page in self._http.pages("GET", path, params=asked, following=_next_page):
+            yield from map(own_parts, self._entities(page, path))
 
     def pages(self, type_: str, **params: str) -> Iterator[Page]:
         """Yield pages of the entities of a type, each with how many more requests the rest needs.
@@ -151,12 +156,14 @@ class OpenMetadataApi:
         if type_ in FIELDS:
             asked["fields"] = FIELDS[type_]
         self._require_open()
-        pages = self._http.pages("GET", COLLECTIONS[type_], params=asked, following=_next_page)
+        path = COLLECTIONS[type_]
+        pages = self._http.pages("GET", path, params=asked, following=_next_page)
         for number, page in enumerate(pages, 1):
             told = _total(page)
             total = math.inf if told is None else told
             left = math.ceil(total / self._page_size) - number if told is not None else math.inf
-            yield Page([*map(own_parts, _entities(page))], left if _next_page(page) else 0, total)
+            entities = [*map(own_parts, self._entities(page, path))]
+            yield Page(entities, left if _next_page(page) else 0, total)
 
     def search(self, type_: str, query: Json | None, *, most: int) -> Json:
         """Return what the server's index finds of a type, named by fully qualified names.
@@ -253,7 +260,7 @@ class OpenMetadataApi:
         path = f"tables/{quote(name, safe='')}/{kind}"
         params = {"startTs": window[0], "endTs": window[1]}
         try:
-            return [*_entities(self._object("GET", path, params=params))]
+            return self._entities(self._object("GET", path, params=params), path)
         except PlatformNotFoundError:
             return []
 
@@ -325,6 +332,15 @@ class OpenMetadataApi:
             ok=ok or OK,
         )
 
+    def _entities(self, page: JsonValue, path: str) -> builtins.list[Json]:
+        """Return the entities of a page; a page without them is not the end of a list.
+
+        Raises:
+            PlatformAnswerError: they are no list of objects.
+        """
+        with answer_to(self._http.where("GET", path)):
+            return objects_at(as_object(page, "answer"), "data")
+
     def _require_open(self) -> None:
         if self._closed:
             raise PlatformUnavailableError("openmetadata: the connection is closed already")
@@ -343,19 +359,11 @@ def _reading_again() -> Iterator[None]:
         raise PlatformConflictError(error.message, hint=error.hint) from error
 
 
-def _entities(page: JsonValue | None) -> Iterator[Json]:
-    data = page.get("data") if isinstance(page, dict) else None
-    if isinstance(data, list):
-        yield from (entity for entity in data if isinstance(entity, dict))
-
-
-def _total(page: JsonValue | None) -> int | None:
-    paging = page.get("paging") if isinstance(page, dict) else None
-    total = paging.get("total") if isinstance(paging, dict) else None
+def _total(page: JsonValue) -> int | None:
+    total = find_value(page, "paging", "total")
     return total if isinstance(total, int) else None
 
 
-def _next_page(page: JsonValue | None) -> dict[str, str | int | bool] | None:
-    paging = page.get("paging") if isinstance(page, dict) else None
-    after = paging.get("after") if isinstance(paging, dict) else None
-    return {"after": str(after)} if after else None
+def _next_page(page: JsonValue) -> dict[str, str | int | bool] | None:
+    after = text_at(object_at(as_object(page, "answer"), "paging"), "after")
+    return {"after": after} if after else None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
+from lumos.core.json_reading import find_object, find_text
 from lumos.core.models.types import Field, TypeName
 from lumos.core.platform.impl.atlas.mapping.names import column_key, shown_text
 from lumos.core.platform.impl.atlas.mapping.typedefs import COLUMN
-from lumos.core.platform.impl.atlas.mapping.wire import mapping, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,14 +48,14 @@ def column_entity(field: Field, urn: str, *, position: int, is_key: bool) -> Lab
 
 def field_of(entity: Json, tags: Iterable[str], *, terms: Iterable[str]) -> Field:
     """Return what a column entity says of a field."""
-    attributes = mapping(entity.get("attributes"))
+    attributes = find_object(entity, "attributes")
     return Field.from_json(
         {
             "name": _name(attributes),
-            "description": text(attributes.get("description")),
+            "description": find_text(attributes, "description"),
             "type": _type_of(attributes.get("dataType")),
-            "native_type": text(attributes.get("nativeType")),
-            "default": text(attributes.get("defaultValue")),
+            "native_type": find_text(attributes, "nativeType"),
+            "default": find_text(attributes, "defaultValue"),
             "nullable": attributes.get("isNullable") is not False,
             "pii": attributes.get("isPersonal") is True,
             "tags": [*tags],
@@ -66,7 +66,7 @@ def field_of(entity: Json, tags: Iterable[str], *, terms: Iterable[str]) -> Fiel
 
 def key_columns(columns: Iterable[Json]) -> list[str]:
     """Return the names of the columns that are marked as the primary key."""
-    found = (mapping(column.get("attributes")) for column in columns)
+    found = (find_object(column, "attributes") for column in columns)
     return [_name(each) for each in found if each.get("isPrimaryKey") is True]
 
 

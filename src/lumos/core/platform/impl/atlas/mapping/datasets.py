@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
+from lumos.core.json_reading import find_object, find_text, find_texts, object_or_empty
 from lumos.core.models import DatasetLineage, LumosDataset, with_parts
 from lumos.core.platform.impl.atlas.mapping.columns import (
     Labelled,
@@ -16,7 +17,6 @@ from lumos.core.platform.impl.atlas.mapping.columns import (
 from lumos.core.platform.impl.atlas.mapping.names import shown_text
 from lumos.core.platform.impl.atlas.mapping.own_values import OWN, own_given, own_values
 from lumos.core.platform.impl.atlas.mapping.typedefs import DATASET, STASH, attributes_of
-from lumos.core.platform.impl.atlas.mapping.wire import mapping, text, texts
 from lumos.core.platform.stash import StashedDataset, packed
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def dataset_entity(
     flagged = key_columns(each.entity for each in columns)
     native = _native(head, DatasetParts(fields, labelled.tags, labelled.terms, flagged))
     stash = StashedDataset.of(plain, native=native).stash
-    mapping(head["attributes"])[STASH] = None if stash is None else packed(stash)
+    object_or_empty(head["attributes"])[STASH] = None if stash is None else packed(stash)
     return DatasetEntity(labelled, columns)
 
 
@@ -90,7 +90,7 @@ def _with_defined(part: Labelled, undefined: Collection[str]) -> Labelled:
 
 def dataset_of(entity: Json, parts: DatasetParts) -> LumosDataset:
     """Return the dataset of an entity, without lineage."""
-    stash = text(mapping(entity.get("attributes")).get(STASH))
+    stash = find_text(entity, "attributes", STASH)
     return StashedDataset.merged(_native(entity, parts), stash)
 
 
@@ -101,7 +101,7 @@ def tags_of(dataset: LumosDataset) -> set[str]:
 
 def is_placeholder(entity: Json) -> bool:
     """Tell whether an entity only stands for a dataset that lineage names."""
-    return mapping(entity.get("attributes")).get("placeholder") is True
+    return find_object(entity, "attributes").get("placeholder") is True
 
 
 def _head(dataset: LumosDataset, business: BusinessAttributes) -> Json:
@@ -133,24 +133,24 @@ def _head(dataset: LumosDataset, business: BusinessAttributes) -> Json:
 
 def _native(entity: Json, parts: DatasetParts) -> LumosDataset:
     """Return what an entity says of a dataset, the stash apart."""
-    attributes = mapping(entity.get("attributes"))
+    attributes = find_object(entity, "attributes")
     own = own_values(entity)
     schema: dict[str, object] = {"fields": tuple(parts.fields), "primary_key": tuple(parts.keys)}
     return LumosDataset.from_json(
         {
-            **{name: text(attributes.get(name)) for name in _TEXTS},
+            **{name: find_text(attributes, name) for name in _TEXTS},
             "urn": attributes.get("qualifiedName"),
             "schema": schema,
             "ownership": _owners(attributes),
             "tags": tuple(parts.tags),
             "governance": {
-                "domains": (*texts(attributes.get("domains")),),
+                "domains": (*find_texts(attributes, "domains"),),
                 "glossary_terms": tuple(parts.terms),
             },
             "documentation": {
-                name: text(attributes.get(attribute)) for name, attribute in _WRITTEN.items()
+                name: find_text(attributes, attribute) for name, attribute in _WRITTEN.items()
             },
-            "properties": mapping(attributes.get("properties")),
+            "properties": find_object(attributes, "properties"),
             "extensions": {OWN: own} if own else {},
         }
     )
@@ -163,13 +163,13 @@ def _shown_owner(owner: Owner) -> str:
 def _owners(attributes: Json) -> list[JsonValue]:
     """Return owners; one that was set by hand in Atlas takes the first place."""
     found: list[JsonValue] = []
-    for owner in texts(attributes.get("owners")):
+    for owner in find_texts(attributes, "owners"):
         category, _, rest = owner.partition(":")
         role, _, name = rest.partition(":")
         if category in {"user", "group"} and role.strip() and name:
             found.append({category: name, "type": role})
-    hand = text(attributes.get("owner"))
-    first = mapping(found[0]) if found else {}
+    hand = find_text(attributes, "owner")
+    first = object_or_empty(found[0]) if found else {}
     if hand and hand not in (first.get("user"), first.get("group")):
         found = [{"user": hand}, *found[1:]]
     return found

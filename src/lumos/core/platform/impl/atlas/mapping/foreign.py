@@ -7,11 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lumos.core.json_reading import (
+    find_object,
+    find_text,
+    find_texts,
+    object_or_empty,
+    objects_among,
+)
 from lumos.core.models import DatasetKind, LumosDataset, Urn
 from lumos.core.models.types import Field
 from lumos.core.platform.impl.atlas.mapping.own_values import OWN, own_values
 from lumos.core.platform.impl.atlas.mapping.typedefs import DATASET
-from lumos.core.platform.impl.atlas.mapping.wire import is_live, mapping, objects, text, texts
+from lumos.core.platform.impl.atlas.mapping.wire import is_live
 from lumos.core.platform.type_spelling import type_of_spelling
 
 if TYPE_CHECKING:
@@ -70,7 +77,7 @@ def foreign_names(urn: Urn, types: Iterable[str]) -> list[tuple[str, str]]:
 def urn_of(entity: Json, types: Iterable[str]) -> Urn | None:
     """Return the URN of an entity that is a dataset to Lumos."""
     type_name = str(entity.get("typeName"))
-    name = str(mapping(entity.get("attributes")).get("qualifiedName"))
+    name = str(find_object(entity, "attributes").get("qualifiedName"))
     if type_name == DATASET:
         return Urn(name)
     return foreign_urn(type_name, name) if type_name in types else None
@@ -82,13 +89,13 @@ def foreign_columns(entity: Json, referred: Json) -> Iterator[Json]:
     for relation in _COLUMNS:
         found = [
             full
-            for column in objects(_related(entity, relation))
+            for column in objects_among(_related(entity, relation))
             if is_live(column)
-            and (full := mapping(referred.get(str(column.get("guid")))))
+            and (full := find_object(referred, str(column.get("guid"))))
             and full.get("status") != "DELETED"
         ]
         for column in sorted(found, key=_position):
-            name = str(mapping(column.get("attributes")).get("name"))
+            name = str(find_object(column, "attributes").get("name"))
             if name not in seen:
                 seen.add(name)
                 yield column
@@ -97,9 +104,9 @@ def foreign_columns(entity: Json, referred: Json) -> Iterator[Json]:
 def referenced_tables(entity: Json, referred: Json) -> list[str]:
     """Return the GUIDs of tables that foreign keys point to and of which Atlas gave no name."""
     found = []
-    for each in objects(_related(entity, "foreign_keys")):
-        key = mapping(referred.get(str(each.get("guid"))))
-        target = text(mapping(_related(key, "references_table")).get("guid"))
+    for each in objects_among(_related(entity, "foreign_keys")):
+        key = find_object(referred, str(each.get("guid")))
+        target = find_text(_related(key, "references_table"), "guid")
         if target and target not in referred:
             found.append(target)
     return found
@@ -109,18 +116,18 @@ def foreign_dataset(
     entity: Json, parts: DatasetParts, *, columns: Sequence[Column], referred: Json
 ) -> LumosDataset:
     """Return the dataset of a table that others wrote; what Lumos does not model is kept."""
-    attributes = mapping(entity.get("attributes"))
+    attributes = find_object(entity, "attributes")
     schema: dict[str, object] = {
         "fields": [_field(column) for column in columns],
         "primary_key": _primary_key(columns),
         "foreign_keys": _foreign_keys(entity, referred),
     }
-    type_name, owner = str(entity.get("typeName")), text(attributes.get("owner"))
+    type_name, owner = str(entity.get("typeName")), find_text(attributes, "owner")
     name = str(attributes.get("qualifiedName"))
     return LumosDataset.from_json(
         {
             "urn": foreign_urn(type_name, name),
-            "name": text(attributes.get("name")) or name,
+            "name": find_text(attributes, "name") or name,
             "platform": platform_of(type_name),
             "kind": _kind(type_name, attributes),
             "location": _location(entity, referred),
@@ -137,7 +144,7 @@ def foreign_dataset(
 
 def _own(entity: Json, columns: Sequence[Column], *, referred: Json) -> Json:
     """Return all that Atlas has of a table and that has no place in a dataset."""
-    attributes = mapping(entity.get("attributes"))
+    attributes = find_object(entity, "attributes")
     own: Json = {
         **own_values(entity),
         "typeName": entity.get("typeName"),
@@ -146,7 +153,7 @@ def _own(entity: Json, columns: Sequence[Column], *, referred: Json) -> Json:
     }
     kept: Json = {}
     for column in columns:
-        values = mapping(column.entity.get("attributes"))
+        values = find_object(column.entity, "attributes")
         rest = {**own_values(column.entity)}
         if more := _filled(values, _OF_COLUMNS):
             rest["attributes"] = more
@@ -163,16 +170,16 @@ def _parts_of(entity: Json, referred: Json) -> Json:
     """Return what belongs to a table besides columns: how it is stored, its keys and indexes."""
     found: Json = {}
     columns = {
-        str(each.get("guid")) for name in _COLUMNS for each in objects(_related(entity, name))
+        str(each.get("guid")) for name in _COLUMNS for each in objects_among(_related(entity, name))
     }
     for relation in ("sd", "foreign_keys", "indexes", "ddlQueries"):
         value = _related(entity, relation)
-        ends = [value] if isinstance(value, dict) else [*objects(value)]
+        ends = [value] if isinstance(value, dict) else [*objects_among(value)]
         whole: list[JsonValue] = []
         for end in ends:
             guid = str(end.get("guid"))
             if guid in referred and guid not in columns and is_live(end):
-                whole.append(_filled(mapping(mapping(referred[guid]).get("attributes")), ()))
+                whole.append(_filled(find_object(referred[guid], "attributes"), ()))
         if whole:
             found[relation] = whole
     return found
@@ -188,8 +195,8 @@ def _filled(values: Json, without: Iterable[str]) -> Json:
 
 
 def _field(column: Column) -> Field:
-    attributes = mapping(column.entity.get("attributes"))
-    native = text(attributes.get("type")) or text(attributes.get("data_type")) or ""
+    attributes = find_object(column.entity, "attributes")
+    native = find_text(attributes, "type") or find_text(attributes, "data_type") or ""
     parts = type_of_spelling(native)
     length = attributes.get("length")
     if parts.get("type") == "STRING" and isinstance(length, int) and length > 0:
@@ -201,7 +208,7 @@ def _field(column: Column) -> Field:
             "name": str(attributes.get("name")),
             "nullable": nullable is not False,
             "description": _words(attributes),
-            "default": text(attributes.get("default_value")),
+            "default": find_text(attributes, "default_value"),
             "tags": [*column.tags],
             "glossary_terms": [*column.terms],
         }
@@ -209,20 +216,20 @@ def _field(column: Column) -> Field:
 
 
 def _primary_key(columns: Iterable[Column]) -> list[str]:
-    found = (mapping(column.entity.get("attributes")) for column in columns)
+    found = (find_object(column.entity, "attributes") for column in columns)
     return [str(each.get("name")) for each in found if each.get("isPrimaryKey") is True]
 
 
 def _foreign_keys(entity: Json, referred: Json) -> list[dict[str, object]]:
     """Return the keys of which Atlas gave both the columns and the table that they point to."""
     found: list[dict[str, object]] = []
-    for each in objects(_related(entity, "foreign_keys")):
-        key = mapping(referred.get(str(each.get("guid"))))
+    for each in objects_among(_related(entity, "foreign_keys")):
+        key = find_object(referred, str(each.get("guid")))
         mine = _names(_related(key, "key_columns"), referred)
-        target = mapping(_related(key, "references_table"))
-        theirs = mapping(referred.get(str(target.get("guid"))))
-        named = text(mapping(theirs.get("attributes")).get("qualifiedName")) or text(
-            mapping(target.get("uniqueAttributes")).get("qualifiedName")
+        target = object_or_empty(_related(key, "references_table"))
+        theirs = find_object(referred, str(target.get("guid")))
+        named = find_text(theirs, "attributes", "qualifiedName") or find_text(
+            target, "uniqueAttributes", "qualifiedName"
         )
         if is_live(each) and mine and named:
             urn = foreign_urn(str(target.get("typeName")), named)
@@ -233,25 +240,25 @@ def _foreign_keys(entity: Json, referred: Json) -> list[dict[str, object]]:
 
 def _names(ends: JsonValue | None, referred: Json) -> list[str]:
     names = []
-    for end in objects(ends):
-        full = mapping(mapping(referred.get(str(end.get("guid")))).get("attributes"))
-        names.append(text(full.get("name")) or text(end.get("displayText")))
+    for end in objects_among(ends):
+        full = find_object(referred, str(end.get("guid")), "attributes")
+        names.append(find_text(full, "name") or find_text(end, "displayText"))
     return [name for name in names if name is not None]
 
 
 def _location(entity: Json, referred: Json) -> dict[str, object] | None:
-    attributes = mapping(entity.get("attributes"))
-    stored = mapping(_related(entity, "sd"))
-    full = mapping(mapping(referred.get(str(stored.get("guid")))).get("attributes"))
-    path = text(full.get("location")) or next(
-        (found for name in _PLACES if (found := text(attributes.get(name)))), None
+    attributes = find_object(entity, "attributes")
+    stored = object_or_empty(_related(entity, "sd"))
+    full = find_object(referred, str(stored.get("guid")), "attributes")
+    path = find_text(full, "location") or next(
+        (found for name in _PLACES if (found := find_text(attributes, name))), None
     )
-    bucket = text(attributes.get("bucketName"))
+    bucket = find_text(attributes, "bucketName")
     keys = [
-        str(mapping(mapping(referred.get(str(each.get("guid")))).get("attributes")).get("name"))
-        for each in objects(_related(entity, "partitionKeys"))
+        str(find_object(referred, str(each.get("guid")), "attributes").get("name"))
+        for each in objects_among(_related(entity, "partitionKeys"))
         if is_live(each) and str(each.get("guid")) in referred
-    ] or texts(attributes.get("partitionColumnNames"))
+    ] or find_texts(attributes, "partitionColumnNames")
     if not (path or bucket or keys):
         return None
     return {"path": path, "bucket": bucket, "partition_keys": keys}
@@ -282,8 +289,8 @@ _LAST_MOMENT: Final = 253_402_300_800_000
 
 def _related(entity: Json, name: str) -> JsonValue | None:
     """Return the far ends of a relation; older models have them as an attribute."""
-    found = mapping(entity.get("relationshipAttributes")).get(name)
-    return found or mapping(entity.get("attributes")).get(name)
+    found = find_object(entity, "relationshipAttributes").get(name)
+    return found or find_object(entity, "attributes").get(name)
 
 
 def _kind(type_name: str, attributes: Mapping[str, JsonValue]) -> DatasetKind:
@@ -295,10 +302,10 @@ def _kind(type_name: str, attributes: Mapping[str, JsonValue]) -> DatasetKind:
     return DatasetKind.VIEW if told in _VIEWS else DatasetKind.TABLE
 
 
-def _words(attributes: Mapping[str, JsonValue]) -> str | None:
-    return next((found for name in _WORDS if (found := text(attributes.get(name)))), None)
+def _words(attributes: Json) -> str | None:
+    return next((found for name in _WORDS if (found := find_text(attributes, name))), None)
 
 
 def _position(column: Json) -> int:
-    position = mapping(column.get("attributes")).get("position")
+    position = find_object(column, "attributes").get("position")
     return position if isinstance(position, int) else 0

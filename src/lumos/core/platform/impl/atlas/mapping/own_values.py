@@ -13,8 +13,15 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from lumos.core.json_reading import (
+    find_object,
+    find_objects,
+    find_text,
+    find_texts,
+    object_or_empty,
+    texts_among,
+)
 from lumos.core.platform.impl.atlas.mapping.typedefs import DATASET
-from lumos.core.platform.impl.atlas.mapping.wire import mapping, objects, text, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +54,7 @@ def attachable(definitions: Iterable[Json]) -> BusinessAttributes:
     found = {
         str(each.get("name")): {
             str(attribute.get("name")): attribute
-            for attribute in objects(each.get("attributeDefs"))
+            for attribute in find_objects(each, "attributeDefs")
             if not _SUPERTYPES.isdisjoint(_applicable_types(attribute))
         }
         for each in definitions
@@ -59,7 +66,7 @@ def own_values(entity: Json) -> Json:
     """Return what Atlas has of an entity and Lumos does not model."""
     names = ("labels", "customAttributes", "businessAttributes")
     found: Json = {name: value for name in names if (value := entity.get(name))}
-    if labels := texts(found.get("labels")):
+    if labels := find_texts(found, "labels"):
         found["labels"] = [*sorted(labels)]
     if classified := [*_telling_classifications(entity)]:
         found["classifications"] = classified
@@ -70,16 +77,18 @@ def own_given(dataset: LumosDataset, business: BusinessAttributes) -> Json:
     """Return what of the extension `atlas` has a place of its own there."""
     own = dataset.extensions.get(OWN)
     given = dataset.document.get("extensions") if isinstance(own, dict) else None
-    values = mapping(mapping(given).get(OWN))
-    custom = mapping(values.get("customAttributes"))
-    kinds = mapping(values.get("businessAttributes"))
+    values = find_object(given, OWN)
+    custom = find_object(values, "customAttributes")
+    kinds = find_object(values, "businessAttributes")
     attached: Json = {
         name: fitting
         for name, each in kinds.items()
-        if (fitting := _fitting(mapping(each), business.get(name, {})))
+        if (fitting := _fitting(object_or_empty(each), business.get(name, {})))
     }
     return {
-        "labels": [*sorted({label for label in texts(values.get("labels")) if _WORD.match(label)})],
+        "labels": [
+            *sorted({label for label in find_texts(values, "labels") if _WORD.match(label)})
+        ],
         "customAttributes": {k: v for k, v in custom.items() if _is_custom_attribute(k, v)},
         "businessAttributes": attached,
     }
@@ -100,30 +109,30 @@ def _fitting(values: Json, definitions: Mapping[str, Json]) -> Json:
 
 
 def _is_fit(value: JsonValue, definition: Json) -> bool:
-    kind = text(definition.get("typeName")) or ""
+    kind = find_text(definition, "typeName") or ""
     if kind.startswith("array<"):
         within: Json = {**definition, "typeName": kind.removeprefix("array<").removesuffix(">")}
         return isinstance(value, list) and all(_is_fit(each, within) for each in value)
     expected = _TYPES.get(kind, str)  # else it is one of the values of an enumeration
     if not isinstance(value, expected) or isinstance(value, bool) is not (expected is bool):
         return False
-    longest = text(mapping(definition.get("options")).get("maxStrLength"))
+    longest = find_text(definition, "options", "maxStrLength")
     has_limit = isinstance(value, str) and longest is not None and longest.isdecimal()
     return not has_limit or len(str(value)) <= int(str(longest))
 
 
 def _applicable_types(attribute: Json) -> frozenset[str]:
     """Return the types of entities that an attribute is made for."""
-    given = text(mapping(attribute.get("options")).get("applicableEntityTypes")) or "[]"
+    given = find_text(attribute, "options", "applicableEntityTypes") or "[]"
     try:
-        return frozenset(texts(orjson.loads(given)))
+        return frozenset(texts_among(orjson.loads(given)))
     except orjson.JSONDecodeError:
         return frozenset()
 
 
 def _telling_classifications(entity: Json) -> Iterator[JsonValue]:
     """Yield the classifications that say more than their name, which is a tag."""
-    for each in objects(entity.get("classifications")):
+    for each in find_objects(entity, "classifications"):
         if each.get("entityGuid") not in (None, entity.get("guid")):
             continue
         kept: Json = {name: value for name in _OF_CLASSIFICATIONS if (value := each.get(name))}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from lumos.core.errors import InvalidModelError
+from lumos.core.json_reading import find_object, find_text, text_or_none
 from lumos.core.models import Domain, Group, Job, LineageEdge, User
 from lumos.core.platform.impl.atlas.mapping.columns import shown
 from lumos.core.platform.impl.atlas.mapping.names import column_key, entity_key, shown_text
@@ -19,7 +20,6 @@ from lumos.core.platform.impl.atlas.mapping.typedefs import (
     STASH,
     USER,
 )
-from lumos.core.platform.impl.atlas.mapping.wire import mapping, text
 from lumos.core.platform.stash import packed, residue, restored, unpacked
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def thing_of(entity: Json, model: type[ThingT]) -> ThingT:
     Raises:
         InvalidModelError: its stash was changed by hand.
     """
-    attributes = mapping(entity.get("attributes"))
-    stash = text(attributes.get(STASH))
+    attributes = find_object(entity, "attributes")
+    stash = find_text(attributes, STASH)
     if stash is None:
         raise InvalidModelError("an entity of Lumos has no stash")
     native = _native(attributes.get("description"), model)
@@ -99,7 +99,7 @@ def edge_entity(edge: LineageEdge, ends: tuple[Json, Json]) -> Json:
 
 def column_edge_key(entity: Json) -> str:
     """Return the qualified name of the process between two columns."""
-    return str(mapping(entity.get("attributes")).get("qualifiedName"))
+    return str(find_object(entity, "attributes").get("qualifiedName"))
 
 
 def column_edge_entity(
@@ -139,7 +139,7 @@ def _stash_of(thing: CanonicalModel) -> str:
 def _native(description: JsonValue | None, model: type[CanonicalModel]) -> Json:
     """Return what people may edit of a thing, by the name it has in the model."""
     name = next((name for name in _SHOWN if name in model.model_fields), None)
-    return {name: description} if name is not None and text(description) else {}
+    return {name: description} if name is not None and text_or_none(description) else {}
 
 
 def _own_attributes(thing: Thing) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lumos.core.platform.impl.atlas.mapping.wire import objects, text, texts
+from lumos.core.json_reading import find_objects, find_text, find_texts, objects_among, texts_among
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -72,7 +72,7 @@ TYPE_NAMES = (*ENTITY_TYPES, COLUMNS, EDGE_COLUMNS)
 
 def is_older(definition: Json) -> bool:
     """Tell whether the definition that a server has of one of these types is older than this."""
-    version = text(definition.get("typeVersion")) or ""
+    version = find_text(definition, "typeVersion") or ""
     told = [int(part) for part in version.split(".") if part.isdecimal()]
     return told < [int(part) for part in TYPE_VERSION.split(".")]
 
@@ -99,14 +99,14 @@ def definitions(names: frozenset[str]) -> Json:
 
 def grown(held: Json, wanted: Json) -> Json:
     """Return a definition with what the one that is held has beyond it."""
-    known = {each["name"] for each in objects(wanted["attributeDefs"])}
-    theirs = [each for each in objects(held.get("attributeDefs")) if each.get("name") not in known]
+    known = {each["name"] for each in objects_among(wanted["attributeDefs"])}
+    theirs = [each for each in find_objects(held, "attributeDefs") if each.get("name") not in known]
     return {
         **held,
         **wanted,
-        "attributeDefs": [*objects(wanted["attributeDefs"]), *theirs],
+        "attributeDefs": [*objects_among(wanted["attributeDefs"]), *theirs],
         "superTypes": [
-            *dict.fromkeys([*texts(wanted["superTypes"]), *texts(held.get("superTypes"))])
+            *dict.fromkeys([*texts_among(wanted["superTypes"]), *find_texts(held, "superTypes")])
         ],
     }
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from lumos.core.json_reading import find_object, find_objects, find_text, object_at, objects_at
 from lumos.core.models import LineageEdge, LumosDataset, NeighboursBuilder, with_parts
 from lumos.core.platform.fitting import fitting
 from lumos.core.platform.impl.atlas.mapping.columns import field_of, key_columns
@@ -19,7 +20,7 @@ from lumos.core.platform.impl.atlas.mapping.foreign import (
 from lumos.core.platform.impl.atlas.mapping.own_values import OWN
 from lumos.core.platform.impl.atlas.mapping.things import edge_of
 from lumos.core.platform.impl.atlas.mapping.typedefs import COLUMN_EDGE, DATASET, EDGE, JOB
-from lumos.core.platform.impl.atlas.mapping.wire import is_live, mapping, objects, text
+from lumos.core.platform.impl.atlas.mapping.wire import is_live
 from lumos.core.platform.impl.atlas.reader.foreign_lineage import ForeignLineage
 from lumos.core.platform.unreadable import UNFIT, UnreadableItems
 
@@ -81,11 +82,11 @@ class DatasetReader:
     def _fitted(self, entity: Json, referred: Json) -> LumosDataset:
         """Return a dataset of what fits of an entity, and the rest in its extension."""
         certain: Json = {name: entity[name] for name in ("typeName", "guid") if name in entity}
-        attributes = mapping(entity.get("attributes"))
+        attributes = find_object(entity, "attributes")
         named: Json = {name: attributes[name] for name in _NAMED if name in attributes}
 
         def whole(part: Json) -> Json:
-            return {**part, **certain, "attributes": {**mapping(part.get("attributes")), **named}}
+            return {**part, **certain, "attributes": {**find_object(part, "attributes"), **named}}
 
         def fits(part: Json) -> bool:
             try:
@@ -140,9 +141,9 @@ class DatasetReader:
             str(process.get("guid"))
             for entity in entities
             for name in ("inputToProcesses", "outputFromProcesses")
-            for process in objects(mapping(entity.get("relationshipAttributes")).get(name))
+            for process in find_objects(entity, "relationshipAttributes", name)
             if is_live(process)
-            and text(process.get("guid"))
+            and find_text(process, "guid")
             and process.get("typeName") not in _NO_EDGES
         }
         return self._client.entities(sorted(guids))[0]  # a listing of edges names what is hidden
@@ -157,7 +158,7 @@ class DatasetReader:
         return [self._vocabulary.tag_of(name) for name in own_classifications(entity)]
 
     def _terms(self, entity: Json) -> list[str]:
-        meanings = objects(mapping(entity.get("relationshipAttributes")).get("meanings"))
+        meanings = objects_at(object_at(entity, "relationshipAttributes"), "meanings")
         names = (
             self._vocabulary.term_of(str(term.get("guid"))) for term in meanings if is_live(term)
         )
@@ -166,14 +167,14 @@ class DatasetReader:
 
 def name_in(entity: Json) -> str:
     """Return how people find an entity, as far as it tells."""
-    name = text(mapping(entity.get("attributes")).get("qualifiedName"))
+    name = find_text(entity, "attributes", "qualifiedName")
     return name or f"{entity.get('typeName')} {entity.get('guid')}"
 
 
 def _extended(dataset: LumosDataset, name: str, value: JsonValue) -> dict[str, JsonValue]:
     """Return the extensions of a dataset with one thing more of Atlas."""
-    given = mapping(dataset.document.get("extensions"))
-    return {**given, OWN: {**mapping(given.get(OWN)), name: value}}
+    given = find_object(dataset.document, "extensions")
+    return {**given, OWN: {**find_object(given, OWN), name: value}}
 
 
 def own_classifications(entity: Json) -> list[str]:
@@ -181,19 +182,19 @@ def own_classifications(entity: Json) -> list[str]:
     guid = entity.get("guid")
     return [
         str(each.get("typeName"))
-        for each in objects(entity.get("classifications"))
+        for each in objects_at(entity, "classifications")
         if each.get("entityGuid") in (None, guid)
     ]
 
 
 def live_columns(entity: Json, referred: Json) -> Iterator[Json]:
     """Yield the column entities of a dataset that are not deleted."""
-    for column in objects(mapping(entity.get("relationshipAttributes")).get("columns")):
-        full = mapping(referred.get(str(column.get("guid"))))
+    for column in objects_at(object_at(entity, "relationshipAttributes"), "columns"):
+        full = find_object(referred, str(column.get("guid")))
         if is_live(column) and full and full.get("status") != "DELETED":
             yield full
 
 
 def _position(column: Json) -> int:
-    position = mapping(column.get("attributes")).get("position")
+    position = find_object(column, "attributes").get("position")
     return position if isinstance(position, int) else 0

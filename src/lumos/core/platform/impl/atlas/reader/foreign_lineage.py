@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.errors import InvalidUrnError
+from lumos.core.json_reading import find_object, find_text, objects_among
 from lumos.core.models import ColumnMapping, LineageEdge, Urn
 from lumos.core.platform.impl.atlas.mapping.foreign import foreign_urn, urn_of
 from lumos.core.platform.impl.atlas.mapping.typedefs import EDGE
-from lumos.core.platform.impl.atlas.mapping.wire import mapping, objects, text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -89,7 +89,7 @@ class ForeignLineage:
         columns: dict[str, tuple[str, str]] = {}
         for entity in found:
             guid, urn = str(entity.get("guid")), self._urn(entity)
-            name = text(mapping(entity.get("attributes")).get("name"))
+            name = find_text(entity, "attributes", "name")
             owner = _owner(entity)
             if urn is not None:
                 ends[guid] = End(urn)
@@ -115,7 +115,7 @@ class ForeignLineage:
 
 def _guids(process: Json, *sides: str) -> Iterator[str]:
     for side in sides or _SIDES:
-        yield from (guid for end in _side(process, side) if (guid := text(end.get("guid"))))
+        yield from (guid for end in _side(process, side) if (guid := find_text(end, "guid")))
 
 
 def _may_be_to_itself(process: Json) -> bool:
@@ -130,7 +130,7 @@ def _named(process: Json) -> Json:
 
 
 def _without_ends(process: Json) -> Json:
-    given = mapping(process.get("attributes"))
+    given = find_object(process, "attributes")
     return {
         name: value
         for name, value in given.items()
@@ -139,9 +139,9 @@ def _without_ends(process: Json) -> Json:
 
 
 def _side(process: Json, side: str) -> Iterator[Json]:
-    attributes = mapping(process.get("attributes"))
-    related = mapping(process.get("relationshipAttributes"))
-    yield from objects(attributes.get(side) or related.get(side))
+    attributes = find_object(process, "attributes")
+    related = find_object(process, "relationshipAttributes")
+    yield from objects_among(attributes.get(side) or related.get(side))
 
 
 def _pairs(process: Json, ends: Mapping[str, End]) -> Iterator[tuple[End, End]]:
@@ -156,14 +156,14 @@ def _pairs(process: Json, ends: Mapping[str, End]) -> Iterator[tuple[End, End]]:
 
 
 def _own_name(process: Json) -> Urn:
-    name = str(mapping(process.get("attributes")).get("qualifiedName"))
+    name = str(find_object(process, "attributes").get("qualifiedName"))
     return foreign_urn(str(process.get("typeName")), name)
 
 
 def _query(process: Json) -> str:
     """Return the GUID of the process that one between columns is part of."""
     for part in ("relationshipAttributes", "attributes"):
-        if guid := text(mapping(mapping(process.get(part)).get("query")).get("guid")):
+        if guid := find_text(process, part, "query", "guid"):
             return guid
     return ""
 
@@ -178,7 +178,7 @@ def _mapping(upstream: End, downstream: End, process: Json) -> ColumnMapping:
     return ColumnMapping(
         upstream_column=str(upstream.column),
         downstream_column=str(downstream.column),
-        transformation=text(mapping(process.get("attributes")).get("expression")),
+        transformation=find_text(process, "attributes", "expression"),
     )
 
 
@@ -204,6 +204,6 @@ def _owner(entity: Json) -> str | None:
     """Return the GUID of the table that a column belongs to."""
     for part in ("relationshipAttributes", "attributes"):
         for name in _OWNERS:
-            if guid := text(mapping(mapping(entity.get(part)).get(name)).get("guid")):
+            if guid := find_text(entity, part, name, "guid"):
                 return guid
     return None

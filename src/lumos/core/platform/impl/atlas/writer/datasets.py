@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
+from lumos.core.json_reading import find_object, find_texts, object_or_empty, texts_among
 from lumos.core.platform.impl.atlas.mapping.own_values import own_values
-from lumos.core.platform.impl.atlas.mapping.wire import mapping, texts
 from lumos.core.platform.impl.atlas.reader.datasets import live_columns, own_classifications
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ class DatasetWriter:
         if "labels" not in wanted:
             return
         has = own_values(before)
-        if texts(wanted["labels"]) != texts(has.get("labels")):
-            self._client.set_labels(guid, texts(wanted["labels"]))
-        business, held = (mapping(each.get("businessAttributes")) for each in (wanted, has))
+        if texts_among(wanted["labels"]) != find_texts(has, "labels"):
+            self._client.set_labels(guid, texts_among(wanted["labels"]))
+        business, held = (find_object(each, "businessAttributes") for each in (wanted, has))
         if business != held:  # a kind that is to go must be named, as it is without values
             gone: Json = {name: {} for name in held}
             self._client.set_business_metadata(guid, {**gone, **business})
@@ -98,8 +98,8 @@ def _entities(wanted: DatasetEntity, words: _Words, numbers: Iterator[int]) -> l
     columns = [_with_labels(column, words, guid=f"-{next(numbers)}") for column in wanted.columns]
     owner: Json = {"guid": head["guid"], "typeName": head["typeName"]}
     for column in columns:  # what belongs to another must say to which
-        mapping(column["relationshipAttributes"])["dataset"] = owner
-    mapping(head["relationshipAttributes"])["columns"] = [
+        object_or_empty(column["relationshipAttributes"])["dataset"] = owner
+    object_or_empty(head["relationshipAttributes"])["columns"] = [
         {"guid": column["guid"], "typeName": column["typeName"]} for column in columns
     ]
     return [head, *columns]
@@ -127,4 +127,4 @@ def _by_key(held: tuple[Json, Json] | None) -> dict[str, Json]:
 
 
 def _key(entity: Json) -> str:
-    return str(mapping(entity.get("attributes")).get("qualifiedName"))
+    return str(find_object(entity, "attributes").get("qualifiedName"))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple
 
+from lumos.core.json_reading import find_object, find_objects
 from lumos.core.platform.impl.atlas.mapping.things import (
     column_edge_entity,
     column_edge_key,
@@ -14,7 +15,7 @@ from lumos.core.platform.impl.atlas.mapping.things import (
     edge_of,
 )
 from lumos.core.platform.impl.atlas.mapping.typedefs import COLUMN_EDGE, DATASET, EDGE
-from lumos.core.platform.impl.atlas.mapping.wire import is_live, mapping, objects
+from lumos.core.platform.impl.atlas.mapping.wire import is_live
 from lumos.core.platform.impl.atlas.reader.datasets import live_columns
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class EdgeWriter:
         owners = {
             str(each.get("guid")): key
             for key, edge in edges.items()
-            for each in objects(mapping(edge.get("relationshipAttributes")).get("columnEdges"))
+            for each in find_objects(edge, "relationshipAttributes", "columnEdges")
             if is_live(each)
         }
         found: dict[str, dict[str, str]] = {key: {} for key in edges}
@@ -149,7 +150,7 @@ class EdgeWriter:
 
 
 def _end(entity: Json, referred: Json) -> End:
-    related = objects(mapping(entity.get("relationshipAttributes")).get("outputFromProcesses"))
+    related = find_objects(entity, "relationshipAttributes", "outputFromProcesses")
     return End(
         {"guid": str(entity.get("guid")), "typeName": DATASET},
         {_key(column): str(column.get("guid")) for column in live_columns(entity, referred)},
@@ -162,7 +163,7 @@ def _end(entity: Json, referred: Json) -> End:
 
 
 def _key(entity: Json) -> str:
-    return str(mapping(entity.get("attributes")).get("qualifiedName"))
+    return str(find_object(entity, "attributes").get("qualifiedName"))
 
 
 def _numbered(entity: Json, columns: Iterable[Json], *, first: int) -> list[Json]:

@@ -6,6 +6,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from lumos.core.errors import PlatformAuthError, PlatformConflictError, PlatformForbiddenError
+from lumos.core.json_reading import objects_among
 from lumos.core.platform.impl.atlas.mapping.typedefs import (
     DATASET,
     ENTITY_TYPES,
@@ -14,7 +15,6 @@ from lumos.core.platform.impl.atlas.mapping.typedefs import (
     grown,
     is_older,
 )
-from lumos.core.platform.impl.atlas.mapping.wire import objects
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -74,6 +74,6 @@ class OwnTypes:
         wanted = definitions(names)
         types: list[JsonValue] = [
             grown(self._client.entity_type(str(each["name"])), each)
-            for each in objects(wanted["entityDefs"])
+            for each in objects_among(wanted["entityDefs"])
         ]
         self._client.define({**wanted, "entityDefs": types}, anew=False)

@@ -10,6 +10,7 @@ import orjson
 
 from lumos.core.errors import PlatformConflictError, PlatformForbiddenError
 from lumos.core.events import emit
+from lumos.core.json_reading import find_object, find_objects, find_text
 from lumos.core.models import GlossaryTerm, Tag
 from lumos.core.platform.impl.atlas.mapping.names import (
     BUILT_IN_TYPES,
@@ -19,7 +20,6 @@ from lumos.core.platform.impl.atlas.mapping.names import (
     term_name,
 )
 from lumos.core.platform.impl.atlas.mapping.own_values import attachable
-from lumos.core.platform.impl.atlas.mapping.wire import mapping, objects, text
 from lumos.core.platform.stash import packed, residue, restored
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ class Vocabulary:
             self._glossaries = []
             for glossary in self._client.glossaries():
                 guid = str(glossary.get("guid"))
-                if [*objects(glossary.get("categories"))]:
+                if [*find_objects(glossary, "categories")]:
                     self._glossaries.append(guid)
                 if glossary.get("name") == self._glossary_name:
                     self._glossary = guid
@@ -286,20 +286,20 @@ class Vocabulary:
 def _read_tag(definition: Json) -> Tag | None:
     """Return the tag of a definition; None for one that only occurs on datasets."""
     shown = _shown_tag(definition)
-    implied = mapping(definition.get("options")).get(_IMPLIED) == "true"
+    implied = find_object(definition, "options").get(_IMPLIED) == "true"
     if implied and "description" not in shown:
         return None
-    kept = text(mapping(definition.get("options")).get(_KEY))
+    kept = find_text(definition, "options", _KEY)
     return Tag.from_json(shown if kept is None else restored(shown, kept))
 
 
 def _read_term(term: Json) -> GlossaryTerm | None:
     """Return the term of a glossary; None for one that only occurs on datasets."""
     shown = _shown_term(term)
-    more = mapping(term.get("additionalAttributes"))
+    more = find_object(term, "additionalAttributes")
     if more.get(_IMPLIED) == "true" and "definition" not in shown:
         return None
-    kept = text(more.get(_KEY))
+    kept = find_text(more, _KEY)
     return GlossaryTerm.from_json(shown if kept is None else restored(shown, kept))
 
 
@@ -342,19 +342,19 @@ def _redefined(held: Json, wanted: Json) -> Json:
     """Return a definition with another description; what else people gave it stays."""
     theirs = {
         name: value
-        for name, value in mapping(held.get("options")).items()
+        for name, value in find_object(held, "options").items()
         if name not in (_NAME, _KEY, _IMPLIED)
     }
-    options: Json = {**theirs, **mapping(wanted.get("options"))}
+    options: Json = {**theirs, **find_object(wanted, "options")}
     return {**held, "description": wanted["description"], "options": options}
 
 
 def _restated(held: Json, wanted: Json) -> Json:
     """Return a term with what Lumos says of it; what else people gave it stays."""
-    said = mapping(wanted.get("additionalAttributes"))
+    said = find_object(wanted, "additionalAttributes")
     theirs = {
         name: value
-        for name, value in mapping(held.get("additionalAttributes")).items()
+        for name, value in find_object(held, "additionalAttributes").items()
         if name not in (_NAME, _KEY, _IMPLIED)
     }
     return {**held, **wanted, "additionalAttributes": {**theirs, **said}}
@@ -366,12 +366,12 @@ def _bundle(definition: Json) -> Json:
 
 
 def _tag_name(definition: Json) -> str:
-    given = text(mapping(definition.get("options")).get(_NAME))
+    given = find_text(definition, "options", _NAME)
     return str(orjson.loads(given)) if given else str(definition.get("name"))
 
 
 def _shown_tag(definition: Json) -> Json:
-    described = text(definition.get("description"))
+    described = find_text(definition, "description")
     return _shown_tag_of(_tag_name(definition), described, of=str(definition.get("name")))
 
 
@@ -395,7 +395,7 @@ def _term_document(term: GlossaryTerm, *, implied: bool) -> Json:
 
 
 def _term_name(term: Json) -> str:
-    given = text(mapping(term.get("additionalAttributes")).get(_NAME))
+    given = find_text(term, "additionalAttributes", _NAME)
     name = str(term.get("name"))
     if given is None:
         return name
@@ -404,7 +404,7 @@ def _term_name(term: Json) -> str:
 
 
 def _shown_term(term: Json) -> Json:
-    definition = text(term.get("longDescription")) or text(term.get("shortDescription"))
+    definition = find_text(term, "longDescription") or find_text(term, "shortDescription")
     return _without_empty({"name": _term_name(term), "definition": definition})
 
 
