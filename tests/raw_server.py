@@ -6,23 +6,31 @@ import select
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 LENGTH = b"content-length:"
+_END_SECONDS = 120
 
 
 @contextmanager
 def listening(serve: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Let each connection be served by a function, and give the port."""
+    """Let each connection be served by a function, and give the port.
+
+    At the end connections are cut and their threads waited for: one that went on serving would
+    slow down every test after this one.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         ended = threading.Event()
+        connections: list[tuple[socket.socket, threading.Thread]] = []
 
         def accept() -> None:
             while not ended.is_set():
                 if not select.select([listener], [], [], 0.02)[0]:
                     continue
                 accepted = listener.accept()[0]
-                threading.Thread(target=one, args=(accepted,), daemon=True).start()
+                server = threading.Thread(target=one, args=(accepted,), daemon=True)
+                connections.append((accepted, server))
+                server.start()
 
         def one(accepted: socket.socket) -> None:
             with accepted:
@@ -38,6 +46,11 @@ def listening(serve: Callable[[socket.socket], None]) -> Iterator[int]:
         finally:
             ended.set()
             thread.join()
+            for connection, server in connections:
+                with suppress(OSError):  # it may be closed already
+                    connection.shutdown(socket.SHUT_RDWR)
+                server.join(_END_SECONDS)
+                assert not server.is_alive(), "a connection is served although it was cut"
 
 
 def request_from(connection: socket.socket) -> bytes:
