@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 JAVA = "LUMOS_TEST_JAVA_HOME"
+STUCK = "LUMOS_TEST_STUCK_JAVA"
 
 
 def squares(session: SparkSession) -> dict[str, object]:
@@ -63,16 +64,18 @@ def squares(session: SparkSession) -> dict[str, object]:
 
 
 def levers(session: SparkSession) -> dict[str, object]:
-    """Tell with which flags the JVM was started and which archives of classes it has mapped."""
+    """Tell with which flags the JVM was started and which archives of classes it has mapped.
+
+    Java's own archive, which lies beside its libraries, is not counted.
+    """
     management = session._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
     pid = session.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
     maps = Path(f"/proc/{pid}/maps").read_text()
+    mapped = {line.split(maxsplit=5)[-1] for line in maps.splitlines() if ".jsa" in line}
     options = dict(session.sparkContext.getConf().getAll())
     return {
         "arguments": list(management.getRuntimeMXBean().getInputArguments()),
-        "mapped": sorted(
-            {line.split(maxsplit=5)[-1] for line in maps.splitlines() if ".jsa" in line}
-        ),
+        "mapped": sorted(path for path in mapped if Path(path).parent.name != "server"),
         "count": session.range(10).count(),
         "command_line": Path(f"/proc/{pid}/cmdline").read_text(),
         "jvm": pid,
@@ -99,13 +102,20 @@ def run_jobs(
     *,
     cache: Path,
     java_home: Path | None = None,
+    stuck: Path | None = None,
 ) -> list[dict[str, object]]:
     """Run a job with one session after the other in the same process.
 
-    With a Java of its own, a start with a class archive is given up a second after that Java said,
-    with a file `stuck`, that it hangs.
+    Args:
+        job: a name in `JOBS`.
+        settings: the `spark` part of the settings of each session.
+        cache: the folder with the class archive.
+        java_home: the Java to use; that of the wheel where none is given.
+        stuck: a file that Java makes when it hangs. A start with a class archive is given up a
+            second later.
     """
-    own_java = {JAVA: str(java_home)} if java_home else {}
+    named = {JAVA: java_home, STUCK: stuck}
+    own_java = {name: str(path) for name, path in named.items() if path}
     process = subprocess.run(
         [sys.executable, __file__, job, json.dumps(settings), cache],
         check=False,
@@ -157,8 +167,9 @@ def answer_of(job: str, values: dict[str, object], *, cache: Path) -> dict[str, 
     known = {name: os.environ[name] for name in ("HOME", SWITCH) if name in os.environ}
     if home := os.environ.get(JAVA):
         known["JAVA_HOME"] = home
+    if sign := os.environ.get(STUCK):
         session_module._ARCHIVE_SECONDS = 1.0
-        threading.Timer = timer_from(Path(home, "stuck"))  # type: ignore[misc]
+        threading.Timer = timer_from(Path(sign))  # type: ignore[misc]
     try:
         with spark_session(settings, environment=known, cache_dir=cache) as session:
             answer = JOBS[job](session)

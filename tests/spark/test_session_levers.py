@@ -14,10 +14,10 @@ import pyspark
 import pytest
 
 from lumos.spark.class_archive import ClassArchive, class_archive, trainer_command
-from lumos.spark.java import cache_folder, find_java
+from lumos.spark.java import JavaRuntime, cache_folder, find_java
 from lumos.spark.session import _started
 from lumos.spark.start_failures import SparkUnavailableError
-from spark_jobs import normal_priority, run_job, run_jobs
+from spark_jobs import normal_priority, run_jobs
 
 STUCK_JAVA = """\
 #!/bin/sh
@@ -29,13 +29,17 @@ esac
 """
 
 
+def java() -> JavaRuntime:
+    """The Java that `make spark-archive` makes an archive for."""
+    return find_java(os.environ)
+
+
 @pytest.fixture(scope="module")
 def trained_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A class archive, made as the background process makes it, in a cache with a blank in it."""
     cache = tmp_path_factory.mktemp("a cache")
-    runtime = find_java({"HOME": os.environ.get("HOME", str(Path.home()))})
     with normal_priority(tmp_path_factory.mktemp("priority")):
-        subprocess.run(trainer_command(runtime, cache_dir=cache), check=True)
+        subprocess.run(trainer_command(java(), cache_dir=cache), check=True)
     (archive,) = (cache / "spark").glob("*.jsa")
     return archive
 
@@ -43,9 +47,8 @@ def trained_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def spark_archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the archive that `make spark-archive` made; one of its own where there is none."""
-    runtime = find_java({"HOME": os.environ.get("HOME", str(Path.home()))})
     made = class_archive(
-        runtime, spark_home=Path(pyspark.__file__).parent, cache_dir=cache_folder(os.environ)
+        java(), spark_home=Path(pyspark.__file__).parent, cache_dir=cache_folder(os.environ)
     )
     if made.is_whole():
         return copied(made.path, tmp_path_factory.mktemp("a cache"))
@@ -56,7 +59,7 @@ def spark_archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 def test_the_jvm_maps_the_archive_and_runs_with_c1_and_the_serial_collector(
     spark_archive: Path,
 ) -> None:
-    answer = run_job("levers", cache=spark_archive.parent.parent, master="local[2]")
+    answer = job_on(spark_archive.parent.parent)
 
     assert answer["mapped"] == [str(spark_archive)]
     assert isinstance(answer["arguments"], list)
@@ -70,6 +73,12 @@ def test_making_the_archive_leaves_nothing_else_behind(trained_archive: Path) ->
     left = {path.suffix for path in trained_archive.parent.iterdir()}
 
     assert left == {".jsa", ".lock", ".seal"}
+
+
+def job_on(cache: Path) -> dict[str, object]:
+    """Run a job with the archive in a cache."""
+    (answer,) = run_jobs("levers", [{"master": "local[2]"}], cache=cache, java_home=java().home)
+    return answer
 
 
 def copied(archive: Path, cache: Path) -> Path:
@@ -88,7 +97,7 @@ def test_a_damaged_archive_is_noticed_and_removed(spark_archive: Path, tmp_path:
         file.seek(broken.stat().st_size // 2)
         file.write(bytes(4_096))
 
-    answer = run_job("levers", cache=tmp_path, master="local[2]")
+    answer = job_on(tmp_path)
 
     assert (answer["count"], answer["mapped"]) == (10, [])
     assert not broken.exists()
@@ -104,7 +113,7 @@ def test_damage_that_nobody_noticed_does_no_harm(spark_archive: Path, tmp_path: 
             file.write(chance.randbytes(64))
     os.utime(broken, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    answer = run_job("levers", cache=tmp_path, master="local[2]")
+    answer = job_on(tmp_path)
 
     assert answer["count"] == 10
 
@@ -114,7 +123,7 @@ def test_a_jvm_that_an_archive_keeps_from_starting_is_killed_and_started_without
     tmp_path: Path,
 ) -> None:
     home = tmp_path / "java"
-    real = find_java({"HOME": os.environ.get("HOME", str(Path.home()))}).home / "bin" / "java"
+    real = java().home / "bin" / "java"
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(STUCK_JAVA.format(real=real, home=home))
@@ -128,7 +137,11 @@ def test_a_jvm_that_an_archive_keeps_from_starting_is_killed_and_started_without
     archive.put(made)
 
     (answer,) = run_jobs(
-        "levers", [{"master": "local[2]"}], cache=tmp_path / "cache", java_home=home
+        "levers",
+        [{"master": "local[2]"}],
+        cache=tmp_path / "cache",
+        java_home=home,
+        stuck=home / "stuck",
     )
 
     assert answer["count"] == 10
