@@ -110,7 +110,7 @@ class TakesAMissingSourceForAnEmptyOne(DbtHandler):
 
 Mutants = Mapping[str, tuple[str, type[DbtHandler]]]
 _BROKEN_ITEM: Final = "a_broken_item_is_named_with_its_reason_and_stops_nothing"
-_STORES: Final = "lumos_ingest_stores_every_dataset_and_names_the_broken_item"
+_STORES: Final = "check_that_every_dataset_is_stored"
 
 PLANNING_MUTANTS: Mutants = {
     "stops": (_BROKEN_ITEM, StopsAtTheBrokenItem),
@@ -129,13 +129,13 @@ INGESTION_MUTANTS: Mutants = {
     "stops": (_STORES, StopsAtTheBrokenItem),
     "hides": (_STORES, HidesTheBrokenItem),
     "writes": (_STORES, WritesAMarker),
-    "news": ("a_second_ingest_finds_no_news_and_stores_the_same_snapshot", IsAlwaysNew),
+    "news": ("check_that_a_second_ingest_finds_no_news", IsAlwaysNew),
     "empty": (
-        "a_source_that_is_missing_is_named_with_a_hint_and_removes_nothing",
+        "check_that_a_missing_source_removes_nothing",
         TakesAMissingSourceForAnEmptyOne,
     ),
     "unscoped": (
-        "a_dataset_that_is_removed_from_the_source_is_reported_as_removed",
+        "check_that_a_removed_dataset_is_reported",
         SaysNoScope,
     ),
 }

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+INGEST = "lumos_ingest_stores_what_is_there_and_reports_what_is_gone"
 FILES = ("orders.parquet", "raw/events.parquet", "raw/ünï köd.pq")
 NAMES = [file.rpartition(".")[0].split("/") for file in FILES]
 
@@ -280,13 +281,15 @@ def test_the_contract_finds_a_handler_that_cannot_be_ingested(
     tmp_path: Path, spark: SparkSession, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken_promise, mutant = INGESTION_MUTANTS[kind]
+    spark.sparkContext.addPyFile(inspect.getfile(mutant))
     monkeypatch.setattr(HandlerFactory._registry, "_registered", {})
     HandlerFactory.register(f"mutant_{kind}", mutant)
     case = dbt_case(tmp_path / "target", f"mutant_{kind}")
     (tmp_path / "project").mkdir()
     project = ContractProject(tmp_path / "project", case.config)
-    with pytest.raises((AssertionError, pytest.fail.Exception)):
-        check_contract(broken_promise, mutant(dbt_settings(case)), case, project=project)
+    with pytest.raises((AssertionError, pytest.fail.Exception)) as raised:
+        check_contract(INGEST, mutant(dbt_settings(case)), case, project=project)
+    assert broken_promise in [each.name for each in raised.traceback]
 
 
 def test_a_source_of_records_cannot_pass_for_one_of_files(tmp_path: Path) -> None:

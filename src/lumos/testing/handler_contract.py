@@ -186,9 +186,25 @@ class SourceContract:
         assert config.get("frozen") is True
         assert config.get("hide_input_in_errors") is True
 
-    def test_lumos_ingest_stores_every_dataset_and_names_the_broken_item(
+    def test_lumos_ingest_stores_what_is_there_and_reports_what_is_gone(
         self, project: ContractProject, handler: AnyHandler, source: SourceCase
     ) -> None:
+        """One project through four ingests: each starts Spark jobs, so no state is made twice."""
+        first = self.check_that_every_dataset_is_stored(project, handler, source)
+        self.check_that_a_second_ingest_finds_no_news(project, source, first=first)
+        if source.missing:
+            self.check_that_a_missing_source_removes_nothing(project, source)
+        if source.remove is not None:
+            self.check_that_a_removed_dataset_is_reported(project, source)
+        if not source.missing:
+            pytest.skip("passed; but the case has no settings that could point nowhere")
+        if source.remove is None:
+            pytest.skip("passed; but the case has no way to remove a dataset")
+
+    def check_that_every_dataset_is_stored(
+        self, project: ContractProject, handler: AnyHandler, source: SourceCase
+    ) -> IngestResult:
+        """Check that all datasets are stored and that the broken item is named."""
         before = _fingerprint(source.folder) if source.folder else {}
 
         result = project.ingest()
@@ -203,24 +219,23 @@ class SourceContract:
             assert contributor in {each["contributor"] for each in shown["contributions"]}
         if source.folder:
             assert _fingerprint(source.folder) == before, "the source was written to"
+        return result
 
-    def test_a_second_ingest_finds_no_news_and_stores_the_same_snapshot(
-        self, project: ContractProject, source: SourceCase
+    def check_that_a_second_ingest_finds_no_news(
+        self, project: ContractProject, source: SourceCase, *, first: IngestResult
     ) -> None:
-        first, second = project.ingest(), project.ingest()
+        """Check that nothing changed and that the same snapshot is stored."""
+        second = project.ingest()
 
         assert second.datasets.unchanged == second.datasets.found == len(source.datasets)
         assert (second.changes, second.versions) == ((), ())
         assert second.snapshot == first.snapshot
         _check_failures(second, source)
 
-    def test_a_source_that_is_missing_is_named_with_a_hint_and_removes_nothing(
+    def check_that_a_missing_source_removes_nothing(
         self, project: ContractProject, source: SourceCase
     ) -> None:
-        if not source.missing:
-            pytest.skip("the source has no settings that could point nowhere")
-        project.ingest()
-
+        """Check that it is named with a hint, and that all datasets stay."""
         with pytest.raises(LumosError) as raised:
             project.ingest(**source.missing)
 
@@ -229,12 +244,11 @@ class SourceContract:
         for urn in source.datasets:
             project.show(urn)
 
-    def test_a_dataset_that_is_removed_from_the_source_is_reported_as_removed(
+    def check_that_a_removed_dataset_is_reported(
         self, project: ContractProject, source: SourceCase
     ) -> None:
-        if source.remove is None:
-            pytest.skip("the case has no way to remove a dataset")
-        project.ingest()
+        """Check that what is gone from the source, and nothing else, is reported as removed."""
+        assert source.remove is not None
         removed = source.remove()
 
         result = project.ingest()
