@@ -12,7 +12,7 @@ SIDE_BY_SIDE := $(BIN)/python tools/side_by_side.py
 # Another interpreter: make setup PYTHON=/path/to/python3.13
 PYTHON ?=
 
-.PHONY: help setup demo test tests test-fast services test-services service-tests test-servers test-full ci all-tests spark-archive lint format generate docs bench lock lock-check clean
+.PHONY: help setup demo test tests test-fast services test-services service-tests test-servers test-full ci all-tests spark-archive lint sbom audit format generate docs bench lock lock-check clean
 
 help: ## Show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,13 @@ lint: $(STAMP) ## Formatting, lint rules, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/supply_chain.py licences
+
+sbom: $(STAMP) ## List every package that Lumos brings along, as CycloneDX, in build/sbom.cdx.json
+	@$(BIN)/python tools/supply_chain.py sbom build/sbom.cdx.json
+
+audit: $(STAMP) ## Ask the package index for advisories on the locked packages; exit 3 where it has none
+	@$(BIN)/python tools/supply_chain.py audit
 
 format: $(STAMP) ## Rewrite the code to the house format and apply safe fixes
 	$(BIN)/ruff check --fix-only --quiet .
