@@ -34,6 +34,9 @@ SETTINGS: Mapping[str, JsonValue] = {
     "databases": [DATABASE],
 }
 NOT_THERE = 2003
+NO_PRIVILEGE = 3001
+TOO_MUCH = 90_030
+EXPIRED = 390_114
 _VIEWS = (
     "(SELECT TABLE_SCHEMA, TABLE_NAME, 'VIEW' AS TABLE_TYPE, TABLE_OWNER, COMMENT, "
     "NULL AS ROW_COUNT, NULL AS BYTES, LAST_ALTERED, CREATED, NULL AS CLUSTERING_KEY, "
@@ -57,6 +60,32 @@ _COLUMN_OF_VIEW = re.compile(
 """What the emulator does not know; in its database it is said otherwise."""
 
 
+class Role:
+    """What the role of Lumos may not do; others may do everything."""
+
+    def __init__(self) -> None:
+        self.may_not_change: set[Key] = set()
+        """Tables or schemas that it does not own."""
+        self.may_not_see_tags_of: set[Key] = set()
+        self.may_not_see: set[Key] = set()
+        """Tables, or schemas with all that is in them."""
+
+    def check(self, statement: str) -> None:
+        """Refuse a statement as Snowflake does."""
+        parts = Parts(statement)
+        changed = next(
+            (key for key in self.may_not_change if parts.identifiers()[: len(key)] == key), None
+        )
+        if changed and parts.starts_with_one_of("COMMENT", "ALTER", "GRANT", "CREATE", "MERGE"):
+            raise ProgrammingError(msg="Insufficient privileges to operate", errno=NO_PRIVILEGE)
+        for _, text in parts.calls():
+            if Parts(text).identifiers() in self.may_not_see_tags_of:
+                raise ProgrammingError(msg="does not exist or not authorized", errno=NOT_THERE)
+
+    def sees(self, key: Key) -> bool:
+        return key not in self.may_not_see and key[:2] not in self.may_not_see
+
+
 class SnowflakeAccount:
     """One account with one database; `statements` has all that was run in it."""
 
@@ -70,6 +99,14 @@ class SnowflakeAccount:
         self.comments: dict[Key, str] = {}
         self.owners: dict[Key, str] = {}
         self.created: dict[Key, datetime] = {}
+        self.role = Role()
+        self.propagated: set[Key] = set()
+        """Tags that Snowflake carried over from other tables."""
+        self.most_rows: int | None = None
+        """How many rows INFORMATION_SCHEMA gives at once, if that is limited."""
+        self.logins = 0
+        self.expired_logins = 0
+        """The sessions of how many logins have ended, after hours without a statement."""
 
     def _connected(self) -> Any:
         connection = self._emulator.connect(database=DATABASE, schema="PUBLIC")
@@ -79,6 +116,7 @@ class SnowflakeAccount:
 
     def connect(self) -> AccountConnection:
         """Return a connection as the connector would."""
+        self.logins += 1
         return AccountConnection(self, self._connected())
 
     def run(self, *statements: str) -> list[tuple[object, ...]]:
@@ -120,6 +158,9 @@ class SnowflakeAccount:
         self.statements.clear()
         for kept in (self.tags, self.uses, self.comments, self.owners, self.created):
             kept.clear()
+        self.role = Role()
+        self.propagated.clear()
+        self.most_rows = None
 
     def answer(self, statement: str, connection: Any) -> Result:
         """Run a statement, here or in the emulator."""
@@ -178,10 +219,27 @@ class SnowflakeAccount:
             for (key, column), uses in self.uses.items():
                 if key == table and (column is not None) is of_columns:
                     level = "COLUMN" if of_columns else "TABLE"
-                    rows += [(*table, column, level, *tag, value) for tag, value in uses.items()]
+                    rows += [
+                        (*table, column, level, *tag, value, self._method(tag))
+                        for tag, value in uses.items()
+                    ]
         if self.tags_of_schema and rows:  # those of a schema show on all that lies in it
-            rows.append((*rows[0][:3], None, "SCHEMA", DATABASE, "GOVERNANCE", "INHERITED", "x"))
+            rows.append(
+                (
+                    *rows[0][:3],
+                    None,
+                    "SCHEMA",
+                    DATABASE,
+                    "GOVERNANCE",
+                    "INHERITED",
+                    "x",
+                    "INHERITED",
+                )
+            )
         return Result(rows, [])
+
+    def _method(self, tag: Key) -> str:
+        return "PROPAGATED" if tag in self.propagated else "MANUAL"
 
     tags_of_schema = False
 
@@ -212,6 +270,17 @@ class SnowflakeAccount:
             shown.append(tuple(found.values()))
         return Result(shown, names)
 
+    def seen_by_role(self, statement: str, result: Result) -> Result:
+        """Return what the role sees of an answer of INFORMATION_SCHEMA."""
+        if not re.search(r"INFORMATION_SCHEMA\.(TABLES|COLUMNS) ", statement):
+            return result
+        if "COUNT(*)" in statement:
+            return result
+        rows = [row for row in result.rows if self.role.sees((DATABASE, *map(str, row[:2])))]
+        if self.most_rows is not None and len(rows) > self.most_rows:
+            raise ProgrammingError(msg="returned too much data", errno=TOO_MUCH)
+        return result._replace(rows=rows)
+
     def _require(self, tag: Key) -> None:
         if tag not in self.tags:
             raise ProgrammingError(msg="Tag does not exist or not authorized.", errno=NOT_THERE)
@@ -222,6 +291,9 @@ class Parts:
 
     def __init__(self, statement: str) -> None:
         self._tokens: Sequence[Token] = sqlglot.tokenize(statement, read="snowflake")
+
+    def starts_with_one_of(self, *words: str) -> bool:
+        return any(self.starts(word) for word in words)
 
     def starts(self, *words: str) -> bool:
         return [token.text.upper() for token in self._tokens[: len(words)]] == [*words]
@@ -252,8 +324,11 @@ class AccountConnection:
     def __init__(self, account: SnowflakeAccount, connection: Any) -> None:
         self._account = account
         self._emulated = connection
+        self._login = account.logins
 
     def cursor(self) -> AccountCursor:
+        if self._login <= self._account.expired_logins:
+            raise ProgrammingError(msg="Authentication token has expired.", errno=EXPIRED)
         return AccountCursor(self._account, self._emulated)
 
     def close(self) -> None:
@@ -274,7 +349,9 @@ class AccountCursor:
 
     def execute(self, command: str) -> AccountCursor:
         self._account.statements.append(command)
-        self._result = self._account.answer(command, self._connection)
+        self._account.role.check(command)
+        result = self._account.answer(command, self._connection)
+        self._result = self._account.seen_by_role(command, result)
         return self
 
     def fetchall(self) -> list[tuple[object, ...]]:

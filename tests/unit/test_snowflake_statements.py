@@ -21,6 +21,7 @@ from lumos.core.errors import (
     PlatformAuthError,
     PlatformConflictError,
     PlatformError,
+    PlatformForbiddenError,
     PlatformNotFoundError,
     PlatformUnavailableError,
 )
@@ -28,6 +29,7 @@ from lumos.core.models import LumosDataset, Tag, Urn, with_parts
 from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.snowflake.client import (
     SnowflakeSession,
+    TooMuchMetadataError,
     connect_arguments,
     translated,
 )
@@ -177,7 +179,8 @@ ERRORS = [
     (errors.DatabaseError(msg=SECRET, errno=250001), PlatformAuthError),
     (errors.ProgrammingError(msg=SECRET, errno=390114), PlatformAuthError),
     (errors.ForbiddenError(msg=SECRET), PlatformAuthError),
-    (errors.ProgrammingError(msg=SECRET, errno=3001), PlatformAuthError),
+    (errors.ProgrammingError(msg=SECRET, errno=3001), PlatformForbiddenError),
+    (errors.ProgrammingError(msg=SECRET, errno=90030), TooMuchMetadataError),
     (errors.ProgrammingError(msg=SECRET, errno=2003), PlatformNotFoundError),
     (errors.HttpError(msg=SECRET, errno=290404), PlatformNotFoundError),
     (errors.ProgrammingError(msg=SECRET, errno=625), PlatformConflictError),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from lumos.core.errors import (
     MissingExtraError,
@@ -18,19 +18,18 @@ from lumos.core.errors import (
 if TYPE_CHECKING:
     from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
 
-_NO_FEATURE = 2
-_NO_WAREHOUSE = (606, 57014)
-_CONFLICT = (625, 639)
-_NOT_THERE = (2003, 2043)
-_NO_PRIVILEGE = (3001, 3003, 3540)
+_SESSION_GONE = (390_110, 390_111, 390_112, 390_113, 390_114, 390_115)
 _LOGIN = range(390_000, 400_000)
 _UNAUTHORIZED = 290_401
 _REFUSED_LOGIN = 250_001
-_NO_ACCOUNT = (290_404, 290_403)
 _NETWORK = (*range(250_002, 250_011), *range(290_500, 290_600), 251_005, 251_012, 290_429)
 _BY_TOKEN = "PROGRAMMATIC_ACCESS_TOKEN"  # noqa: S105 - the name of a way to log in
 Row = tuple[object, ...]
 T = TypeVar("T")
+
+
+class TooMuchMetadataError(PlatformError):
+    """A statement on INFORMATION_SCHEMA asks for more than Snowflake gives at once."""
 
 
 class Cursor(Protocol):
@@ -107,20 +106,31 @@ class SnowflakeSession:
         if self._closed:
             raise PlatformUnavailableError(f"{self._place}: the connection was closed")
         errors = driver_errors()
+        had_session = self._connection is not None
         try:
-            if self._connection is None:
-                self._connection = self._connect()
-            cursor = self._connection.cursor()
-            try:
-                cursor.execute(statement)
-                return taken(cursor)
-            finally:
-                cursor.close()
+            return self._once(statement, taken)
         except errors as error:
-            told = translated(error, place=self._place)
-            if told.retryable or isinstance(told, PlatformAuthError):
-                self._drop()
-            raise told from None
+            failure = error
+        if had_session and getattr(failure, "errno", None) in _SESSION_GONE:
+            self._drop()  # after hours without a statement; this one was not run
+            try:
+                return self._once(statement, taken)
+            except errors as error:
+                failure = error
+        told = translated(failure, place=self._place)
+        if told.retryable or type(told) is PlatformAuthError:
+            self._drop()
+        raise told from None
+
+    def _once(self, statement: str, taken: Callable[[Cursor], T]) -> T:
+        if self._connection is None:
+            self._connection = self._connect()
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute(statement)
+            return taken(cursor)
+        finally:
+            cursor.close()
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
@@ -218,35 +228,14 @@ def translated(error: Exception, *, place: str) -> PlatformError:
             f"{place}: Snowflake refuses the login",
             hint="check the login in platform_config.snowflake",
         )
-    if number in _NO_PRIVILEGE or kind == "ForbiddenError":
-        return PlatformForbiddenError(
-            f"{place}: the role of Lumos lacks a privilege in Snowflake",
-            hint="docs/how-to/snowflake.md lists the grants that it needs",
+    if kind == "ForbiddenError":  # of HTTP, before anybody looks at a statement
+        return PlatformAuthError(
+            f"{place}: Snowflake lets nobody in from here",
+            hint="check the account, and the network policies of Snowflake",
         )
-    if number in _NO_ACCOUNT:
-        return PlatformNotFoundError(
-            f"{place}: there is no such account of Snowflake",
-            hint="write platform_config.snowflake.account as ORGANISATION-ACCOUNT",
-        )
-    if number in _NOT_THERE:
-        return PlatformNotFoundError(
-            f"{place}: Snowflake has no such object, or the role of Lumos may not see it",
-            hint="check databases and stash_schema, spelt as Snowflake stores them, and the grants",
-        )
-    if number == _NO_FEATURE:
-        return PlatformError(
-            f"{place}: this edition of Snowflake lacks a feature",
-            hint="tags need the Enterprise edition; without it set use_tags: false",
-        )
-    if number in _NO_WAREHOUSE:
-        return PlatformError(
-            f"{place}: Snowflake has no warehouse to run a statement",
-            hint="name one in platform_config.snowflake.warehouse",
-        )
-    if number in _CONFLICT:
-        return PlatformConflictError(
-            f"{place}: another writer holds what Lumos wants to write in Snowflake"
-        )
+    for codes, error_type, what, hint in _MEANINGS:
+        if number in codes:
+            return error_type(f"{place}: {what}", hint=hint)
     if number in _NETWORK or kind == "OperationalError" or isinstance(error, OSError):
         return PlatformUnavailableError(
             f"{place}: Snowflake does not answer",
@@ -257,3 +246,50 @@ def translated(error: Exception, *, place: str) -> PlatformError:
         f"{place}: Snowflake refused a statement of Lumos ({shown})",
         hint="look for it in the query history of Snowflake, by the tag lumos",
     )
+
+
+_MEANINGS: Final[tuple[tuple[tuple[int, ...], type[PlatformError], str, str | None], ...]] = (
+    (
+        (3001, 3003, 3540),
+        PlatformForbiddenError,
+        "the role of Lumos lacks a privilege in Snowflake",
+        "docs/how-to/snowflake.md lists the grants that it needs",
+    ),
+    (
+        (290_404, 290_403),
+        PlatformNotFoundError,
+        "there is no such account of Snowflake",
+        "write platform_config.snowflake.account as ORGANISATION-ACCOUNT",
+    ),
+    (
+        (2003, 2043),
+        PlatformNotFoundError,
+        "Snowflake has no such object, or the role of Lumos may not see it",
+        "check databases and stash_schema, spelt as Snowflake stores them, and the grants",
+    ),
+    (
+        (90_030,),
+        TooMuchMetadataError,
+        "INFORMATION_SCHEMA holds more than Snowflake gives at once",
+        "name fewer databases, or a role that sees fewer tables",
+    ),
+    (
+        (2,),
+        PlatformError,
+        "this edition of Snowflake lacks a feature",
+        "tags need the Enterprise edition; without it set use_tags: false",
+    ),
+    (
+        (606, 57014),
+        PlatformError,
+        "Snowflake has no warehouse to run a statement",
+        "name one in platform_config.snowflake.warehouse",
+    ),
+    (
+        (625, 639),
+        PlatformConflictError,
+        "another writer holds what Lumos wants to write in Snowflake",
+        None,
+    ),
+)
+"""What the codes of Snowflake mean, by kind of error."""

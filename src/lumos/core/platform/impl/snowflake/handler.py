@@ -7,18 +7,24 @@ never makes, changes or drops a table of others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 from typing_extensions import override
 
-from lumos.core.errors import DatasetNotFoundError, PlatformAnswerError, PlatformError
+from lumos.core.errors import (
+    DatasetNotFoundError,
+    PlatformAnswerError,
+    PlatformError,
+    PlatformForbiddenError,
+)
 from lumos.core.models import DatasetLineage, LineageEdge, LumosDataset, Urn, with_parts
 from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.impl.snowflake.client import SnowflakeSession, connector, place_of
 from lumos.core.platform.impl.snowflake.fidelity import FIDELITY
 from lumos.core.platform.impl.snowflake.mapping.conversion import Conversion
+from lumos.core.platform.impl.snowflake.mapping.records import TableKey
 from lumos.core.platform.impl.snowflake.mapping.replaced import note_of, with_lost
 from lumos.core.platform.impl.snowflake.mapping.sql import identifier
 from lumos.core.platform.impl.snowflake.reader import TableReader
@@ -29,6 +35,7 @@ from lumos.core.platform.impl.snowflake.writer.edges import Edges, lineages
 from lumos.core.platform.impl.snowflake.writer.entities import Entities
 from lumos.core.platform.impl.snowflake.writer.tables import TableWriter
 from lumos.core.platform.interface import Entity, EntityKind, changed_since, without_lineage
+from lumos.core.platform.refusals import ends_run
 from lumos.core.platform.search_match import WINDOW, Candidate, Narrowed
 from lumos.core.platform.side_store import SideStore
 from lumos.core.platform.stash import StashedDataset
@@ -102,16 +109,21 @@ class SnowflakeHandler(CatalogHandler):
         last = {one.urn: one for one in datasets}
         tables = self._reader.read(last)
         held = self._table.texts(_SECTION, last)
-        for urn in last:
+        for urn, one in last.items():
             if urn in seen:
                 now = self._dataset(urn, tables.get(urn), text=held.get(urn))
-                if now != without_lineage(seen[urn].dataset):
+                if now not in (without_lineage(seen[urn].dataset), without_lineage(one)):
                     raise changed_since(urn, place=self.name)
         if any(one.tags or one.schema.fields for one in last.values()) and tables:
             self._table.make()  # the schema that tags of Lumos lie in
-        documents: dict[str, JsonValue] = {
-            urn: self._written(one, tables.get(urn)) for urn, one in last.items()
-        }
+        documents: dict[str, JsonValue] = {}
+        try:
+            for urn, one in last.items():
+                documents[urn] = self._written(one, tables.get(urn))
+        except PlatformError as error:
+            if not ends_run(error):  # tables before the one that is refused show theirs already
+                self._table.write(_SECTION, documents, held=held)
+            raise
         self._table.write(_SECTION, documents, held=held)
         self._edges.put_listed(datasets)
 
@@ -169,13 +181,16 @@ class SnowflakeHandler(CatalogHandler):
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
         heads = self._reader.heads()
         found = holding(words, heads, reader=self._reader, table=self._table, section=_SECTION)
-        page = found[:WINDOW]
-        tables = self._reader.filled([heads[urn] for urn in page if urn in heads])
+        page, beyond = found[:WINDOW], len(found[WINDOW:])
+        tables = self._reader.filled(
+            [heads[urn] for urn in page if urn in heads], refused=lambda urn, error: None
+        )
+        page = [urn for urn in page if urn in tables or urn not in heads]  # a listing names others
         candidates = [
             Candidate(one, external_id=".".join(heads[one.urn].key) if one.urn in heads else None)
             for one in self._read(page, tables, unread=UnreadableItems())  # a listing names them
         ]
-        return Narrowed(candidates, len(candidates) + len(found) - len(page))
+        return Narrowed(candidates, len(candidates) + beyond)
 
     def _written(self, dataset: LumosDataset, table: TableRecord | None) -> JsonValue:
         """Bring a table to what its dataset says, and return what else has to be kept."""
@@ -231,10 +246,38 @@ class SnowflakeHandler(CatalogHandler):
         kept = self._unread.each(_SECTION, self._table.names(_SECTION), Urn, name=str)
         names = sorted({*heads, *kept})
         neighbours = lineages(self._edges.all(UnreadableItems())) if names else {}
+        shown = {head.key[:2] for head in heads.values()}
         for start in range(0, len(names), page_size):
             page = names[start : start + page_size]
-            tables = self._reader.filled([heads[urn] for urn in page if urn in heads])
-            for one in self._read(page, tables, unread=self._unread):
+            refused: dict[Urn, PlatformError] = {}
+            tables = self._reader.filled(
+                [heads[urn] for urn in page if urn in heads], refused=refused.__setitem__
+            )
+            refused |= {urn: error for urn in page if (error := self._hidden(urn, shown))}
+            for one in self._read(
+                [urn for urn in page if urn in tables or urn not in heads],
+                tables,
+                unread=self._unread,
+            ):
+                refused.pop(one.urn, None)
                 if platform is None or one.platform == platform:
                     lineage = neighbours.get(one.urn, DatasetLineage())
                     yield with_parts(one, lineage=lineage)
+            for urn, error in refused.items():
+                self._unread.add(_SECTION, urn, error=error)
+
+    def _hidden(self, urn: Urn, shown: Collection[tuple[str, str]]) -> PlatformError | None:
+        """Return the error for a table of a schema of which the role sees no table at all.
+
+        Snowflake does not tell what is dropped from what is hidden. Where all tables of a schema
+        are gone at once, a grant is more likely to be missing.
+        """
+        key = TableKey.of(urn)
+        if key is None or key.database not in self._databases or key[:2] in shown:
+            return None
+        return PlatformForbiddenError(
+            f"the role of Lumos sees no table of the schema {key.database}.{key.schema}, where "
+            "Lumos wrote to this one",
+            hint="grant it USAGE of the schema and REFERENCES of its tables; if they were dropped, "
+            "delete the row of this dataset from the table STASH",
+        )

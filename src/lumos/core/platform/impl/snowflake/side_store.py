@@ -8,7 +8,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
-from lumos.core.errors import InvalidModelError, PlatformAnswerError, PlatformError
+from lumos.core.errors import (
+    InvalidModelError,
+    PlatformAnswerError,
+    PlatformAuthError,
+    PlatformError,
+    PlatformForbiddenError,
+)
 from lumos.core.platform import stash
 from lumos.core.platform.impl.snowflake.mapping.sql import (
     holds_one,
@@ -50,8 +56,8 @@ class StashTable:
         """Make the schema and the table, where they are not there."""
         if not self._found():
             schema = qualified(self._database, self._schema)
-            self._session.run(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-            self._session.run(
+            self._run(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+            self._run(
                 f"CREATE TABLE IF NOT EXISTS {self._table} (SECTION VARCHAR NOT NULL, "
                 f"NAME VARCHAR NOT NULL, DOCUMENT VARCHAR NOT NULL) COMMENT = {literal(_COMMENT)}"
             )
@@ -114,7 +120,7 @@ class StashTable:
         if changed:
             self.make()
         for values in _batches(changed):
-            self._session.run(
+            self._run(
                 f"MERGE INTO {self._table} AS kept USING (SELECT COLUMN1 AS NAME, "
                 f"COLUMN2 AS DOCUMENT FROM VALUES {values}) AS given "
                 f"ON kept.SECTION = {literal(section)} AND kept.NAME = given.NAME "
@@ -129,9 +135,20 @@ class StashTable:
         """Remove documents, if they are there."""
         if self._found():
             for condition in _conditions(names, [*like]):
-                self._session.run(
+                self._run(
                     f"DELETE FROM {self._table} WHERE SECTION = {literal(section)}{condition}"
                 )
+
+    def _run(self, statement: str) -> None:
+        """Change the stash; without the right to do so nothing at all can be written."""
+        try:
+            self._session.run(statement)
+        except PlatformForbiddenError as error:
+            raise PlatformAuthError(
+                f"{error.message}: it may not write to the schema "
+                f"{self._database}.{self._schema}, where Lumos keeps its own",
+                hint=error.hint,
+            ) from None
 
     def _found(self) -> bool:
         if not self._is_there:
