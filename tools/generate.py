@@ -222,13 +222,13 @@ def facets_page() -> str:
 
 
 def catalogs_page() -> str:
-    """Return the page that says what becomes of each concept, and on what that was proven."""
+    """Return the page that says how well catalogs keep each concept, and how that was proven."""
     handlers = {name: PlatformFactory.handler(name) for name in PlatformFactory.names()}
     del handlers[EMBEDDED]
     proofs = proofs_of({handler.__name__: name for name, handler in handlers.items()})
     titles = [_catalog_title(name) for name in handlers]
     lines = [
-        "# Catalogs: what becomes of each concept, and on what that was proven",
+        "# Catalogs: how well each keeps each concept, and how that was proven",
         "",
         "`native`: the catalog has the same concept. `transformed`: it is shown in another form "
         "and read back the same. `stashed`: it is not shown, travels in the stash and is read "

@@ -80,7 +80,7 @@ def _pip_settings() -> dict[str, str]:
 
 
 def _fits(python: Path) -> bool:
-    """Tell whether an environment is there, whole and new enough."""
+    """Return whether an environment is there, whole and new enough."""
     if not python.exists():
         return False
     check = "import pip, sys; sys.exit(sys.version_info < (3, 11))"

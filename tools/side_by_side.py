@@ -106,7 +106,7 @@ def run(chain: list[Target], terminal: Terminal) -> None:
 
 def run_one(target: Target, terminal: Terminal) -> None:
     started = time.monotonic()
-    # A session of its own: an interrupt of the terminal reaches it once, through stop().
+    # A separate session: an interrupt of the terminal reaches it once, through stop().
     process = subprocess.Popen(
         ["make", "--no-print-directory", target.name],
         stdin=subprocess.DEVNULL,

@@ -47,7 +47,7 @@ COMMANDS = (
         "version", _LOOK, "Show, compute and apply versions in bulk.", f"{_CLI}.version:app"
     ),
     LazyCommand(
-        "alerts", _LOOK, "Tell people of breaking changes, and see who was.", f"{_CLI}.alerts:app"
+        "alerts", _LOOK, "Send alerts on breaking changes, and list them.", f"{_CLI}.alerts:app"
     ),
     LazyCommand("report", _LOOK, "Write a page on the catalog.", f"{_CLI}.report:report"),
     LazyCommand(

@@ -113,7 +113,7 @@ def test_everything_moves_and_it_is_proven(lumos: Lumos) -> None:
     assert report["verified"]
     page = (folder / "report.html").read_text("utf-8")
     assert "[ok] 30/30 datasets migrated" in page
-    assert "Everything arrived that new keeps; what it drops is told below." in page  # three tags
+    assert "Everything arrived that new keeps; what it drops is listed below." in page  # three tags
     assert "<script" not in page
 
 

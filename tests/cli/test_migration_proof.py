@@ -145,7 +145,7 @@ def test_what_the_target_says_it_drops_is_told_as_that(
     assert warned["declared"]
     assert ("(dropped by lossy)" in warned["message"]) is (concept != "tag_definition")
     assert done["arrived"]
-    assert "Everything arrived that lossy keeps; what it drops is told below." in page()
+    assert "Everything arrived that lossy keeps; what it drops is listed below." in page()
     assert lumos(*MIGRATE, "--strict").exit_code == 0
 
 

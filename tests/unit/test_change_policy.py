@@ -307,7 +307,7 @@ change_policy:
         ),
         (
             "change_policy:\n  profile: readrs\n",
-            "lumos.yaml:2: change_policy.profile is no profile of change rules; "
+            "lumos.yaml:2: change_policy.profile is not a profile of change rules; "
             "did you mean 'readers'?",
         ),
         (

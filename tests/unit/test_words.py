@@ -17,20 +17,36 @@ NAMES = (
 )  # fmt: skip
 """Names of classes and functions that the field has other words for."""
 PHRASES = (
-    "events alone else",
-    "costs no other",
-    "it is told for",
-    "let nobody",
-    "lets nobody",
-    "likewise",
-    "odd thing",
-    "what is told",
-    "what tells how",
+    r"(?:is|are|was|were|be|been|being) told",
+    r"(?:can|could|cannot|do not|does not|will|would) tell",
+    r"come about",
+    r"costs? no other",
+    r"events alone else",
+    r"is no [a-z]+ of",
+    r"lets? nobody",
+    r"likewise",
+    r"odd (?:thing|item|value)s?",
+    r"of (?:its|their) own",
+    r"speaks? of",
+    r"tell (?:how|it|nothing|of|that|the|what|when|where|whether|which|who)",
+    r"tells",
+    r"told (?:again|apart|as|at|by|how|of|once|that|to|what|with)",
+    r"what (?:became|becomes?|will become|would become) of",
+    r"whoever",
 )
+"""Regular expressions: say who does what to what instead."""
 PAGES = (
-    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/index.md", "docs/how-to/**/*.md",
+    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/DECISIONS.md", "docs/index.md",
+    "docs/how-to/**/*.md",
     "docs/reference/**/*.md", "docs/tutorials/**/*.md", "changes/*.md",
 )  # fmt: skip
+
+
+def is_exempt(path: Path) -> bool:
+    return path.parent.name in {"datahub", "openmetadata"} or path.parent.parent.name in {
+        "datahub",
+        "openmetadata",
+    }
 
 
 def files(*patterns: str) -> list[Path]:
@@ -44,10 +60,18 @@ def test_no_name_of_the_code_is_a_metaphor(name: str) -> None:
     assert [path.name for path in files("src/**/*.py") if defined.search(path.read_text())] == []
 
 
-@pytest.mark.parametrize("phrase", PHRASES)
-def test_no_text_has_a_phrase_that_has_to_be_guessed(phrase: str) -> None:
-    found = re.compile(rf"\b{phrase}\b", re.IGNORECASE)
-    texts = files("src/**/*.py", *PAGES)
+def test_no_text_has_a_phrase_that_has_to_be_guessed() -> None:
+    found = re.compile(rf"\b(?:{'|'.join(PHRASES)})\b", re.IGNORECASE)
+    texts = [path for path in files("src/**/*.py", "tools/*.py", *PAGES) if not is_exempt(path)]
 
     assert len(texts) > 500
-    assert [path.name for path in texts if found.search(path.read_text("utf-8"))] == []
+    assert [
+        f"{path.relative_to(ROOT)}: {phrase}"
+        for path in texts
+        for phrase in found.findall(path.read_text("utf-8"))
+    ] == []
+
+
+@pytest.mark.parametrize("phrase", ["is told", "a thread of its own", "what becomes of it"])
+def test_the_patterns_find_such_phrases(phrase: str) -> None:
+    assert any(re.search(rf"\b{pattern}\b", phrase) for pattern in PHRASES)

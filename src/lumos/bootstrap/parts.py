@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def is_database(name: str) -> bool:
-    """Tell whether a platform is named by the address of a state database."""
+    """Return whether a platform is named by the address of a state database."""
     from lumos.core.store.database import is_url
 
     return is_url(name)
@@ -67,8 +67,8 @@ class Parts:
             state_dir: instead of that of the settings.
             environment: the variables that settings may use.
             clock: the time.
-            notice: is told in a line what is no error.
-            on_logging: is told what the settings say of logs, which only programs set up.
+            notice: is called with a line for people that is no error.
+            on_logging: is called with the settings of logs, which only programs set up.
         """
         self._notice = notice
         self._on_logging = on_logging
@@ -109,7 +109,7 @@ class Parts:
         if settings.change_policy != ChangePolicySettings():
             from lumos.core.changes.policy_settings import policy_of
 
-            # Told with the other problems of the file, not halfway through.
+            # Reported with the other problems of the file, not halfway through.
             policy_of(settings.change_policy, settings)
         return settings
 
@@ -173,7 +173,7 @@ class Parts:
 
     @contextmanager
     def _begin_run(self, operation: str) -> Iterator[Run]:
-        """Keep other writers out; what is to be told of the writing is told when it is over."""
+        """Keep other writers out; alerts are sent when the write is over."""
         from lumos.core.controllers.runs import stored_run
 
         channels = self.settings.alerts.channels  # refused before anything is written
@@ -242,13 +242,13 @@ class Parts:
         return url.get_secret_value() if url else self.state_dir / DATABASE_FILE
 
     def _is_own(self, name: str) -> bool:
-        """Tell whether a catalog is the one of this project, by whatever address."""
+        """Return whether a catalog is the one of this project, by whatever address."""
         from lumos.core.platform.factory import EMBEDDED
 
         return self._is_same(name, EMBEDDED)
 
     def _is_same(self, one: str, other: str) -> bool:
-        """Tell whether two names mean the same catalog, also by the address of its database."""
+        """Return whether two names mean the same catalog, also by the address of its database."""
         from lumos.core.platform.factory import EMBEDDED
         from lumos.core.store.same_database import same_database
 
@@ -304,7 +304,7 @@ class Parts:
                 raise
         if given:
             raise ConfigurationError(
-                "platform_config.embedded: the embedded catalog has no settings of its own",
+                "platform_config.embedded: the embedded catalog has no settings",
                 hint="set database_url, or leave it out for the state folder",
             )
         database = self._writer if writing else self._reader

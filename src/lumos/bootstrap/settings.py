@@ -36,7 +36,7 @@ class FeatureSettings(SettingsModel):
     """Which parts of a run are switched on."""
 
     auto_detection: bool = Field(
-        default=True, description="Find formats and datasets in storage without being told."
+        default=True, description="Find formats and datasets in storage without configuration."
     )
     schema_tracking: bool = Field(
         default=True, description="Compare with the last snapshot and version what changed."
@@ -100,7 +100,7 @@ class LumosSettings(ProjectSettings):
         default_factory=ChangePolicySettings, description="How changes are judged."
     )
     alerts: AlertSettings = Field(
-        default_factory=AlertSettings, description="Who is told of changes, and how."
+        default_factory=AlertSettings, description="Who gets alerts on changes, and how."
     )
     schedules: Mapping[str, ScheduleSettings] = Field(
         default_factory=dict, description="Operations run on a schedule, by name."

@@ -168,7 +168,7 @@ class SnapshotCommands(Parts):
         )
 
     def _place(self, name: str | None) -> str:
-        """Return what tells a catalog from others, also of the same kind; it holds no secret."""
+        """Return an identifier of a catalog, unique among those of its kind, without secrets."""
         from lumos.core.platform.place import place_of
 
         name = name or self.settings.platform

@@ -43,7 +43,7 @@ EVENT_KINDS: Final[Mapping[str, EventKind]] = {
         {"command": "Its name.", "exit_code": "How it ended.", "seconds": _SECONDS},
     ),
     "command.failed": EventKind(
-        "A command ended with an error, which standard error tells too.",
+        "A command ended with an error, which is on standard error too.",
         "lumos {command}: {reason}",
         {"command": "Its name.", "reason": _REASON, "code": _CODE, "hint": _HINT},
         level=logging.ERROR,
@@ -75,7 +75,7 @@ EVENT_KINDS: Final[Mapping[str, EventKind]] = {
         optional=frozenset({"code"}),
     ),
     "run.warning": EventKind(
-        "Something people should know of a run; its report tells it too.",
+        "Something people should know of a run; it is in its report too.",
         "{text}",
         {"text": "What."},
         level=logging.WARNING,

@@ -84,7 +84,7 @@ class Run:
             self._phase.done = done
 
     def end_phase(self) -> None:
-        """Tell how long the phase took, if there is one."""
+        """Emit how long the phase took, if there is one."""
         if (phase := self._phase) is not None:
             self._phase = None
             counted = {} if phase.done is None else {"done": phase.done}
@@ -101,7 +101,7 @@ _RUN: ContextVar[Run | None] = ContextVar("lumos run", default=None)
 
 
 def emit(name: str, /, **fields: Value) -> None:
-    """Tell the log of an event; almost free where there is none.
+    """Send an event to the log; almost free where there is none.
 
     Args:
         name: one of `EVENT_KINDS`.
@@ -119,7 +119,7 @@ def tell(
     secrets: SecretRegistry = PROCESS_SECRETS,
     **fields: Value,
 ) -> None:
-    """Tell a listener of an event, and the log."""
+    """Send an event to a listener, and to the log."""
     event = _event(name, fields, secrets)
     listener(event)
     if is_logged(name):
@@ -136,7 +136,7 @@ def _event(name: str, fields: Mapping[str, Value], secrets: SecretRegistry) -> E
 
 
 def is_logged(name: str) -> bool:
-    """Tell whether a log takes this kind of event, before anything is gathered for it."""
+    """Return whether a log takes this kind of event, before anything is gathered for it."""
     level = EVENT_KINDS[name].level
     logger = _LOGGERS[name]
     return level != logging.NOTSET and logger.isEnabledFor(level) and _has_handler(logger)
@@ -190,7 +190,7 @@ def one_line(text: str) -> str:
 
 
 def _has_handler(logger: logging.Logger | None) -> bool:
-    """Tell whether anybody set up logging."""
+    """Return whether anybody set up logging."""
     while logger is not None:
         if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
             return True

@@ -1,6 +1,6 @@
 """How a program writes the log: as lines for people or for machines, to standard error or a file.
 
-Only programs use this; the library emits events and leaves handlers to whoever runs it.
+Only programs use this; the library emits events and leaves handlers to the program that uses it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _NEW_OBJECTS = 50_000
-"""How many come about between two looks; datasets have no cycles and go by themselves."""
+"""Objects allocated between two collections; datasets have no cycles and need none."""
 _claims: list[None] = []
 
 
@@ -21,18 +21,18 @@ def claim_process() -> None:
 
 
 def is_own_process() -> bool:
-    """Tell whether Lumos may set what holds for the whole process."""
+    """Return whether Lumos may set what holds for the whole process."""
     return bool(_claims)
 
 
 @contextmanager
 def only_new_garbage(*, after: int = _NEW_OBJECTS) -> Iterator[None]:
-    """Let collections in the block be rare, and look at what is made in it alone.
+    """Make collections in the block rare, and limit them to objects that are made in it.
 
-    In a process that only uses Lumos nothing changes: what its other objects need is not known.
+    In a program that uses Lumos as a library nothing changes: its objects may need collections.
 
     Args:
-        after: how many objects come about between two looks; more than the work holds at a time.
+        after: objects allocated between two collections; more than the work holds at a time.
     """
     if not is_own_process():
         yield

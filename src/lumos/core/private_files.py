@@ -1,6 +1,6 @@
 """Folders and files that only their owner can read, whatever the umask.
 
-Two kinds of folder are told apart. A folder whose content is trusted or secret (the token of the
+There are two kinds of folder. A folder whose content is trusted or secret (the token of the
 Spark engine, an archive that a JVM maps) must be a real folder of this user: anything else is
 refused. The state folder is chosen by the user, who may have linked it or put it on a file system
 without modes: it is made private where that is possible, and used in any case.
@@ -96,7 +96,7 @@ def make_private_folder(folder: Path) -> None:
 
 
 def is_open_to_others(path: Path) -> bool:
-    """Tell whether group or others have rights on a file or folder of this user."""
+    """Return whether group or others have rights on a file or folder of this user."""
     try:
         found = path.stat()
     except OSError:
@@ -193,14 +193,14 @@ def _require_private(descriptor: int, path: Path, *, mode: int, hint: str) -> No
     if not _is_own(found):
         raise NotPrivateError(path, "it belongs to another user", hint=hint)
     if _is_loose(found, mode):
-        with suppress(OSError):  # told below
+        with suppress(OSError):  # reported below
             os.fchmod(descriptor, mode)
         if _is_loose(os.fstat(descriptor), mode):
             raise NotPrivateError(path, "its file system keeps no permissions", hint=hint)
 
 
 def _is_loose(found: os.stat_result, mode: int) -> bool:
-    """Tell whether a mode gives rights to others, or keeps rights from its owner."""
+    """Return whether a mode gives rights to others, or keeps rights from its owner."""
     return bool(found.st_mode & _OTHERS) or found.st_mode & mode != mode
 
 

@@ -1,4 +1,4 @@
-"""What a long operation tells those who wait: which stage it is in and how far it has come."""
+"""The progress of a long operation: which stage it is in and how far it has come."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lumos.core.events import Event, current_run, tell
 
 
 class Progress(Protocol):
-    """Is told by an operation how far it has come; never fails and never slows it down."""
+    """Receives from an operation how far it has come; never fails and never slows it down."""
 
     def stage(self, name: str, *, total: int | None = None, unit: str = "files") -> None:
         """Begin a stage, which ends the one before.
@@ -32,7 +32,7 @@ class Progress(Protocol):
 
 
 class EventProgress(Progress):
-    """Turns what an operation tells into events, which a display and the log hear."""
+    """Turns the progress of an operation into events for a display and the log."""
 
     def __init__(self, display: Progress | None = None) -> None:
         self._display = display

@@ -117,7 +117,7 @@ _NOT_A_SECRET = frozenset({MASK, "true", "false", "null", "none", "~"})
 
 @lru_cache(maxsize=4096)
 def looks_secret(name: str) -> bool:
-    """Tell whether a value stored under this key or variable name is to be kept secret."""
+    """Return whether a value stored under this key or variable name is to be kept secret."""
     words = [word.lower() for word in _WORDS.findall(name)]
     if not words:
         return False

@@ -100,7 +100,7 @@ class Registry(Generic[T]):
         return dict(self._aliases)
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether a name or alias is registered, without importing its part."""
+        """Return whether a name or alias is registered, without importing its part."""
         return isinstance(name, str) and self._aliases.get(name, name) in self.names()
 
     def summary(self) -> tuple[RegistryEntry, ...]:

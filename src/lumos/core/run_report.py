@@ -25,7 +25,7 @@ class _ReportModel(BaseModel):
 
 
 class ItemOutcome(_ReportModel):
-    """What became of one item."""
+    """The outcome of one item."""
 
     item: str = Field(description="A URN, path, table or source.")
     status: Status = Field(description="Whether it was handled, left out or failed.")
@@ -108,7 +108,7 @@ class RunReport(_ReportModel):
 
 
 def _in_one_line(text: str) -> str:
-    r"""Return text in which a name cannot begin a line of its own: its line ends become `\n`."""
+    r"""Return text in which a name cannot begin a new line: its line ends become `\n`."""
     return "\\n".join(text.splitlines())
 
 
@@ -122,7 +122,7 @@ def _by_reason(
 
 
 class RunRecorder:
-    """Emits what becomes of items as events, and gathers them into the report.
+    """Emits the outcomes of items as events, and gathers them into the report.
 
     Used by one thread, the one that drives the run.
     """

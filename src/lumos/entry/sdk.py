@@ -326,7 +326,7 @@ class Lumos:
         dry_run: bool = False,
         restart: bool = False,
     ) -> Migration:
-        """Move all metadata from one catalog to another and compare both; `verified` tells.
+        """Move all metadata from one catalog to another and compare both; see `verified`.
 
         Args:
             source: the catalog to read.
@@ -375,7 +375,7 @@ class Lumos:
             sample: the share of rows to look at; all of them by default.
             rows: about how many rows to look at, in place of a share.
             seed: decides which rows a sample has.
-            values: whether to tell the smallest, largest, mean and quantiles of numbers and times.
+            values: whether to keep the smallest, largest, mean and quantiles of numbers and times.
 
         Raises:
             ProfileUnavailableError: the data of the one dataset cannot be profiled.

@@ -65,7 +65,7 @@ class ClassArchive:
 
     @property
     def is_there(self) -> bool:
-        """Tell whether it was made; `is_whole` tells whether it can be used."""
+        """Return whether it was made; see `is_whole` for whether it can be used."""
         return self.path.is_file() and self.seal.is_file()
 
     @property
@@ -90,7 +90,7 @@ class ClassArchive:
                 path.unlink(missing_ok=True)
 
     def is_whole(self) -> bool:
-        """Tell whether it is there and what it was when it was made; remove it if it is not."""
+        """Return whether it is there and what it was when it was made; remove it if it is not."""
         if not self.is_there:
             return False
         if not self._is_trusted():
@@ -110,7 +110,7 @@ class ClassArchive:
         return False
 
     def _is_trusted(self) -> bool:
-        """Tell whether only this user and root could have written it: a JVM runs what is in it."""
+        """Return whether only this user and root could write it: a JVM runs what is in it."""
         try:
             found = [path.stat() for path in (self.path, self.path.parent)]
         except OSError:
@@ -169,12 +169,12 @@ def class_archive(runtime: JavaRuntime, *, spark_home: Path, cache_dir: Path) ->
 
 
 def may_use(environment: Mapping[str, str]) -> bool:
-    """Tell whether an archive may be used; `LUMOS_SPARK_ARCHIVE=off` says no."""
+    """Return whether an archive may be used; `LUMOS_SPARK_ARCHIVE=off` says no."""
     return environment.get(SWITCH, "").lower() not in _OFF
 
 
 def may_make(environment: Mapping[str, str]) -> bool:
-    """Tell whether a missing archive may be made; `off` and `existing` say no."""
+    """Return whether a missing archive may be made; `off` and `existing` say no."""
     return may_use(environment) and environment.get(SWITCH, "").lower() != _EXISTING
 
 

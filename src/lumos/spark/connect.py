@@ -124,7 +124,7 @@ def _place(address: str) -> tuple[str, int]:
         host, port = None, 0
     if host is None or not address.startswith("sc://"):
         raise ConfigurationError(
-            "spark.remote is no address of a Spark Connect server",
+            "spark.remote is not the address of a Spark Connect server",
             hint="write it as sc://HOST:PORT",
         )
     return host, port

@@ -149,7 +149,7 @@ def _temporary(folder: Path) -> Path:
 
 
 class StartLimit:
-    """Kills a JVM that has not started in time: whoever waits for it then hears that it ended.
+    """Kills a JVM that has not started in time, so that a caller that waits for it gets an error.
 
     A damaged class archive can keep a JVM busy for ever before it says a word.
     """

@@ -67,13 +67,13 @@ class DriverListing:
         return len(self._units) == 1
 
     def wait(self, seconds: float | None) -> bool:
-        """Tell whether everything is listed, at the latest after so many seconds."""
+        """Return whether everything is listed, at the latest after so many seconds."""
         self._thread.join(seconds)
         return self._is_whole.is_set()
 
     @property
     def files(self) -> int:
-        """How many files were told one by one and wait to be written; none if nothing is new."""
+        """How many files were listed one by one and wait to be written; none if nothing is new."""
         return len(self._rows[FILES])
 
     @property

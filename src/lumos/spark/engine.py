@@ -1,6 +1,6 @@
 """A Spark that is kept warm on this machine, so that one command after the other starts at once.
 
-The engine is a process of its own, `lumos.spark.engine_process`, which runs Spark with a Spark
+The engine is a separate process, `lumos.spark.engine_process`, which runs Spark with a Spark
 Connect server that listens to this machine alone and answers only those who know its token. It
 outlives the terminal and ends itself when nobody has used it for a while.
 """
@@ -132,7 +132,7 @@ def start_engine(
 
 
 def stop_engine(folder: EngineFolder) -> bool:
-    """End the engine, whoever uses it, and tell whether there was one.
+    """End the engine, even while it is used, and return whether there was one.
 
     Raises:
         EngineError: it does not end.

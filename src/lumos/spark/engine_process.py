@@ -1,7 +1,7 @@
 """The process of the engine: `python -m lumos.spark.engine_process FOLDER`.
 
 It reads what it is to be from standard input, says on standard output in one line whether it is up,
-and goes on until it is told to end, its Spark has died, its record is gone, or nobody has used it
+and goes on until it is asked to end, its Spark has died, its record is gone, or nobody has used it
 for a while. Spark itself ends with it, whatever it dies of: its standard input is then closed.
 """
 
@@ -108,10 +108,10 @@ def _settings(request: EngineRequest, *, token: str) -> SparkSettings:
         "spark.connect.grpc.binding.port": "0",
         "spark.connect.grpc.debug.enabled": "false",  # it would describe the service to anybody
         "spark.connect.progress.reportInterval": "500ms",
-        # Whoever waits for news, such as `lumos watch`, asks for nothing for hours.
+        # A client that waits for events, such as `lumos watch`, asks for nothing for hours.
         "spark.connect.session.manager.defaultSessionTimeout": "7d",
         "spark.plugins": f"{plugins},{_PLUGIN}" if plugins else _PLUGIN,
-        # Sessions of one user need no files of their own; with them, each would start new workers.
+        # Sessions of one user need no separate files; with them, each would start new workers.
         "spark.sql.artifact.isolation.enabled": "false",
     }
     return SparkSettings(

@@ -1,7 +1,7 @@
 """What is known of the engine of this user: a file that only the user can read, and two locks.
 
 The engine holds the lock `engine.lock` as long as it lives, so nobody takes another process with
-its number for it. Whoever uses it holds a share of `engine.use`; the engine ends itself only while
+its number for it. A client holds a shared lock on `engine.use`; the engine ends itself only while
 nobody does.
 """
 
@@ -127,7 +127,7 @@ class EngineFolder:
             self.record.unlink(missing_ok=True)
 
     def is_alive(self) -> bool:
-        """Tell whether the process of an engine is there, whatever state it is in."""
+        """Return whether the process of an engine is there, whatever state it is in."""
         with _locked(self._life, fcntl.LOCK_SH) as got:
             return got is False
 

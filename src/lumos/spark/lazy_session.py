@@ -27,7 +27,7 @@ class LazySession:
 
     Args:
         open_session: opens Spark.
-        tell: is told in a few words what is being waited for.
+        tell: is called with a few words on what is being waited for.
         meanwhile: what will be needed later, and can be made ready while Spark starts.
     """
 
@@ -76,7 +76,7 @@ class LazySession:
             raise self._failure
 
     def _make_ready(self) -> None:
-        with suppress(Exception):  # it is tried again, and told, where it is needed
+        with suppress(Exception):  # it is tried again, and reported, where it is needed
             self._meanwhile()
 
     def _told(self, text: str) -> None:

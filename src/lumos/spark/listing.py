@@ -39,7 +39,7 @@ class Listing:
     links: list[tuple[str, bytes]] = field(default_factory=list)
     """Source and path of each symlink that leads outside of its source."""
     files: int = 0
-    """How many files were told, those of units that are as they were not among them."""
+    """How many files were listed, without those of unchanged units."""
     logs: int = 0
     """How many files of tables' logs there are, in all units."""
 

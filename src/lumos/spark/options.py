@@ -43,7 +43,7 @@ _FIXED = {
 _PAGES = "spark.ui.enabled"
 _AUTHENTICATE = "spark.authenticate"
 _SECRET_OPTION = "spark.authenticate.secret"  # noqa: S105 - a name
-# Whoever connects to the driver must know a secret. With AES in place of DIGEST-MD5 it costs
+# A process that connects to the driver must know a secret. With AES in place of DIGEST-MD5 it costs
 # nothing more: on a local master nobody ever connects.
 _AUTHENTICATED = {
     _AUTHENTICATE: "true",
@@ -57,17 +57,17 @@ _RUNTIME = {
 
 
 def is_local(master: str) -> bool:
-    """Tell whether a master runs everything inside the driver's own JVM."""
+    """Return whether a master runs everything inside the driver's own JVM."""
     return _LOCAL.match(master) is not None
 
 
 def _is_started_here(master: str) -> bool:
-    """Tell whether Lumos starts all of Spark: `local[4]`, or `local-cluster[2,1,1024]`."""
+    """Return whether Lumos starts all of Spark: `local[4]`, or `local-cluster[2,1,1024]`."""
     return master.startswith("local")
 
 
 def is_authenticated(settings: SparkSettings) -> bool:
-    """Tell whether these settings let Spark's ports answer only those who know a secret."""
+    """Return whether these settings let Spark's ports answer only those who know a secret."""
     return _is_started_here(settings.master) or user_options(settings).get(_AUTHENTICATE) == "true"
 
 
@@ -86,7 +86,7 @@ def exposures(settings: SparkSettings) -> list[str]:
     if not is_authenticated(settings):
         found.append(
             f"spark.conf does not turn on {_AUTHENTICATE} for {settings.master}:"
-            " whoever reaches Spark's ports can read what it handles"
+            " anyone who reaches Spark's ports can read its data"
         )
     if user_options(settings).get(_PAGES) == "true":
         found.append(f"{_PAGES} is on: Spark's pages ask nobody for a password")
@@ -94,7 +94,7 @@ def exposures(settings: SparkSettings) -> list[str]:
 
 
 def is_on_this_machine(master: str) -> bool:
-    """Tell whether a master and its workers are reached without leaving this machine."""
+    """Return whether a master and its workers are reached without leaving this machine."""
     return master.startswith("local") or (
         master.startswith("spark://")
         and all(host in _LOOPBACK for host, _ in standalone_addresses(master))
@@ -116,7 +116,7 @@ def standalone_addresses(master: str) -> list[tuple[str, int]]:
             host = port = None
         if not host or port is None:
             raise ConfigurationError(
-                "spark.master is no address of a standalone master",
+                "spark.master is not the address of a standalone master",
                 hint="write it as spark://HOST:PORT",
             )
         addresses.append((host, port))
@@ -138,7 +138,7 @@ def user_options(settings: SparkSettings) -> dict[str, str]:
             )
         if own := _OWN_SETTINGS.get(name):
             raise ConfigurationError(
-                f"spark.conf: {name} has a setting of its own", hint=f"set spark.{own} instead"
+                f"spark.conf: {name} has a separate setting", hint=f"set spark.{own} instead"
             )
         fixed = _FIXED.get(name)
         if name == _AUTHENTICATE and _is_started_here(settings.master) and not settings.remote:
@@ -208,7 +208,7 @@ def driver_options(
     theirs += [environment.get(name, "") for name in _JAVA_OPTION_VARIABLES]
     ours = list(java_options)
     if any(_COLLECTOR.search(text) for text in theirs):
-        # A JVM that is told two collectors does not start.
+        # A JVM with two collectors set does not start.
         ours = [option for option in ours if not _COLLECTOR.match(option)]
     options |= user
     options[DRIVER_JAVA_OPTIONS] = " ".join([*ours, theirs[0]]).strip()

@@ -189,7 +189,7 @@ class Pipeline(Findings):
     def _has_known_fingerprints(
         self, units: Sequence[tuple[str, bytes]], known: KnownUnits
     ) -> bool:
-        """Tell whether no unit needs to be listed, because each is as it was."""
+        """Return whether no unit needs to be listed, because each is as it was."""
         return all(
             source in known and _is_as_known(known[source][unit], self._fingerprints[source, unit])
             for source, unit in units
@@ -198,7 +198,7 @@ class Pipeline(Findings):
     def _listed(
         self, units: Sequence[tuple[str, bytes]], known: KnownUnits, *, only_spark: bool
     ) -> Listing:
-        """List the sources; what is as it was is not told again."""
+        """List the sources; files of unchanged units are not listed again."""
         to_list = [
             (source, unit, known[source][unit].digest if source in known else None)
             for source, unit in units
@@ -225,7 +225,7 @@ class Pipeline(Findings):
     def _listed_here(
         self, units: Sequence[tuple[str, bytes, str | None]], *, may_be_same: bool
     ) -> bool:
-        """List the units in this process, where that is soon done; else tell that it is not."""
+        """List the units in this process, where that is quick; return whether it was."""
         here = DriverListing(self._functions.list_unit, units, folder=self._work / "listed")
         self._listing_seconds = here.seconds
         if may_be_same and here.wait(_SECONDS_BEFORE_SPARK) and not here.has_news:
@@ -455,7 +455,7 @@ class _News(NamedTuple):
 
 
 def _is_as_known(known: KnownUnit, fingerprint: str | None) -> bool:
-    """Tell whether a unit is as it was, and nothing in it has to be tried again."""
+    """Return whether a unit is as it was, and nothing in it has to be tried again."""
     is_whole = known.digest is not None and known.files > 0
     return is_whole and fingerprint is not None and fingerprint == known.fingerprint
 
@@ -468,7 +468,7 @@ def _as_known(units: Sequence[tuple[str, bytes]], known: KnownUnits) -> list[Lis
 
 
 def _is_large(index: IndexTables | None, sources: Sequence[str]) -> bool:
-    """Tell whether so many files are known that executors should list them."""
+    """Return whether so many files are known that executors should list them."""
     if index is None:
         return False
     units = (unit for source in sources for unit in index.units.get(source, {}).values())

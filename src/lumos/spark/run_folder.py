@@ -1,7 +1,7 @@
 """A folder of one run that only its user can read, and that is removed also after a kill -9.
 
 A lock file in the folder is held by the process that made the folder and by the JVM, which inherits
-its descriptor: the lock is free only when both have ended. Whoever makes the next folder at the
+its descriptor: the lock is free only when both have ended. The next run that makes a folder at the
 same place first removes the folders whose lock is free.
 """
 

@@ -82,8 +82,8 @@ def spark_session(
         settings: the `spark` part of the settings.
         environment: where Java is looked for; the process environment outside of tests.
         cache_dir: keeps the class archive, which the first session makes in the background.
-        on_status: is told in a few words what is being waited for.
-        on_notice: is told in a line why an engine that is there is not used.
+        on_status: is called with a few words on what is being waited for.
+        on_notice: is called with a line that says why a running engine is not used.
 
     Raises:
         ConfigurationError: a property in `spark.conf` cannot be used.
@@ -121,7 +121,7 @@ def spark_session(
 
 
 class _Start:
-    """Tells how a session came to be, and how long its start and its end took."""
+    """Logs how a session was made, and how long its start and its end took."""
 
     def __init__(self, notice: StatusListener) -> None:
         self._notice = notice
@@ -245,7 +245,7 @@ def local_session(
         settings: the `spark` part of the settings.
         environment: where Java is looked for.
         cache_dir: keeps the class archive.
-        tell: is told in a few words what is being waited for.
+        tell: is called with a few words on what is being waited for.
         log: gets what the JVM prints; without, it is gone with the session.
 
     Raises:
@@ -302,7 +302,7 @@ def _running_session() -> SparkSession | None:
 
 
 def _beside(running: SparkSession, settings: SparkSettings) -> SparkSession:
-    """Return a session of the Spark that runs, with properties of its own."""
+    """Return a new session of the running Spark, with separate properties."""
     master = str(running.sparkContext.master)
     if settings.master != master and not (is_local(settings.master) and is_local(master)):
         raise SparkUnavailableError(

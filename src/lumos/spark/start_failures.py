@@ -54,9 +54,9 @@ def _reason(error: Exception, log: Path | None) -> str:
     if log is not None and log.is_file():
         lines = log.read_text("utf-8", errors="replace").splitlines()
         said = [line for line in lines if line.strip() and not line.startswith(_LOG_NOISE)]
-        telling = [line for line in said if _LOG_REASON.search(line)]
-        if telling or said:
-            return _shortened((telling or said)[0])
+        reasons = [line for line in said if _LOG_REASON.search(line)]
+        if reasons or said:
+            return _shortened((reasons or said)[0])
     return _shortened(text.strip().split("\n", 1)[0])
 
 

@@ -28,14 +28,14 @@ class _Stage(NamedTuple):
 def task_progress(
     spark: SparkSession, progress: Progress, *, items: int, tasks: int | None = None
 ) -> Iterator[None]:
-    """Tell how many items are done while an action runs in the block; all at its good end.
+    """Report how many items are done while an action runs in the block; all at its good end.
 
     An action has several stages, and how many is not known before. The newest one counts, once it
     has been seen at work twice: most of the others are over in no time.
 
     Args:
         spark: the session of the action.
-        progress: is told.
+        progress: receives the number.
         items: what the action works on, spread evenly over its tasks.
         tasks: the number of tasks of the stage that does the work, where the caller chose it.
     """
@@ -47,7 +47,7 @@ def task_progress(
 
 
 def is_connect(spark: SparkSession) -> bool:
-    """Tell whether a session is one of Spark Connect, which has no `sparkContext`."""
+    """Return whether a session is one of Spark Connect, which has no `sparkContext`."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 

@@ -30,7 +30,7 @@ _WITHOUT_COMPILING = {
 class WorkTables:
     """Writes tables into the folder of a run, and makes sure that this process sees them.
 
-    What executors write to a disk of their own would look like things that are gone.
+    What executors write to a local disk would look like removed things.
     """
 
     def __init__(self, work: Path) -> None:
@@ -52,7 +52,7 @@ class WorkTables:
         return folder
 
     def taken_over(self, told: DataFrame, aside: Path, folders: Mapping[str, Path]) -> list[Part]:
-        """Run what tells of files, and move those to the folders of their kinds."""
+        """Run a frame of files, and move these to the folders of their kinds."""
         parts = [Part(*row) for row in told.collect()]
         for folder in folders.values():
             folder.mkdir(parents=True, exist_ok=True)

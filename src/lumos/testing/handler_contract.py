@@ -130,7 +130,7 @@ class SourceContract:
     def contract_spark(self, pytestconfig: pytest.Config) -> None:
         """A local Spark that runs until the test run ends.
 
-        Override it where the tests have a Spark session of their own, which is then shared.
+        Override it where the tests have a Spark session, which is then shared.
         """
         _SharedSpark.start(pytestconfig)
 

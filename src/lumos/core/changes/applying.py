@@ -69,7 +69,7 @@ def _part(document: Json, *names: str) -> Json:
 
 
 def _nothing(document: Json, change: Change) -> None:
-    """What the change tells follows from the others."""
+    """The change follows from the others."""
 
 
 def _sets(*names: str) -> _Applier:

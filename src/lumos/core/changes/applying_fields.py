@@ -42,7 +42,7 @@ class SchemaEdits:
         self._order: list[JsonValue] | None = None
 
     def takes(self, change: Change) -> bool:
-        """Tell whether a change is one of columns and not of the dataset itself."""
+        """Return whether a change is one of columns and not of the dataset itself."""
         if change.rule.startswith("assertion."):
             return False
         on_check = isinstance(change.old, dict) or isinstance(change.new, dict)

@@ -11,12 +11,12 @@ _PARAMETERS = ("precision", "scale", "length", "unit", "timezone")
 
 
 def resolves(written: FieldType, wanted: FieldType) -> bool:
-    """Tell whether every value of the written type can be read as the wanted type."""
+    """Return whether every value of the written type can be read as the wanted type."""
     return (wanted.nullable or not written.nullable) and resolves_type(written, wanted)
 
 
 def resolves_type(written: FieldType, wanted: FieldType) -> bool:
-    """Tell the same of values that are not null.
+    """Return the same for values that are not null.
 
     Names of records, enums and fixed types are not compared, since the canonical model has none;
     the default of an enum, which stands for symbols that a reader does not know, is not known.

@@ -52,7 +52,7 @@ def diff_edges(
 ) -> tuple[Change, ...]:
     """Return what changed within one step of lineage, as changes of its downstream dataset.
 
-    That a step came or went is told of inferred ones alone: others are part of the contract.
+    That a step came or went is reported for inferred ones only: others are part of the contract.
     """
     edge = new or old
     if edge is None:

@@ -111,7 +111,7 @@ _ACCEPTED_BY = {(row.old, row.new): row.accepted_by for row in (*WIDENINGS, *LOS
 
 
 def widens(old: FieldType, new: FieldType) -> bool:
-    """Tell whether a type of another name holds every value of the old one."""
+    """Return whether a type of another name holds every value of the old one."""
     if (old.type, new.type) in _WIDER:
         return True
     return new.type is TypeName.DECIMAL and _has_digits(new, DIGITS.get(old.type))

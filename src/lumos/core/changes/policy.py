@@ -49,7 +49,7 @@ class PolicyException:
     """Changes that are judged otherwise, why, and until when.
 
     `pattern` is matched by `matches_dataset`, `fields` and `rules` by `matches`; without any, all
-    are meant. Without a level the change is ignored: told as informational, and never a reason to
+    are meant. Without a level the change is ignored: reported as informational, never a reason to
     refuse or to alert.
     """
 
@@ -62,7 +62,7 @@ class PolicyException:
     expires: date | None = None
 
     def covers(self, change: Change) -> bool:
-        """Tell whether the exception speaks of a change, at any time."""
+        """Return whether the exception covers a change, at any time."""
         return (
             (not self.rules or any(matches(rule, change.rule) for rule in self.rules))
             and (not self.fields or any(matches(path, change.path) for path in self.fields))
@@ -70,7 +70,7 @@ class PolicyException:
         )
 
     def has_expired(self, at: datetime | None) -> bool:
-        """Tell whether the last day of the exception is over."""
+        """Return whether the last day of the exception is over."""
         return self.expires is not None and at is not None and at.date() > self.expires
 
 
@@ -82,7 +82,7 @@ class DeprecationWindow:
     pattern: str = "*"
 
     def missing(self, deprecation: Deprecation | None, at: datetime) -> str | None:
-        """Tell what a deprecation lacked; nothing when it was long enough."""
+        """Return what a deprecation lacked; nothing when it was long enough."""
         if self.days == 0:
             return None
         if deprecation is None or deprecation.since is None:
@@ -276,7 +276,7 @@ def _bump(change: Change, level: ChangeLevel) -> Bump:
 
 
 def matches_dataset(pattern: str, urn: Urn) -> bool:
-    """Tell whether a pattern names a dataset.
+    """Return whether a pattern names a dataset.
 
     One that begins with `lumos://` is compared with the URN, one that begins with `/` with its
     path, and any other with the end of its path, from the beginning of a part on.
@@ -289,7 +289,7 @@ def matches_dataset(pattern: str, urn: Urn) -> bool:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Tell whether a whole text has the form of a pattern, in which * and ? stand for others."""
+    """Return whether a whole text has the form of a pattern, in which * and ? stand for others."""
     return _compiled(pattern).fullmatch(text) is not None
 
 

@@ -66,7 +66,7 @@ def _problems(given: ChangePolicySettings) -> Iterator[tuple[KeyPath, str]]:
         names = (*PROFILES, *(alias.upper() for alias in CONFLUENT_ALIASES))
         near = nearest(given.profile, names)
         told = f"did you mean '{near}'?" if near else f"known profiles: {', '.join(PROFILES)}"
-        yield (SECTION, "profile"), f"is no profile of change rules; {told}"
+        yield (SECTION, "profile"), f"is not a profile of change rules; {told}"
     for rule in given.rules:
         if rule not in RULES_BY_ID:
             yield (SECTION, "rules", rule), _unknown_rule(rule)

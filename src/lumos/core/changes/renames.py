@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from lumos.core.changes.finding import Finding
 
 LEAST_CONFIDENCE = 0.5
-"""What is less likely than this is not told."""
+"""What is less likely than this is not reported."""
 
 MOST_COMPARISONS = 2_500
 """How many pairs of names are compared letter by letter; beyond, only equal marks make a pair."""
 
 SAME_DESCRIPTION, SAME_POSITION, ONLY_PAIR, SAME_NULLABILITY = 0.6, 0.5, 0.25, 0.1
 SAME_NAME_ELSEWHERE, SAME_WORDS, MOST_BY_SIGNS = 0.6, 0.9, 0.99
-"""How much each sign alone tells; signs add up as independent evidence does."""
+"""The weight of each sign alone; signs add up as independent evidence does."""
 
 _ID_FORMATS = ("delta", "iceberg", "iceberg_v3")
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -128,7 +128,7 @@ def _within(
 
 
 def _below(node: FieldType, path: str, *, paths: Set[str], inner: bool) -> Iterator[_Candidate]:
-    """Yield candidates below a node; a branch of a union has no name of its own to look for."""
+    """Yield candidates below a node; a branch of a union has no name to look for."""
     match node.type:
         case TypeName.STRUCT:
             for field in node.fields:

@@ -39,7 +39,8 @@ class ChangeException(SettingsModel):
         default=(), description="Paths of fields, also with *; all where none is named."
     )
     level: Judgement = Field(
-        default="ignore", description="The level instead; ignore tells the change and lets it pass."
+        default="ignore",
+        description="The level instead; ignore reports the change and lets it pass.",
     )
     reason: Name = Field(description="Why.")
     owner: Name | None = Field(default=None, description="Who answers for it.")

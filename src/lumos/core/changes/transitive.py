@@ -22,8 +22,8 @@ def diff_against_history(
     """Return what changed since the last of the earlier states, which come oldest first.
 
     Under a transitive profile, what breaks a state before the last one is added: a field that went
-    away and comes back as another type, say. What the last state had broken already is not told
-    again, nor is anything on a field whose break is told.
+    away and comes back as another type, say. What the last state had broken already is not reported
+    again, nor is anything on a field whose break is reported.
 
     Raises:
         UnknownNameError: there is no such profile.
@@ -73,7 +73,7 @@ def _breaking(changes: Iterable[Change]) -> list[Change]:
 
 
 def _covers(told: Change, change: Change) -> bool:
-    """Tell whether a break is told already: at the same field, or at one that holds it."""
+    """Return whether a break is reported already: at the same field, or at one that holds it."""
     if not told.path or not change.path:
         return told.path == change.path and told.rule == change.rule
     return change.path == told.path or change.path.startswith(

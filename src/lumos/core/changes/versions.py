@@ -65,7 +65,7 @@ def next_cloud_version(current: str | None, *, prefix: str = DEFAULT_CLOUD_VERSI
 
 
 def is_backward_compatible(changes: Iterable[Change]) -> bool:
-    """Tell whether no change is breaking."""
+    """Return whether no change is breaking."""
     return all(change.level is not ChangeLevel.BREAKING for change in changes)
 
 
@@ -82,7 +82,7 @@ def change_type_of_rule(rule: str) -> str:
 
 
 def category_of(changes: Iterable[Change]) -> VersionCategory | None:
-    """Tell whether the schema changed or only what is known about it."""
+    """Return whether the schema changed or only what is known about it."""
     kinds = [_is_structural(change) for change in changes]
     if not kinds:
         return None
@@ -96,7 +96,7 @@ def _is_structural(change: Change) -> bool:
 
 
 def change_details_of(changes: Sequence[Change]) -> dict[str, JsonValue]:
-    """Return what the history tells: the most severe change, and all of them if there are more."""
+    """Return the text of the history: the most severe change, and all of them if there are more."""
     ordered = sorted(changes, key=severity_order)
     if not ordered:
         return {}

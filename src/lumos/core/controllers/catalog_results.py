@@ -1,6 +1,6 @@
 """What `show`, `history`, `compare` and `trends` answer.
 
-A module of its own: reads of one dataset are to start fast, and need no other shape.
+A separate module, because reads of one dataset must start fast and need no other result.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ComparisonResult(_Result):
 
 
 class ShownContribution(_Result):
-    """That one contributor speaks of one facet of a dataset."""
+    """One contributor's statement on one facet of a dataset."""
 
     facet: str = Field(description="Its path in the JSON of the dataset.")
     contributor: str = Field(description="Such as source:lake, declared:dbt or people:datahub.")
@@ -38,7 +38,7 @@ class ShownDataset(LumosDataset):
 
     contributions: tuple[ShownContribution, ...] = Field(
         default=(),
-        description="By facet; where several speak of one, the one whose word counts comes first.",
+        description="By facet; of several contributors, the one whose statement holds comes first.",
     )
 
 

@@ -57,7 +57,7 @@ class DemoController:
 
     @running("demo")
     def run(self, folder: Path, *, progress: Progress) -> DemoResult:
-        """Make the lake in a folder of its own and show what Lumos does with it.
+        """Make the lake in a new folder and show what Lumos does with it.
 
         Raises:
             UsageError: the folder holds something that is not a demo.
@@ -88,7 +88,7 @@ class DemoController:
         )
 
     def clean(self, folder: Path) -> bool:
-        """Remove an earlier demo and tell whether there was one.
+        """Remove an earlier demo and return whether there was one.
 
         Raises:
             UsageError: the folder holds something that is not a demo.

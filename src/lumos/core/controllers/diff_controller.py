@@ -95,7 +95,7 @@ class DiffController:
             found: how they differ.
             source: the name of the one.
             target: the name of the other.
-            own_versions: whether the other may have counted versions of its own since.
+            own_versions: whether the other catalog may have numbered versions itself since.
             unreadable: kinds of what the one holds besides; those that the diff met if not given.
         """
         from lumos.feature.migration.checks import migration_checks

@@ -62,7 +62,7 @@ class EngineController:
         return EngineResult(running=False, changed=stopped)
 
     def status(self) -> EngineResult:
-        """Tell whether an engine runs, and whether commands of this project use it."""
+        """Return whether an engine runs, and whether commands of this project use it."""
         from lumos.spark.engine import find_engine
         from lumos.spark.engine_record import EngineFolder
 

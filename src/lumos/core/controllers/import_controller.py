@@ -29,7 +29,7 @@ class ImportController:
     """What `lumos import` does.
 
     The catalog of the settings gets what a snapshot says by way of the state and a sync; any other
-    catalog by a plan of its own and a sync. No more than a bucket of a snapshot is held at a time.
+    catalog by a plan and a sync. No more than a bucket of a snapshot is held at a time.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class ImportController:
         """Bring the catalog up to what a snapshot says; datasets that it does not name stay.
 
         An import into the state that was interrupted goes on where it stopped, unless `restart` is
-        asked for or something else was written since. `planned` is told what becomes of each
-        concept in a catalog other than Lumos's own, before anything is written to it.
+        asked for or something else was written since. For a catalog other than Lumos's own,
+        `planned` is called before the first write with how well the catalog keeps each concept.
         """
         tally = ImportTally(RunRecorder("import", started_at=self._clock()))
         source = self._open_snapshot(reference)
@@ -103,7 +103,7 @@ class ImportController:
     def _told(
         self, planned: Callable[[FidelityReport], None] | None, source: SnapshotSource
     ) -> FidelityReport | None:
-        """Tell what becomes of each concept, where somebody listens and anything can become."""
+        """Report what the catalog keeps of each concept, where a caller wants to know."""
         adapter_ref = self._destination.adapter_ref() if planned is not None else None
         if planned is None or adapter_ref is None:
             return None

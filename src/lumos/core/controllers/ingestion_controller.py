@@ -91,7 +91,7 @@ class _Run(NamedTuple):
         return Origin(READERS, self.sources.places)
 
     def look_at(self, files: FileScan) -> None:
-        """Let whoever wants to look at the files do so before anything is published."""
+        """Call the inspector of the files, if any, before anything is published."""
         if self.inspect is not None and files.pipeline is not None:
             self.inspect(files.pipeline.tables, self.recorder)
 
@@ -182,7 +182,7 @@ class IngestionController:
     ) -> IngestResult:
         """Bring the catalog up to date with the sources of the settings, or some of them.
 
-        A dry run tells what would change and writes nothing. With `under`, only these folders are
+        A dry run reports what would change and writes nothing. With `under`, only these folders are
         looked into, and all else stays as it was found last. Without `snapshot_always`, a snapshot
         is stored only where a contract changed.
 
@@ -451,7 +451,7 @@ def _with_unknown_sources_whole(run: _Run, known: IndexTables | None) -> _Run:
 
 
 def _record_outcomes(found: FoundDatasets, scanned: _Scanned, *, recorder: RunRecorder) -> None:
-    """Put into the report what became of the datasets."""
+    """Put into the report which datasets failed, changed or were removed."""
     recorder.warnings(scanned.files.evidence.warnings)
     recorder.warnings(found.warnings)
     for urn, error in found.failures:

@@ -66,7 +66,7 @@ class MigrationController:
             diffs: compares.
             importer: imports into a catalog.
             adapter_ref: returns the adapter of a catalog, for its fidelity.
-            place_of: what tells a catalog from another that once had its name in the settings.
+            place_of: identifies a catalog even if another one once had its name in the settings.
             is_same: whether two names mean the same catalog.
             counts_versions: whether an import into a catalog goes on with its own versions.
             folder: where exports and reports are kept.
@@ -95,7 +95,7 @@ class MigrationController:
     ) -> MigrationResult:
         """Bring all that one catalog holds into another, and compare both afterwards.
 
-        `planned` is told what was exported and what becomes of it before anything is written.
+        `planned` is called before the first write with what was exported and what the target keeps.
 
         Raises:
             UsageError: both are the same, or one is no catalog.
@@ -297,7 +297,7 @@ def _said(done: MigrationResult) -> str:
     if all(check.status == "ok" for check in done.checks):
         return "Everything arrived."
     if done.arrived:
-        return f"Everything arrived that {done.target} keeps; what it drops is told below."
+        return f"Everything arrived that {done.target} keeps; what it drops is listed below."
     return "All datasets and lineage edges arrived, but not everything is the same: see below."
 
 

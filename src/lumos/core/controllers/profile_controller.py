@@ -215,7 +215,7 @@ class ProfileController:
 
 
 class _Runs:
-    """Tells an error of the only dataset from one of several."""
+    """An error of the only dataset, as opposed to one of several."""
 
     def __init__(self, recorder: RunRecorder, *, only_one: bool) -> None:
         self._recorder = recorder

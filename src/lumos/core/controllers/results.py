@@ -120,13 +120,14 @@ class ImportResult(_Result):
         default=0, description="Edges that a complete snapshot lacks, when overwriting."
     )
     fidelity: FidelityReport | None = Field(
-        default=None, description="What becomes of each concept in a catalog other than Lumos's."
+        default=None,
+        description="What a catalog other than the embedded one keeps of each concept.",
     )
     report: RunReport
 
     @property
     def in_words(self) -> str:
-        """Say in a line what became of the datasets and edges."""
+        """Return one line with the counts of datasets and edges."""
         gone = f", {self.lineage_edges_removed:,} removed" if self.lineage_edges_removed else ""
         plural = "" if self.resumed == 1 else "s"
         before = f"; {self.resumed:,} dataset{plural} done before" if self.resumed else ""
@@ -164,7 +165,7 @@ class MigrationResult(_Result):
     resumed: bool = Field(description="Whether it went on with the export of an earlier run.")
     snapshot: str = Field(description="The folder with all that the source held.")
     validation: ValidationResult
-    fidelity: FidelityReport = Field(description="What becomes of each concept in the target.")
+    fidelity: FidelityReport = Field(description="What the target keeps of each concept.")
     imported: ImportResult | None = Field(
         default=None, description="What was brought into the target, or would be."
     )

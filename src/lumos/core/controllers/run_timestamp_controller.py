@@ -68,9 +68,9 @@ class RunTimestampController:
         Args:
             timestamp: the time that the run is about; without a time zone it is taken as UTC.
             names: the sources; all that have a format if none is given.
-            dry_run: tell what would change and write nothing.
+            dry_run: report what would change and write nothing.
             full: open every file of the partition, also unchanged ones.
-            progress: is told how far it is.
+            progress: receives the progress.
 
         Raises:
             UsageError: no source has a `partitioning_format`, or one that is named has none.

@@ -93,7 +93,7 @@ def stored_run(
         except BaseException as error:
             is_failure = isinstance(error, Exception)
             reason = error.message if isinstance(error, LumosError) else type(error).__name__
-            with suppress(StateError):  # of two errors the first is the one to tell
+            with suppress(StateError):  # of two errors the first is reported
                 state = RunState.FAILED if is_failure else RunState.ABORTED
                 run.finish(state, at=clock(), reason=reason)
             raise
@@ -109,6 +109,6 @@ def report_if_cut_short(
         yield
     except LumosError as error:
         recorder.incomplete(reason=f"it ended early: {error.message}")
-        with suppress(StateError):  # of two errors the first is the one to tell
+        with suppress(StateError):  # of two errors the first is reported
             keep_report(recorder.finish(at=clock()))
         raise

@@ -35,7 +35,7 @@ class CatalogNames(NamedTuple):
     is_address: Callable[[str], bool]
 
     def means_a_catalog(self, name: str) -> bool:
-        """Tell whether a name given to `--platform` is that of a catalog and not of data."""
+        """Return whether a name given to `--platform` is that of a catalog and not of data."""
         if name in self.chosen or self.is_address(name):
             return True
         return name not in _ALSO_DATA and (name in self.configured or name in self.known)
@@ -126,7 +126,7 @@ class SearchController:
         return tuple(catalogs), filters
 
     def _identities(self, names: Collection[tuple[str, str]]) -> Identities:
-        """Return which datasets catalogs mean, as far as the embedded catalog was told."""
+        """Return which datasets catalogs mean, as far as the embedded catalog knows."""
         try:
             return IdentityAbility.of(self._open("embedded")).find_identities(names)
         except (NoCatalogError, CapabilityError):

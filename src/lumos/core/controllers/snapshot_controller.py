@@ -90,7 +90,7 @@ class SnapshotController:
         """Store what a catalog holds now, after clearing away what dead writers left.
 
         With `reuse_identical` the newest snapshot is returned where nothing changed since.
-        `unread` is told where the catalog holds something that was not readable.
+        `unread` is called with what the catalog holds and could not be read.
         """
         now = self._clock()
         catalog = self._platform_of(platform)
@@ -101,7 +101,7 @@ class SnapshotController:
             content = catalog_content(catalog, at=now)
             self._store.collect_orphans()
             made = self._store.write_content(content, at=now, reuse_identical=reuse_identical)
-        if known and not catalog.unreadable():  # else the next one would not tell of it
+        if known and not catalog.unreadable():  # else the next one would not report it
             self._store.remember(made.id, known)
         if unreadable := catalog.unreadable():
             done = made.statistics.datasets
@@ -200,7 +200,7 @@ class SnapshotController:
     ) -> Iterator[bytes]:
         """Yield the document of a catalog or snapshot in pieces.
 
-        `unread` is told before the first where the catalog holds something that was not readable.
+        `unread` is called before the first with what the catalog holds and could not be read.
         """
         source = self._exported(what, progress)
         if source.unreadable:
@@ -221,7 +221,7 @@ class SnapshotController:
         return self._catalogs
 
     def is_catalog(self, reference: str) -> bool:
-        """Tell whether a name means a catalog."""
+        """Return whether a name means a catalog."""
         return self._opener.is_catalog(reference)
 
     def opened(self, reference: str) -> SnapshotSource:

@@ -37,7 +37,7 @@ class StateController:
 
         Args:
             open_state: opens the existing state database of the project for writing.
-            is_own: tells whether an address leads to that database.
+            is_own: returns whether an address leads to that database.
             exclude_writers: keeps other commands from writing to the state.
             state_dir: the state folder.
             environment: the variables of the process.

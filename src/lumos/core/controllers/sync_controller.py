@@ -114,8 +114,8 @@ class SyncController:
             full: look at everything again, also at what did not change here.
             dry_run: only say what would happen.
             max_removals: instead of that of the settings.
-            planned: is told what becomes of what is sent, before anything is.
-            progress: is told how much was sent.
+            planned: is called before the first write, with what the catalog keeps of each concept.
+            progress: receives how much was sent.
 
         Raises:
             UsageError: the catalog is the one that is read, or there is no such source.
@@ -223,4 +223,4 @@ def _forget(_report: RunReport) -> None:
 
 
 def _untold(_fidelity: FidelityReport) -> None:
-    """Tell nobody."""
+    """Do nothing."""

@@ -106,7 +106,7 @@ class SystemController:
             ("clock", self._clock),
             ("catalog", partial(self._reach_platform, None)),
         ]
-        with suppress(LumosError):  # the check of the settings tells it
+        with suppress(LumosError):  # the check of the settings reports it
             attempts = self._reach_sources()  # they answer while other things are checked
             checks += (
                 (f"{_SOURCE}{PROCESS_SECRETS.redact(name)}", partial(attempts.outcome, name))
@@ -150,7 +150,7 @@ class SystemController:
             raise LumosError("PySpark is not installed", hint="pip install pyspark") from None
         try:
             settings = self._spark_settings()
-        except LumosError:  # the check of the settings tells it
+        except LumosError:  # the check of the settings reports it
             return version
         if found := exposures(settings):
             raise _Warning("; ".join([version, *found]))
@@ -198,7 +198,7 @@ def _checked(name: str, check: Callable[[], str], *, told: Mapping[str, str]) ->
     Args:
         name: of the check.
         check: what it does.
-        told: the lines that were said, and by which check.
+        told: the lines that were printed, and by which check.
     """
     try:
         return DoctorCheck(name=name, status="ok", detail=check())

@@ -115,7 +115,7 @@ class VersionParts:
     """Opens the histories of single datasets, for writing if asked."""
     history: Callable[[], HistoryRepository]
     writer: Callable[[bool], tuple[HistoryRepository, Transactional]]
-    """Opens the histories for writing; owners are told of what it adds if asked."""
+    """Opens the histories for writing; owners get alerts on what it adds if asked."""
     state: Callable[[int], VersionedStates]
     """Opens the state, to be read in pages of so many datasets."""
     sync: FollowingSync | None
@@ -195,7 +195,7 @@ class VersionController:
             target: the snapshot whose datasets are versioned; the state if not given.
             retire: also give versions to datasets that are gone.
             limit: how many versions to list; all of them if 0.
-            progress: is told how far the scan is.
+            progress: receives how far the scan is.
         """
         tally = _Tally(limit)
         states = self._states(target)
@@ -237,7 +237,7 @@ class VersionController:
             limit: how many versions to list; all of them if 0.
             batch_size: how many datasets are versioned in one transaction.
             alert: whether alerts are made; of what the state holds now if not given.
-            progress: is told how many datasets are safely done.
+            progress: receives how many datasets are committed.
         """
         recorder = RunRecorder("version apply", started_at=self._parts.clock())
         tally = _Tally(limit)

@@ -68,7 +68,7 @@ class WatchController:
         on_refresh: OnRefresh,
         tell: Tell,
     ) -> None:
-        """Keep the catalog current until told to stop.
+        """Keep the catalog current until `stop` is set.
 
         It begins with an ordinary ingest, so that nothing is missed of what happened before. Then
         each refresh looks into the folders that events are about. What fails is tried again.
@@ -78,8 +78,8 @@ class WatchController:
             once: end after the first ingest and a refresh for what waits in queues.
             listing: whether to begin with an ordinary ingest; without, events alone lead to looks.
             stop: ends the watch, after the refresh that is running.
-            on_refresh: is told of each refresh.
-            tell: is told in a line what is watched and how.
+            on_refresh: is called with each refresh.
+            tell: is called with a line that says what is watched and how.
 
         Raises:
             UsageError: there is no source, or none of that name.
@@ -145,7 +145,7 @@ class _Watch:
         return Gathered(folders={source.name: {EVERYTHING} for source in self.sources})
 
     def until(self, stop: threading.Event, *, listing: bool, list_minutes: float) -> None:
-        """Deal with events, and list everything from time to time, until told to stop."""
+        """Deal with events, and list everything from time to time, until `stop` is set."""
         gathered = self.everything() if listing else None
         reason: Reason = "start"
         self._has_begun = not listing
@@ -161,10 +161,10 @@ class _Watch:
             gathered, reason = self.inbox.take(), "events" if self._has_begun else "start"
 
     def refresh(self, gathered: Gathered, reason: Reason) -> None:
-        """Look into the folders, and tell whoever sent the events that they are dealt with.
+        """Scan the folders, and acknowledge the events to their sender.
 
         Raises:
-            LumosError: nothing was changed; whoever sent the events was told nothing.
+            LumosError: nothing was changed, and the events were not acknowledged.
         """
         folders = {
             name: self._folders(name, found) for name, found in gathered.folders.items() if found
@@ -243,7 +243,7 @@ class _Watch:
         )
 
     def _news(self, result: IngestResult, *, is_all: bool) -> tuple[ItemOutcome, ...]:
-        """Return the failures that were not told yet; a run tells all of its sources each time."""
+        """Return the failures that were not reported yet; each run reports all of its sources."""
         failed = {(item.item, item.reason): item for item in result.failed}
         news = tuple(item for key, item in failed.items() if key not in self._known_failed)
         self._known_failed = set(failed) if is_all else self._known_failed | set(failed)

@@ -147,7 +147,7 @@ class _Messages:
             warning = "it is damaged or cut off after its schema; its rows are not all counted"
             return _Rows(None, rows, None, (warning,))
         except LookupError:
-            pass  # from here on, each batch would be a request of its own
+            pass  # from here on, each batch would be a separate request
         share = (position - first.end) / max(1, self._size - first.end)
         return _Rows(None, round(rows / share) if share else None, None)
 

@@ -1,8 +1,8 @@
 """Keeps reads of files inside one folder, whatever symlinks lie below it.
 
-A listing can tell where a symlink leads, but whoever may write to the folder can put another one
+A listing can show where a symlink leads, but who may write to the folder can put another one
 there before the file is opened. So the path is checked again on the open file itself, where nobody
-can change it any more. Hard links cannot be told from files and are not looked for.
+can change it any more. Hard links look like files and are not looked for.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def outside_error() -> UnreadableItemError:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Tell whether a real path is a real folder or lies in it."""
+    """Return whether a real path is a real folder or lies in it."""
     return path == folder or (
         path.startswith(folder) and (folder == "/" or path[len(folder)] == "/")
     )
@@ -49,7 +49,7 @@ def require_inside(descriptor: int, path: str, *, folder: str) -> None:
 
 
 def _real_path(descriptor: int, path: str) -> str:
-    """Return where an open file lies, as the system tells it."""
+    """Return the path of an open file, as the operating system reports it."""
     try:
         if sys.platform == "darwin":
             import fcntl

@@ -159,7 +159,7 @@ def _typed_share(rows: Sequence[Sequence[str]]) -> float:
 
 
 def _is_typed_table(rows: Sequence[Sequence[str]]) -> bool:
-    """Tell a table from prose and from one column of values that hold the delimiter."""
+    """Return whether rows are a table, not prose or one column of values with the delimiter."""
     if len(rows) == 1 or not _typed_share(rows):
         return False
     return column_type(" ".join(row) for row in rows) is TypeName.STRING

@@ -136,7 +136,7 @@ def _value_pattern(kind: TypeName) -> str:
 
 
 def _are_shown(form: _Form, rows: Sequence[str]) -> bool:
-    """Tell whether the first rows have a value for each column that can be of no narrower type."""
+    """Return whether each column has a value in the first rows that shows its type."""
     missing = [
         (place, kind) for place, kind in enumerate(form.types) if kind is not TypeName.UNKNOWN
     ]
@@ -157,7 +157,7 @@ def _shows(cell: str, kind: TypeName) -> bool:
 
 
 def _is_plain(header: str, content: str, *, delimiter: str, types: Sequence[TypeName]) -> bool:
-    """Tell whether the header alone, with these types below, says all that a reader would find."""
+    """Return whether the header alone, with these types below, is all a reader would find."""
     cells = header.rstrip("\r").split(delimiter)
     if delimiter not in COMMON_DELIMITERS or not 1 < len(types) == len(cells) <= _MOST_COLUMNS:
         return False

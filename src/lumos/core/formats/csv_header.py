@@ -1,4 +1,4 @@
-"""Tells whether the first row of a table holds the names of its columns."""
+"""Decides whether the first row of a table holds the names of its columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIELDS: Final = re.compile(r"fields:\s*", re.IGNORECASE)
 
 
 def first_row_is_header(rows: Sequence[Sequence[str]], types_below: Sequence[TypeName]) -> bool:
-    """Tell whether the first row holds names, by what sets it apart from the rows below."""
+    """Return whether the first row holds names, by what sets it apart from the rows below."""
     named = [cell.strip() for cell in rows[0]]
     if not any(named) or max(map(len, named)) > _LONGEST_NAME:
         return False
@@ -64,7 +64,7 @@ def header_in_comments(comments: Sequence[str], *, delimiter: str, width: int) -
 
 
 def _are_names(numbers: Sequence[str]) -> bool:
-    """Tell whether numbers of the first row can be names: years, or a count such as 1, 2, 3."""
+    """Return whether numbers of the first row can be names: years, or a count such as 1, 2, 3."""
     if all(len(number) == _LENGTH_OF_YEAR for number in numbers):
         return True
     steps = {int(later) - int(earlier) for earlier, later in pairwise(numbers)}
@@ -78,7 +78,7 @@ def _column(rows: Sequence[Sequence[str]], position: int) -> set[str]:
 
 
 def _is_one_of(cell: str, values: set[str]) -> bool:
-    """Tell whether a cell of the first row looks like the values below it, and not like a name."""
+    """Return whether a cell of the first row looks like the values below it, not like a name."""
     if cell in values or _NEVER_A_NAME.fullmatch(cell):
         return True
     shape = _shape(cell)

@@ -70,7 +70,7 @@ def read_csv(text: Text, *, sample: Sample, further: Sequence[str] = ()) -> File
 
 
 def read_table(text: Text, *, sample: Sample, further: Sequence[str] = ()) -> FileFacts | None:
-    """Return the facts of text that is a table without being told so by its name, or None."""
+    """Return the facts of text that is a table though its name does not say so, or None."""
     try:
         content = _whole_lines(text, sample)
         found = _FORMS.recognise(content, whole=text.whole, further=further)
@@ -187,7 +187,7 @@ class _Reading:
         )
 
     def _is_plain(self) -> bool:
-        """Tell whether there is nothing but rows, all alike, below one with the names."""
+        """Return whether there is nothing but rows, all alike, below one with the names."""
         unusual = len(self._warnings) > len(self._sample.warnings) + len(self._text.warnings)
         if self._trailing or self._commas is not Commas.NO_NUMBERS:
             return False

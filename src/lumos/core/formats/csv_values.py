@@ -170,7 +170,7 @@ def widened(one: TypeName, other: TypeName) -> TypeName:
 
 
 def meaning_of_commas(values: Iterable[str]) -> tuple[Commas, TypeName]:
-    """Tell what the commas in a column of text stand for, and the type of its numbers then."""
+    """Return what the commas in a column of text stand for, and the type of its numbers."""
     is_decimal = is_grouped = True
     decimals = groups = fractions = 0
     for text in set(values):
@@ -195,7 +195,7 @@ def meaning_of_commas(values: Iterable[str]) -> tuple[Commas, TypeName]:
 
 
 def _common_type(kind: TypeName, distinct: set[str]) -> TypeName | None:
-    """The type of all values where one look tells it, given that of one; None where not."""
+    """The type of all values if it follows from the type of one; None otherwise."""
     joined = _MARK.join(distinct) + _MARK
     if joined.count(_MARK) != len(distinct):
         return None
@@ -237,7 +237,7 @@ def _type_of_each(distinct: set[str]) -> TypeName:
 
 
 def _is_one_form(others: list[str], distinct: set[str]) -> bool:
-    """Tell whether days are all written in one form; those of ISO 8601 are another one."""
+    """Return whether days are all written in one form; those of ISO 8601 are another one."""
     values = sum(value_type(text) is not None for text in distinct)
     joined = _MARK.join(others) + _MARK
     return len(others) == values and _other_moments(joined) is not None

@@ -55,14 +55,14 @@ _NATIVE: Final = {
 
 
 def is_workbook(head: bytes) -> bool:
-    """Tell whether a file begins as an archive of an Office document does."""
+    """Return whether a file begins as an archive of an Office document does."""
     return head.startswith(MAGIC) and head.startswith(_FIRST_MEMBERS, _NAME_AT)
 
 
 def read_excel(stream: BinaryIO, *, size: int) -> FileFacts:
     """Return the facts of an open workbook.
 
-    One sheet with rows makes the facts of the file; of several, each is a member of its own and
+    One sheet with rows makes the facts of the file; of several, each is a separate member and
     the file has the facts of the first.
 
     Raises:

@@ -66,7 +66,7 @@ class SheetRows:
     cells: list[list[Cell | None]] = field(default_factory=list)
     whole: bool = False
     last_row: int = 0
-    """The number of the last row, as far as the sheet tells."""
+    """The number of the last row, where the sheet states it."""
     largest_string: int = -1
 
 
@@ -267,7 +267,7 @@ def _walk(
     end: Callable[[str], None] | None = None,
     text: Callable[[str], None] | None = None,
 ) -> bool:
-    """Go over the XML of a part, and tell whether all of it was seen.
+    """Go over the XML of a part, and return whether all of it was seen.
 
     Raises:
         UnreadableItemError: it declares what no workbook does.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lumos.core.formats.facts import FileFacts
 
 _sent: set[str] = set()
-"""The schemas that this process has told; a child that is forked later begins with none."""
+"""The schemas that this process has sent; a child that is forked later begins with none."""
 
 
 class FactsRow(NamedTuple):
@@ -25,7 +25,7 @@ class FactsRow(NamedTuple):
     format: str
     fingerprint: str
     schema: str | None
-    """Its canonical JSON, where this process did not tell it before."""
+    """Its canonical JSON, where this process did not send it before."""
     rows: int | None
     rows_estimate: int | None
     columns: str | None

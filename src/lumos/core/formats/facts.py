@@ -1,4 +1,4 @@
-"""What a reader tells about one file, in the same words for every format."""
+"""What a reader returns about one file, in the same form for every format."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FileFacts:
     format: str
     schema: Schema
     rows: int | None = None
-    """Exact, where the file says so; None where only a full read could tell."""
+    """Exact, where the file states it; None where only a full read could count them."""
     row_groups: int | None = None
     created_by: str | None = None
     """The program that wrote the file, as it calls itself."""
@@ -37,7 +37,7 @@ class FileFacts:
     properties: Mapping[str, str] = field(default_factory=dict)
     """How the file is written, such as the delimiter and encoding of a CSV."""
     columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
-    """What the footer tells of each column that holds values, by its path: `a`, `a.b`, `a[].b`."""
+    """Statistics of the footer for each column with values, by path: `a`, `a.b`, `a[].b`."""
     name: str | None = None
     """What a part of a file is called, such as the sheet of a workbook; None for a whole file."""
     members: tuple[FileFacts, ...] = ()

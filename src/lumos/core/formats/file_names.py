@@ -63,9 +63,9 @@ class Promise(NamedTuple):
     """What a name promises."""
 
     format: str | None
-    """The format inside; None where the name does not tell."""
+    """The format inside; None where the name does not show it."""
     codec: str | None
-    """How it is packed; None where the name does not tell."""
+    """How it is packed; None where the name does not show it."""
     suffix: str
     """The part of the name that promises it, with its points, in small letters."""
 

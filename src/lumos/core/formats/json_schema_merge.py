@@ -90,7 +90,7 @@ class RecordSchema:
         self._counts = _SchemaCounts()
 
     def add_all(self, records: Sequence[object]) -> bool:
-        """Widen the schema so that it fits more records, and tell whether they changed it.
+        """Widen the schema so that it fits more records, and return whether they changed it.
 
         Raises:
             UnreadableItemError: a record is nested too deeply or has too many fields.
@@ -120,7 +120,7 @@ class RecordSchema:
 
 
 class _SchemaCounts:
-    """Counts what records have told about their schema."""
+    """Counts the types that the fields of records have."""
 
     def __init__(self) -> None:
         self._size = SchemaSize()
@@ -232,7 +232,7 @@ class _Node:
         return merged
 
     def key(self, *, is_root: bool = False) -> Hashable:
-        """Return what tells this place apart from others with another schema."""
+        """Return a key that differs from those of places with another schema."""
         own = (self.kinds, is_root and self.nulls, self.items and self.items.key())
         if self.has_data_for_names(is_root=is_root):
             return (*own, self.merged_members().key())
@@ -243,7 +243,7 @@ class _Node:
         return (*own, tuple(self.members), members)
 
     def has_data_for_names(self, *, is_root: bool = False) -> bool:
-        """Tell whether the names of its objects are data, so that it is a map and no struct."""
+        """Return whether the names of its objects are data, so that it is a map and no struct."""
         count = len(self.members)
         if count > (MAX_COLUMNS if is_root else MAX_MEMBERS):
             return True

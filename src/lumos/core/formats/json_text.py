@@ -17,7 +17,7 @@ from lumos.core.formats.sample import LARGEST_SAMPLE_BYTES, Sample, Text
 
 FORMAT: Final = "json"
 MAX_RECORDS: Final = 2_000
-"""How many records decide on the schema where they go on telling something new."""
+"""The most records that are read for the schema, where further ones still change it."""
 FIRST_RECORDS: Final = 10
 """How many of the first records are always looked at."""
 SPREAD_RECORDS: Final = 30
@@ -77,7 +77,7 @@ def first_record_too_long() -> UnreadableItemError:
 
 
 def _merged(reading: _Fast | _Careful) -> tuple[RecordSchema, int]:
-    """The schema of as many records as go on telling something new, and their number."""
+    """The schema of records up to the last one that changed it, and their number."""
     schema = RecordSchema()
     count = 0
     for batch in reading.batches():
@@ -100,7 +100,7 @@ class _NotSimpleError(Exception):
 class _Fast:
     """A walk over lines that hold one record each, or over one value that is all of the text.
 
-    It reads numbers of any size as 64 bits, which whoever merges them has to notice.
+    It reads numbers of any size as 64 bits, which the caller that merges them has to notice.
     """
 
     is_broken_at_start = False

@@ -58,7 +58,7 @@ class KnownSchema:
 
 
 class KnownSchemas:
-    """The schemas of one format, by whatever cheaply tells them apart in its files."""
+    """The schemas of one format, by a cheap key from its files."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._known: dict[Hashable, KnownSchema] = {}

@@ -1,4 +1,4 @@
-"""Tells from its first bytes and its name what a file is that holds no table to be read."""
+"""Names what a file without a readable table is, by its first bytes and its name."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _HTML_STARTS: Final = ("<!doctype html", "<html")
 
 
 def looks_like(head: bytes) -> str | None:
-    """Name what the first bytes of a file look like; None when they tell nothing."""
+    """Name what the first bytes of a file look like; None when they are unknown."""
     for magic, name in _MAGIC:
         if head.startswith(magic):
             return name
@@ -93,7 +93,7 @@ def looks_like(head: bytes) -> str | None:
 
 
 def kind_of_bytes(content: bytes, suffix: str) -> str | None:
-    """Name what bytes are that no reader reads; None where neither they nor a name tell.
+    """Name what bytes are that no reader reads; None where they and the name are unknown.
 
     Args:
         content: the first bytes of a file.

@@ -1,4 +1,4 @@
-"""Reads the end of an ORC file: schema, counts and what it tells of columns, never a row."""
+"""Reads the end of an ORC file: schema, counts and column statistics, never a row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["FORMAT", "MAGIC", "is_end", "read_orc"]
 
 
 def is_end(tail: bytes) -> bool:
-    """Tell whether a file ends as ORC does: a postscript, and its length."""
+    """Return whether a file ends as ORC does: a postscript, and its length."""
     return tail[-1 - len(MAGIC) : -1] == MAGIC
 
 
@@ -38,7 +38,7 @@ def read_orc(
         stream: the file, open for reading bytes at any position.
         size: its length in bytes.
         tail: its end, where that has been read already.
-        value_ranges: whether to tell the smallest and largest value of columns without text.
+        value_ranges: whether to return the smallest and largest value of columns without text.
 
     Raises:
         UnreadableItemError: the file is not readable ORC; the reason holds no data.

@@ -1,4 +1,4 @@
-"""What the footer of an ORC file tells of its columns."""
+"""Column statistics in the footer of an ORC file."""
 
 from __future__ import annotations
 

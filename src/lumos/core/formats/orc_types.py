@@ -58,7 +58,7 @@ _SPARK_TYPES: Final[dict[str, TypeParts]] = {
     "timestamp": {"type": TypeName.TIMESTAMP, "unit": _NANOS, "timezone": "UTC"},
     "timestamp_ntz": {"type": TypeName.TIMESTAMP_NTZ, "unit": _NANOS},
 }
-"""What Spark means by a type of ORC's that Spark uses for more than one of its own."""
+"""What Spark means by an ORC type that it uses for several Spark types."""
 _ICEBERG_TYPES: Final[dict[tuple[str, str], TypeParts]] = {
     ("iceberg.long-type", "TIME"): {"type": TypeName.TIME, "unit": TimeUnit.MICROSECOND},
     ("iceberg.binary-type", "UUID"): {"type": TypeName.UUID},

@@ -95,7 +95,7 @@ class _Unpacker(Protocol):
 
 
 def codec_of(head: bytes, promised: str | None) -> str | None:
-    """Return how a file is packed, by its first bytes; a name decides where no bytes tell.
+    """Return how a file is packed, by its first bytes, or by its name where they are unknown.
 
     Args:
         head: the first bytes of the file.
@@ -167,7 +167,7 @@ def _all_that_came(
 
 
 class _Counted(ByteSource):
-    """A file of which only so much is read, in small pieces, so that it is known how far."""
+    """A file of which only so much is read, in small pieces that are counted."""
 
     closed = False
 

@@ -32,7 +32,7 @@ class BlocksError(Exception):
 
 
 def is_in_hadoop_blocks(head: bytes, codec: str, *, partly: bool = False) -> bool:
-    """Tell whether bytes begin as Hadoop writes blocks: two lengths that fit each other.
+    """Return whether bytes begin as Hadoop writes blocks: two lengths that fit each other.
 
     Args:
         head: the first bytes of a file.

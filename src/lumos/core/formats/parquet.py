@@ -1,4 +1,4 @@
-"""Reads the footer of a Parquet file: schema, counts and what it tells of columns, never a row.
+"""Reads the footer of a Parquet file: schema, counts and column statistics, never a row.
 
 All of it is at the end of the file, so one read of the end is enough wherever the footer fits it.
 """
@@ -44,7 +44,7 @@ def read_parquet(
         stream: the file, open for reading bytes at any position.
         size: its length in bytes.
         tail: its end, where that has been read already.
-        value_ranges: whether to tell the smallest and largest value of columns without text.
+        value_ranges: whether to return the smallest and largest value of columns without text.
 
     Raises:
         UnreadableItemError: the file is not readable Parquet; the reason holds no data.
@@ -61,7 +61,7 @@ def read_parquet(
 
 
 def is_end(tail: bytes) -> bool:
-    """Tell whether a file ends as Parquet does."""
+    """Return whether a file ends as Parquet does."""
     return tail.endswith(MAGIC)
 
 
@@ -149,7 +149,7 @@ def _known_schema(metadata: pq.FileMetaData, content: bytes) -> KnownSchema:
 
 
 def _arrow_key(metadata: pq.FileMetaData, entries: Mapping[bytes, bytes]) -> bytes | None:
-    """What Arrow keeps of its own schema, without what pandas adds on the rows of each file."""
+    """The schema that Arrow stores, without what pandas adds on the rows of each file."""
     if b"pandas" in entries:
         return bytes(metadata.schema.to_arrow_schema().remove_metadata().serialize())
     return entries.get(_ARROW_SCHEMA_KEY)

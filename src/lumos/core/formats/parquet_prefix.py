@@ -13,7 +13,7 @@ _VERSION_FIELD: Final = 1 << 4 | _I32
 _SCHEMA_FIELD: Final = 1 << 4 | _LIST
 _LONG_LIST = 15
 _KNOWN_BY: Final = 64
-"""So many bytes tell most schemas apart."""
+"""So many bytes differ between most schemas."""
 _MOST_ALIKE: Final = 32
 _MOST_BYTES: Final = 8 * 1024 * 1024
 

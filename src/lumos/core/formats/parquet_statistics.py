@@ -1,4 +1,4 @@
-"""What the footer of a Parquet file tells of its columns, added up over its row groups."""
+"""Column statistics in the footer of a Parquet file, added up over its row groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lumos.core.formats.known_schemas import KnownSchema
 
 MOST_CHUNKS: Final = 200_000
-"""A file with more column chunks tells nothing of its columns: adding them up takes too long."""
+"""A file with more column chunks gets no column statistics: adding them up takes too long."""
 
 _RANGED: Final = frozenset(
     {
@@ -38,7 +38,7 @@ _RANGED: Final = frozenset(
         TypeName.TIMESTAMP_NTZ,
     }
 )
-"""Types whose smallest and largest value may be told at all: none of them holds text."""
+"""Types whose smallest and largest value may be returned: none of them holds text."""
 _TIMES: Final = (TypeName.TIMESTAMP, TypeName.TIMESTAMP_NTZ)
 _MICROSECONDS: Final = {
     TimeUnit.SECOND: (1_000_000, 1),

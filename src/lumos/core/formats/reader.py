@@ -85,8 +85,8 @@ def read_file(stream: BinaryIO, *, size: int, name: str, value_ranges: bool = Fa
         stream: the file, open for reading bytes at any position.
         size: its length in bytes.
         name: its name or path, of which only the suffix is looked at.
-        value_ranges: whether to tell the smallest and largest value of columns without text,
-            where the file knows them; else no value of the data is told.
+        value_ranges: whether to return the smallest and largest value of columns without text,
+            where the file has them; otherwise no value of the data is returned.
 
     Raises:
         NotTabularError: the file is what its name says, and that is no table.
@@ -240,7 +240,7 @@ class _File:
         return facts
 
     def _is_text_after_all(self, sample: Sample) -> bool:
-        """Tell whether text happens to begin like a binary format, as a column ORC_ID does."""
+        """Return whether text happens to begin like a binary format, as a column ORC_ID does."""
         if self._promise.format not in _TEXT_FORMATS or self._codec is not None:
             return False
         text = text_of(sample)
@@ -269,7 +269,7 @@ class _File:
         return f"{packed.CODECS[self._codec or 'gzip']} archive"
 
     def _checked(self, facts: FileFacts) -> FileFacts:
-        """Tell how it is packed, and where the name says something else than the bytes."""
+        """Return how it is packed, with a warning where the name contradicts the bytes."""
         promise = self._promise
         if promise.format in (None, facts.format) and promise.codec == self._codec is None:
             return facts

@@ -11,7 +11,7 @@ from typing_extensions import override
 FIRST_BYTES: Final = 64 * 1024
 """How much of a file is read before anything is known about it."""
 SAMPLE_BYTES: Final = 256 * 1024
-"""How much of a text file is looked at where less does not tell enough."""
+"""How much of a text file is read where less is not enough."""
 LARGEST_SAMPLE_BYTES: Final = 4 * 1024 * 1024
 """How much is looked at where one record alone is larger than a sample."""
 

@@ -55,7 +55,7 @@ CONFINED: Final = "\0/"
 """Stands in a local path between the folder that it must not leave and the rest."""
 
 MESSAGE: Final = struct.Struct("<cq")
-"""What the zygote is told: a command and a process id; forking brings pipes and a page, too."""
+"""A message to the zygote: a command and a process id; to fork, also pipes and a page."""
 REPLY: Final = struct.Struct("<q")
 
 FORK, REAP = b"F", b"R"
@@ -240,7 +240,7 @@ def _limit_memory(memory: int) -> None:
         if hard == resource.RLIM_INFINITY or used + memory < hard:
             resource.setrlimit(resource.RLIMIT_AS, (used + memory, hard))
     except FileNotFoundError:
-        return  # only Linux tells, and only Linux keeps to the limit
+        return  # only Linux reports it, and only Linux keeps to the limit
 
 
 def _silence() -> None:

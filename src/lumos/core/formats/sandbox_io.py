@@ -65,7 +65,7 @@ def unpacked(content: bytes) -> UnreadableItemError:
 
 
 class Progress:
-    """A page of memory in which a child notes what it is at, for whoever finds it dead or late."""
+    """Shared memory in which a child notes its task, for the parent that finds it dead or late."""
 
     _NOTE: Final = struct.Struct("<qd")
 
@@ -159,7 +159,7 @@ class Answers:
 
 
 def opened(path: str, *, inside: str | None = None) -> tuple[BinaryIO, int]:
-    """Open a regular file for reading and tell its size; nothing else is waited for.
+    """Open a regular file for reading and return its size; other kinds of file are refused.
 
     Args:
         path: whatever leads to the file.

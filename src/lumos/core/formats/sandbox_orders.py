@@ -111,7 +111,7 @@ class Orders(ABC, Generic[Item]):
 
     @abstractmethod
     def take(self, count: int, *, wait: bool) -> list[Order[Item]]:
-        """Return the next orders, at most so many; those at hand, unless told to wait for one."""
+        """Return the next orders, at most so many; without `wait`, only those at hand."""
 
 
 class LocalOrders(Orders[Item]):

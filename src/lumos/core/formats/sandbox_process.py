@@ -25,7 +25,7 @@ START_SECONDS: Final = 60.0
 
 _CHILD = "lumos.core.formats.sandbox_child"
 _CHUNK_BYTES = 64 * 1024
-# Credentials in the environment are no business of whoever parses unknown bytes.
+# A process that parses unknown bytes gets no credentials of the environment.
 _ENVIRONMENT: Final = (
     "PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "TMPDIR", "TZ",
     "PYTHONHOME", "PYTHONHASHSEED", "PYTHONUTF8", "VIRTUAL_ENV",
@@ -196,7 +196,7 @@ class Child:
         self._poll_both.register(self._requests, select.POLLOUT)
 
     def is_up(self) -> bool:
-        """Tell whether it came up; waits for it."""
+        """Return whether it came up; waits for it."""
         deadline = time.monotonic() + START_SECONDS
         while (frame := self._frame()) is None:
             if self._turn(deadline - time.monotonic()) is not None:
@@ -212,7 +212,7 @@ class Child:
             self._outgoing.append(memoryview(content))
 
     def answer(self) -> Silence | None:
-        """Give the next task its answer; where there is none, tell why.
+        """Give the next task its answer, or the reason why there is none.
 
         Only the time that is spent waiting counts against a file, so nobody is late because the
         caller was busy, or because a storage took its time to answer a question of the child.

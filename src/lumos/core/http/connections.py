@@ -202,7 +202,7 @@ class Connections:
         place = urlsplit(base_url)
         authority = place.netloc.rpartition("@")[2].encode("idna").decode("ascii")
         encrypted = place.scheme == "https"
-        checked = encrypted or isinstance(verify, str)  # a wrong file is told at once
+        checked = encrypted or isinstance(verify, str)  # a wrong file is reported at once
         trust = _trusted(verify) if checked else None
         self._origin = f"{place.scheme}://{authority}"
         self._common = _checked({"Host": authority, **_credentials(place), **headers})

@@ -1,4 +1,4 @@
-"""What people are told about a change: the finding, who it concerns, and what became of it."""
+"""An alert on a change: the finding, whom it concerns, and whether it was sent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class AffectedDataset(CanonicalModel):
 
 
 class AlertFinding(CanonicalModel):
-    """One change as people are told of it; names in it are as the sources spell them."""
+    """One change as alerts show it; names in it are as the sources spell them."""
 
     fingerprint: Name
     dataset: Urn

@@ -57,7 +57,7 @@ def describe_validation_error(error: ValidationError) -> str:
 
 
 def _place(steps: tuple[int | str, ...]) -> str:
-    """Spell where a problem is; what is nested without end is not told without end."""
+    """Return the path of a problem, shortened where it is nested too deeply."""
     shown = [str(step) for step in steps]
     if len(shown) > _LONGEST_PLACE:
         shown = [*shown[: _LONGEST_PLACE - 1], "…", shown[-1]]

@@ -74,7 +74,7 @@ class PolicyEffect(CanonicalModel):
     reason: str | None = None
     owner: str | None = None
     expires: date | None = None
-    ignored: bool = Field(default=False, description="It is told, and counts for nothing.")
+    ignored: bool = Field(default=False, description="It is reported, and has no effect.")
     expired: bool = Field(
         default=False, description="It would have applied, and no longer does: the level stays."
     )

@@ -101,7 +101,7 @@ class Contribution(NamedTuple):
 def speakers(facet: Facet, contributions: Iterable[Contribution]) -> list[Contribution]:
     """Return contributions by what they count on a facet, the one that counts first at the front.
 
-    What is observed takes the latest measurement, whoever made it; all else goes by precedence.
+    Observations take the latest measurement of any contributor; all else goes by precedence.
     """
     ranked = ordered(contributions, precedence(facet))
     if facet.kind is FacetClass.OBSERVED:
@@ -169,11 +169,11 @@ def _without_measurements(by_path: Mapping[str, T]) -> dict[str, T]:
 
 
 class _Absent:
-    """Stands for what a contributor does not speak of."""
+    """Stands for a facet that a contributor does not state."""
 
 
 ABSENT = cast("JsonValue", _Absent())
-"""What a contributor does not speak of, or what nobody says."""
+"""A facet that one contributor, or none, states."""
 
 
 def _weight(contribution: Contribution, kinds: Sequence[ContributorKind]) -> tuple[int, int, str]:

@@ -69,7 +69,7 @@ class OperationalMetadata(CanonicalModel):
     row_count_estimate: Count | None = None
     partition_count: Count | None = None
     partition_count_estimate: Count | None = ModelField(
-        default=None, description="About how many, where there are too many to tell exactly."
+        default=None, description="About how many, where there are too many to count exactly."
     )
     newest_partition: str | None = ModelField(
         default=None, description="The latest by the time in its name: `dt=2024-01-31`."
@@ -189,7 +189,7 @@ def _contract_of_schema(schema: Json) -> Json:
 
 
 def _with_sorted(document: Json, *names: str) -> Json:
-    """Return the object with the lists of these names in an order of their own."""
+    """Return the object with the lists of these names sorted."""
     if not any(name in document for name in names):
         return document
     ordered: Json = {

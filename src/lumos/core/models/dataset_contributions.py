@@ -1,4 +1,4 @@
-"""All that is said of one dataset, and what becomes of it when somebody speaks or withdraws."""
+"""All statements on one dataset, and how it changes when a contributor adds or withdraws one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lumos.core.models.urn import Urn
 
 EARLIER: Final = Contributor(ContributorKind.DECLARED, "earlier")
-"""What a state of before contributions says of a dataset, without telling who said it."""
+"""What a state from before contributions says of a dataset; its contributor is unknown."""
 IMPORT: Final = Contributor(ContributorKind.DECLARED, "import")
 """What a snapshot says."""
 EXTENSIONS: Final = "extensions"
@@ -57,7 +57,7 @@ class DatasetContributions:
         """Whether there is a dataset.
 
         One that a source once found is there as long as a source finds it. What was never found is
-        there as long as anybody speaks of it.
+        there as long as any contributor states it.
         """
         found = any(
             each.contributor.kind is ContributorKind.SOURCE and not each.only_measures

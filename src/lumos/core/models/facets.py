@@ -20,7 +20,7 @@ class FacetClass(StrEnum):
     CONTRACT = "CONTRACT"
     """Others rely on it: it is part of `contract_hash`, and a change of it is a new version."""
     DECLARED = "DECLARED"
-    """Stated by whoever wrote the dataset, carried along, and never compared."""
+    """Stated by the author of the dataset, carried along, and never compared."""
     OBSERVED = "OBSERVED"
     """Measured: recorded and reported, and never a reason for a new version."""
 

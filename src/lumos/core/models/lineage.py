@@ -138,7 +138,7 @@ class DatasetLineage(CanonicalModel):
 
 
 class NeighboursBuilder:
-    """Collects edges, and tells the neighbours of each dataset that they touch."""
+    """Collects edges, and returns the neighbours of each dataset that they touch."""
 
     def __init__(self, edges: Iterable[LineageEdge] = ()) -> None:
         self._upstream: defaultdict[str, dict[str, bool]] = defaultdict(dict)

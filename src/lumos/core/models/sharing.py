@@ -1,7 +1,7 @@
 """Building a dataset beside an earlier state of it: what is spelt alike is built only once.
 
 Two states of a dataset mostly differ in little. The parts that they share are then the same
-objects, so that whoever compares them may skip a part that is the very same.
+objects, so that a comparison may skip a part that is the very same object.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _shared_schema(schema: Json, before: Json, dataset: LumosDataset) -> Schema 
 
 
 def _alike(value: JsonValue, other: JsonValue) -> bool:
-    """Tell whether two values are the same JSON; in Python 1 equals True."""
+    """Return whether two values are the same JSON; in Python 1 equals True."""
     return value == other and _spelt(value) == _spelt(other)
 
 

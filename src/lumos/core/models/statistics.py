@@ -23,7 +23,7 @@ _StoredBound = (
 
 
 class ColumnStatistics(NamedTuple):
-    """What footers tell of one column over any number of files.
+    """The statistics of one column over the footers of any number of files.
 
     The statistics of no file are `ColumnStatistics()`, and adding up is associative and
     commutative, so it may happen in any order and in parts. None means unknown; what is unknown

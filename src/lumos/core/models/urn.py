@@ -88,7 +88,7 @@ class Urn(str):
         return len(self) > _SHORTEST_CUT and _DIGEST.search(self) is not None
 
     def is_within(self, platform: str, *folder: str) -> bool:
-        """Tell whether the path begins with a folder, as far as a shortened path shows it."""
+        """Return whether the path begins with a folder, as far as a shortened path shows it."""
         if platform != self.platform:
             return False
         parts = self.parts
@@ -142,7 +142,7 @@ class Urn(str):
 
 
 def _decodes_to_itself(text: str) -> bool:
-    """Tell whether no needlessly encoded character is left in canonical-looking text."""
+    """Return whether no needlessly encoded character is left in canonical-looking text."""
     return "%" not in text or _join(*_split(text)) == text
 
 

@@ -54,7 +54,7 @@ class VersionCategory(StrEnum):
 
 
 class AlertState(StrEnum):
-    """Whether the people concerned were told of a breaking change."""
+    """Whether alerts on a breaking change were sent."""
 
     PENDING = "PENDING"
     SENT = "SENT"

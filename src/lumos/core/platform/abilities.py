@@ -194,12 +194,12 @@ def reading_at_once(platform: MetadataPlatformInterface) -> AbstractContextManag
 
 
 def content_fingerprint(platform: MetadataPlatformInterface) -> str | None:
-    """Return a text that differs whenever an export would; None where only an export can tell."""
+    """Return a text that differs whenever an export would; None where there is no such text."""
     whole = DocumentAbility.find(platform)
     return None if whole is None else whole.content_fingerprint()
 
 
 def derives_versions(platform: MetadataPlatformInterface) -> bool:
-    """Tell whether the version of a dataset follows from its history without being written."""
+    """Return whether the version of a dataset follows from its history without being written."""
     whole = DocumentAbility.find(platform)
     return whole is not None and whole.derives_versions

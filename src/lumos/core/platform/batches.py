@@ -37,7 +37,7 @@ def together(
     *,
     refused: Callable[[T, LumosError], R],
 ) -> list[R]:
-    """Return what becomes of items that are dealt with at once.
+    """Apply a function to items at once, and return the result or error of each.
 
     Where that is refused each is tried alone, so that the one that is to blame is known by name;
     where the catalog is lost none is.

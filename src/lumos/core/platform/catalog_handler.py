@@ -109,7 +109,7 @@ class CatalogHandler(
 
 
 def _telling(found: Iterator[T]) -> Iterator[T]:
-    """Yield what a catalog lists; whatever it held that nobody foresaw is told as its answer."""
+    """Yield what a catalog lists; an unexpected error is reported as a wrong answer."""
     try:
         yield from found
     except UNFORESEEN as error:

@@ -48,7 +48,7 @@ class Outcome(StrEnum):
 
 
 def dataset_outcomes(old: Json, new: Json) -> dict[str, Outcome]:
-    """Tell by concept how a dataset differs from what it was, both as `to_json` writes them.
+    """Return by concept how a dataset differs from what it was, both as `to_json` writes them.
 
     Nothing that differs is left out, apart from the lineage, which follows from the edges, and
     from a version where there was none.
@@ -62,19 +62,19 @@ def dataset_outcomes(old: Json, new: Json) -> dict[str, Outcome]:
 
 
 def edge_outcomes(old: Json, new: Json) -> dict[str, Outcome]:
-    """Tell by concept how an edge differs from what it was, both as `to_json` writes them."""
+    """Return by concept how an edge differs from what it was, both as `to_json` writes them."""
     return _outcomes(_edge_parts(old), _edge_parts(new))
 
 
 def item_outcome(old: JsonValue, new: JsonValue) -> Outcome | None:
-    """Tell how anything else differs from what it was; None where it is the same."""
+    """Return how anything else differs from what it was; None where it is the same."""
     if canonical_json(old) == canonical_json(new):
         return None
     return Outcome.MORE if _holds(new, old) else Outcome.DIFFERING
 
 
 def _holds(whole: JsonValue, part: JsonValue) -> bool:
-    """Tell whether something has all that another has."""
+    """Return whether something has all that another has."""
     if isinstance(whole, dict) and isinstance(part, dict):
         return all(name in whole and _holds(whole[name], part[name]) for name in part)
     if isinstance(whole, list) and isinstance(part, list):

@@ -56,7 +56,7 @@ class DatasetReference(CanonicalModel):
         return f"{self.name} ({', '.join(where)})" if where else self.name
 
     def fits(self, dataset: LumosDataset) -> bool:
-        """Tell whether the dataset may be meant; what it does not say about itself fits."""
+        """Return whether the dataset may be meant; what it does not say about itself fits."""
         if self.platform and self.platform.lower() not in _kinds(dataset):
             return False
         known = dataset.environment

@@ -29,7 +29,7 @@ def kind_of(entity: Entity) -> EntityKind:
 
 
 def name_of(entity: Entity) -> str:
-    """Return what tells an entity from others of its kind."""
+    """Return the name that is unique among entities of its kind."""
     if isinstance(entity, User):
         return entity.username
     return entity.urn if isinstance(entity, Job) else entity.name

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from lumos.core.platform.interface import MetadataPlatformInterface
 
 AdapterRef: TypeAlias = "MetadataPlatformInterface | type[MetadataPlatformInterface]"
-"""An adapter, or its class where that alone tells all."""
+"""An adapter, or its class where that is enough."""
 
 
 class Fidelity(StrEnum):
-    """What becomes of something when a catalog is told of it, the best first."""
+    """How well a catalog keeps something that is written to it, the best first."""
 
     NATIVE = "native"
     """The catalog has the same concept."""
@@ -35,7 +35,7 @@ class Fidelity(StrEnum):
 
 
 class FidelityRow(CanonicalModel):
-    """One concept: how often it occurs and what becomes of it."""
+    """One concept: how often it occurs and how well the catalog keeps it."""
 
     concept: str
     fidelity: Fidelity
@@ -43,7 +43,7 @@ class FidelityRow(CanonicalModel):
 
 
 class FidelityReport(CanonicalModel):
-    """What would become of everything that is to be written."""
+    """How well a catalog would keep everything that is to be written."""
 
     platform: str
     rows: tuple[FidelityRow, ...] = ()
@@ -157,7 +157,7 @@ class FidelityCount:
         self._counts["column_lineage"] += len(edge.column_mappings)
 
     def report(self, adapter: AdapterRef) -> FidelityReport:
-        """Tell what a catalog would make of all that was counted."""
+        """Return how well a catalog would keep all that was counted."""
         rows = [
             FidelityRow(concept=concept, fidelity=fidelity_of(adapter, concept), count=count)
             for concept in CONCEPTS
@@ -167,7 +167,7 @@ class FidelityCount:
 
 
 def fidelity_of(adapter: AdapterRef, concept: str) -> Fidelity:
-    """Tell what a catalog makes of a concept, by its table and its capabilities.
+    """Return how well a catalog keeps a concept, by its table and its capabilities.
 
     An adapter without a table says that it keeps all that its capabilities name; one with a table
     promises nothing that the table does not.

@@ -16,12 +16,12 @@ T = TypeVar("T")
 def fitting(document: Json, fits: Callable[[Json], bool]) -> Json:
     """Return a document without the values, as few and as small as can be, that do not fit.
 
-    It is asked for about as often as there are odd values, not as there are values at all. Whoever
-    calls it keeps what is left out in a place of its own.
+    `fits` is called about once for each value that does not fit, not for every value. The
+    caller stores what is left out elsewhere.
 
     Args:
         document: what does not fit as a whole.
-        fits: tells whether a part of it does.
+        fits: returns whether a part of it fits.
     """
 
     def whole(items: Sequence[tuple[str, JsonValue]]) -> bool:

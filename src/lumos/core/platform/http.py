@@ -63,7 +63,7 @@ DEFAULT_TIMEOUT: Final = 30.0
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE"})
 _LONGEST_PATH: Final = 120
 _SLOW_SECONDS: Final = 5.0
-"""From here on a request is told as slow."""
+"""From here on a request is logged as slow."""
 _PATH_SAFE: Final = "%/?:@!$&'()*+,;=~-._[]|^\\"
 _COMMON: Final[Mapping[str, str]] = {
     "Accept": JSON,
@@ -71,7 +71,7 @@ _COMMON: Final[Mapping[str, str]] = {
     "User-Agent": f"lumos/{__version__}",
 }
 
-# Of repeats a command line tells nothing, unless somebody listens; of the last failure it does.
+# The command line reports the last failure; repeats go to the log only.
 logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 
@@ -83,7 +83,7 @@ class RetryPolicy(NamedTuple):
     first_wait: float = 0.2
     longest_wait: float = 10.0
     longest_retry_after: float = 120.0
-    """What a server may ask to wait; one that asks for more is told as unavailable."""
+    """The longest wait a server may ask for; one that asks for more counts as unavailable."""
     budget: int = 1_000
     """How many repeats all requests of a run may need together."""
 
@@ -480,7 +480,7 @@ class CatalogHttp:
         )
 
     def _wait_before(self, error: Exception) -> bool | float:
-        """Tell how long to wait before a repeat, or that there is to be none."""
+        """Return how long to wait before a repeat, or that there is to be none."""
         if not isinstance(error, _AgainError):
             return False
         if error.after is not None and error.after > self._retries.longest_retry_after:

@@ -123,9 +123,9 @@ class MetadataPlatformInterface(ABC):
 
         Raises:
             PlatformUnavailableError: nobody answers.
-            PlatformAuthError: whoever answers does not accept the token or the password.
-            PlatformNotFoundError: whoever answers is not this catalog.
-            PlatformAnswerError: whoever answers is not this catalog.
+            PlatformAuthError: the server does not accept the token or the password.
+            PlatformNotFoundError: the server is not this catalog.
+            PlatformAnswerError: the server is not this catalog.
             PlatformVersionError: it is this catalog, in a version that cannot be used.
         """
         next(iter(self.list(page_size=1)), None)
@@ -310,8 +310,8 @@ class MetadataPlatformInterface(ABC):
     def unreadable(self) -> tuple[Unreadable, ...]:
         """Return what the latest listings came upon and could not read.
 
-        One odd item never ends a listing: it is passed over and told here, by kind and by what
-        the catalog calls it. Whoever takes all of a catalog asks afterwards, and never takes what
+        One unreadable item never ends a listing: it is left out and returned here by kind and
+        name. A caller that reads a whole catalog asks afterwards, and never takes what
         is named here for removed.
         """
         return ()

@@ -1,4 +1,4 @@
-"""What a catalog that refuses is told to have been given, so that the line names what is set."""
+"""The words for a refused login, which name the setting that was used."""
 
 from __future__ import annotations
 

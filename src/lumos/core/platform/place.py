@@ -1,4 +1,4 @@
-"""Where a catalog is: what tells it from others of its kind, and no more of its settings."""
+"""Where a catalog is: the settings that identify it among others of its kind, and no more."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 class _Key(NamedTuple):
-    """One thing that tells where a catalog is, under any of its names in the settings."""
+    """One part of the address of a catalog, under any of its names in the settings."""
 
     names: tuple[str, ...]
     default: JsonValue = None
@@ -51,7 +51,7 @@ _HOW: Final = frozenset({
 
 
 def place_of(name: str, settings: Mapping[str, JsonValue]) -> str:
-    """Return what tells a catalog from others, also of the same kind; it holds no secret.
+    """Return an identifier of a catalog, unique also among those of one kind, without secrets.
 
     Who asks, with which password and how patiently, makes no difference: all that Lumos remembers
     of a catalog outlasts a change of these.

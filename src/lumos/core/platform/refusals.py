@@ -26,7 +26,7 @@ _MOST_IN_A_ROW: Final = 50
 
 
 def ends_run(error: LumosError) -> bool:
-    """Tell whether no other item would fare better: no answer, a token or certificate that expired.
+    """Return whether every other item would fail too: no answer, an expired token or certificate.
 
     An item that somebody else changed meanwhile, that the catalog fails at or that the token does
     not allow says nothing of the next one.
@@ -43,6 +43,6 @@ class Streak:
         self._failed = 0
 
     def ends_run(self, error: LumosError | None) -> bool:
-        """Tell whether to go on after an item, given its outcome."""
+        """Return whether to go on after an item, given its outcome."""
         self._failed = self._failed + 1 if isinstance(error, PlatformFailureError) else 0
         return error is not None and (ends_run(error) or self._failed >= _MOST_IN_A_ROW)

@@ -160,7 +160,7 @@ def _page(
 
 
 def hit_of(candidate: Candidate) -> SearchHit:
-    """Return what a search tells of a dataset."""
+    """Return a dataset as search results show it."""
     dataset = candidate.dataset
     quality, statistics = dataset.quality, dataset.statistics
     return SearchHit(

@@ -17,11 +17,11 @@ def shown_version(told: object) -> str:
 
 
 def usable_version(place: str, told: object, *, least: tuple[int, int]) -> str:
-    """Return a version for people to read; one that a server does not tell is taken as it is.
+    """Return a version for people to read; text that is no version is taken as it is.
 
     Args:
         place: the name of the catalog, and where it is.
-        told: what the server says of its version.
+        told: the version as the server states it.
         least: the first version that Lumos can work with.
 
     Raises:

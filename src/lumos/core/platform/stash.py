@@ -188,7 +188,7 @@ def _mark(value: object) -> str | None:
 
 
 def _same(one: object, other: object) -> bool:
-    """Tell whether two values are the same JSON, where true is not 1 and 1 is not 1.0."""
+    """Return whether two values are the same JSON, where true is not 1 and 1 is not 1.0."""
     return one == other and (isinstance(one, str) or canonical_json(one) == canonical_json(other))
 
 
@@ -231,7 +231,7 @@ def _keyed_node(base: list[JsonValue], goal: list[JsonValue]) -> Json | None:
 
 
 def _keyed(items: list[JsonValue]) -> dict[str, JsonValue] | None:
-    """Return the items of a list by what tells them apart, or None where nothing does."""
+    """Return the items of a list by a key that is unique among them; None without such a key."""
     for with_type in (False, True):
         keys = [_identity(item, with_type=with_type) for item in items]
         if None not in keys and len(set(keys)) == len(keys):

@@ -77,13 +77,13 @@ class UnreadableItems:
     ) -> Iterator[R]:
         """Yield what is read of items; one that does not fit is noted, and the next one comes.
 
-        An error of the catalog, such as no answer, is no matter of one item and is raised.
+        An error of the catalog, such as no answer, is not about one item and is raised.
 
         Args:
             kind: what they are.
             items: what is read.
             read: reads one.
-            name: tells what the catalog calls one.
+            name: returns what the catalog calls one.
             also: other errors that are a matter of one item.
         """
         passed: tuple[type[Exception], ...] = (*UNFIT, *also)
@@ -112,7 +112,7 @@ def answer_to(request: str) -> Iterator[None]:
 
 
 def as_lumos_error(error: Exception) -> LumosError:
-    """Return an error that is told to people for one of a conversion."""
+    """Return an error for people in place of one of a conversion."""
     if isinstance(error, LumosError):
         return error
     return PlatformAnswerError(
@@ -122,7 +122,7 @@ def as_lumos_error(error: Exception) -> LumosError:
 
 
 def outcomes(unreadable: Iterable[Unreadable]) -> tuple[ItemOutcome, ...]:
-    """Return what reports tell of things that were not readable, without secrets."""
+    """Return the lines of reports on things that were not readable, without secrets."""
     recorder = RunRecorder("read", started_at=datetime.min.replace(tzinfo=UTC))
     return tuple(recorder.failed(each.item, each.error) for each in unreadable)
 

@@ -1,7 +1,7 @@
 """Fills `${VAR}` and `${VAR:-default}` from the environment, and reads `.env` files.
 
 Only values that are text are filled, after parsing: what a variable holds can never become a key
-or YAML of its own. `$${` stands for a literal `${`.
+or YAML. `$${` stands for a literal `${`.
 """
 
 from __future__ import annotations

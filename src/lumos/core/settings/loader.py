@@ -75,7 +75,7 @@ def load_settings(
         secrets: takes every secret that the settings hold.
 
     Raises:
-        ConfigurationError: the file is missing or wrong; `InvalidSettingsError` tells every
+        ConfigurationError: the file is missing or wrong; `InvalidSettingsError` has every
             problem with its line.
         InputUnreadableError: the file exists but cannot be read.
     """

@@ -1,4 +1,4 @@
-"""What is wrong with settings: every problem of a file, told at once and without its values."""
+"""What is wrong with settings: every problem of a file at once, without its values."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def _pairs(item: Mapping[str, JsonValue]) -> list[tuple[str, JsonValue, KeyPath]
 
 
 def _identifies(key: KeyPath, *, has_name: bool) -> bool:
-    """Tell whether a key says what a source is or is called, which every command asks."""
+    """Return whether a key says what a source is or is called, which every command asks."""
     named = {part for part in key if isinstance(part, str)}
     return bool(named & _IDENTIFYING_KEYS) or not (has_name or named.isdisjoint(_NAMING_KEYS))
 

@@ -1,4 +1,4 @@
-"""Validates settings with a closed model and tells every problem without echoing a value."""
+"""Validates settings with a closed model and reports every problem without echoing a value."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def register_fields(model: BaseModel, secrets: SecretRegistry) -> None:
 
 
 def holds_secrets(model: BaseModel) -> bool:
-    """Tell whether a field of a model, or a text in one such as an address, is a secret."""
+    """Return whether a field of a model, or a text in one such as an address, is a secret."""
     found = (_secret_fields(model), _secrets_below(model.model_dump(), inherited=False))
     return any(value for values in found for value in values)
 
@@ -174,7 +174,7 @@ def problems_of(
         if detail["type"] in {"missing", "extra_forbidden"} and rest:
             path = (*path, rest[-1])
         if detail["type"] == "missing" and _is_misspelt(detail["loc"], unknown, model=model):
-            continue  # what is written in its place is told, and what it was meant to be
+            continue  # the message has what is written in its place, and what it was meant to be
         message = _message(detail, path, model=model, values=values)
         if where:
             message += f" ({where})"
@@ -186,7 +186,7 @@ def problems_of(
 def _is_misspelt(
     missing: Sequence[str | int], unknown: Iterable[Sequence[str | int]], *, model: type[BaseModel]
 ) -> bool:
-    """Tell whether an unknown key beside a missing one was meant to be that one."""
+    """Return whether an unknown key beside a missing one was meant to be that one."""
     return any(
         nearest(str(other[-1]), known_keys(model, tuple(other[:-1]))) == missing[-1]
         for other in unknown

@@ -40,7 +40,7 @@ _MAX_YAML_NODES: Final = 2_000_000
 
 
 class DocumentKind(NamedTuple):
-    """What a document is for, which decides how a missing or large one is told."""
+    """What a document is for, which decides the error for a missing or large one."""
 
     noun: str
     missing: type[LumosError]
@@ -179,7 +179,7 @@ def read_limited(path: Path, *, file: str, kind: DocumentKind = SETTINGS) -> byt
 
 
 def file_exists(path: Path, *, file: str) -> bool:
-    """Tell whether there is something at the path, refusing to guess where it cannot be seen."""
+    """Return whether there is something at the path, refusing to guess where it cannot be seen."""
     try:
         return path.exists()
     except OSError as error:

@@ -60,7 +60,7 @@ _STANDBY = Problem(
 )
 _BUSY = Problem("HDFS was too busy or failed, also after retries", "run again", retryable=True)
 _UNREACHED = Problem(
-    "HDFS cannot be reached", "check namenode and the network; WebHDFS has a port of its own",
+    "HDFS cannot be reached", "check namenode and the network; WebHDFS has a separate port",
     retryable=True,
 )  # fmt: skip
 _TOO_SLOW = Problem(
@@ -143,7 +143,7 @@ class HdfsSource(StorageSource, HdfsAccess):
 
 
 class _Status(NamedTuple):
-    """A file or folder as its namenode tells it."""
+    """A file or folder as its namenode lists it."""
 
     name: str
     is_folder: bool
@@ -257,7 +257,7 @@ class HdfsStorage(Storage):
         try:
             found = self._web.statuses(prefix)
         except RefusedError:
-            return None  # the listing of the whole folder will tell what is wrong with it
+            return None  # the listing of the whole folder will report what is wrong with it
         return Level(tuple(self._folders(prefix, found)), any(not each.is_folder for each in found))
 
     def _folders(self, above: str, found: Sequence[_Status]) -> Sequence[str]:

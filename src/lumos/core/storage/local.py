@@ -70,7 +70,7 @@ class LocalStorage(Storage):
         self._patterns = (source.patterns, source.exclude)
         is_folder = os.path.isdir(self._root)
         self.local_folder = self._root if is_folder else os.path.dirname(self._root)
-        # A single file was named by whoever wrote the settings: it may be a symlink to anywhere.
+        # A single file was named by the author of the settings: it may be a symlink to anywhere.
         self.is_confined = is_folder and source.follow_symlinks == "inside"
 
     @override
@@ -291,7 +291,7 @@ class FolderWalk:
             yield SkippedLink(os.fsencode(relative))
 
     def _hides_folder(self, link: str) -> bool:
-        """Tell whether a link leads nowhere and would not be read if it led to a file."""
+        """Return whether a link leads nowhere and would not be read if it led to a file."""
         relative = link[self._start :]
         name = relative.rpartition("/")[2]
         if is_hidden(name) or self._selection.wanted(relative) or not self._wanted(link):
@@ -311,7 +311,7 @@ def _fingerprint(
 
     `chosen` says which of these files are wanted; another choice gives another digest.
     None where there is a symlink, or folders so deep that they may go in a circle, as mounts can:
-    a walk decides what becomes of them.
+    a walk decides how they are handled.
     """
     digest = blake2b(chosen, digest_size=16)
     start = len(root.rstrip("/")) + 1
@@ -342,7 +342,7 @@ def _fingerprint(
 
 
 def leads_inside(path: str, real_root: str | None) -> bool:
-    """Tell whether a path, its links resolved, lies in a real folder; None allows any."""
+    """Return whether a path, its links resolved, lies in a real folder; None allows any."""
     return real_root is None or is_inside(os.path.realpath(path), real_root)
 
 
@@ -396,7 +396,7 @@ def _nowhere(link: str, start: int) -> UnlistedPrefix:
 
 
 def _is_there(folder: str) -> bool:
-    """Tell whether there is a folder; one that may not be looked at is there."""
+    """Return whether there is a folder; one that may not be looked at is there."""
     try:
         return stat.S_ISDIR(os.stat(folder).st_mode)
     except (FileNotFoundError, NotADirectoryError):

@@ -1,6 +1,6 @@
 """Object storages, listed and read in as few requests as can be: S3, Google Cloud, Azure.
 
-A listing tells the size of each object, so that one ranged read is all it takes to open one.
+A listing has the size of each object, so that one ranged read is all it takes to open one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
 PAGE: Final = 1000
-"""How many keys a storage tells with one request."""
+"""How many keys a storage lists with one request."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -68,7 +68,7 @@ class OddKeys(Protocol):
 
 
 class ObjectAccess(SettingsModel):
-    """What every object storage can be told."""
+    """The settings that every object storage takes."""
 
     prefixes: tuple[str, ...] = Field(
         default=(), description="Folders of the bucket to look into; all of it where none is given."
@@ -241,7 +241,7 @@ class ObjectStorage(Storage):
     def _probes(self) -> dict[str, bool]:
         """Return for each prefix whether one request lists it all.
 
-        A prefix that cannot be listed stays, for the listing to tell; unless none can.
+        A prefix that cannot be listed stays, for the listing to report; unless none can.
         """
         self._require_trusted()
         probes: dict[str, bool] = {}
@@ -291,7 +291,7 @@ class ObjectStorage(Storage):
         try:
             found = self._store.list_with_delimiter(prefix or None)
         except _errors():
-            return None  # the listing of the whole prefix will tell what is wrong with it
+            return None  # the listing of the whole prefix will report what is wrong with it
         folders = [
             each.strip("/")
             for each in found["common_prefixes"]
@@ -337,7 +337,7 @@ class ObjectStorage(Storage):
         try:
             yield _entry(self._store.head(key))
         except FileNotFoundError:
-            # Whether all of it was removed or the prefix is wrong, nobody can tell.
+            # It is unknown whether all of it was removed or the prefix is wrong.
             raise RefusedError(NOTHING_BELOW) from None
 
     def _problem(self, error: BaseException) -> Problem:
@@ -381,7 +381,7 @@ def _key(path: bytes) -> str:
 
 
 def _is_path(key: str) -> bool:
-    """Tell whether the main client takes a key: it must look like a clean path."""
+    """Return whether the main client takes a key: it must look like a clean path."""
     return key.isprintable() and not {"", ".", ".."}.intersection(key.split("/"))
 
 

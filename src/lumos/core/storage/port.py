@@ -37,7 +37,7 @@ class UnlistedPrefix(NamedTuple):
     """Which part, as reports show it."""
     error: UnreadableItemError
     path: bytes = b""
-    """The same below the root; the root itself where nobody can tell."""
+    """The same below the root; the root itself where it is unknown."""
 
 
 class SkippedLink(NamedTuple):
@@ -56,7 +56,7 @@ class Storage(ABC):
     local_folder: str | None = None
     """The folder of the root where it lies on this machine, so that others may open its files."""
     is_confined: bool = False
-    """Whether whoever opens files of `local_folder` must refuse those that lie outside of it."""
+    """Whether readers must refuse files of `local_folder` that lie outside of it."""
     bucket: str | None = None
 
     @abstractmethod

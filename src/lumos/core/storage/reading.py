@@ -33,7 +33,7 @@ def read_items(
         items: what to read, as it was listed; a table is read by its root.
         storage: where it lies.
         limits: what one file or table may take.
-        value_ranges: whether to tell the smallest and largest values of columns without text.
+        value_ranges: whether to return the smallest and largest values of columns without text.
 
     Raises:
         SourceError: the readers could not be started.

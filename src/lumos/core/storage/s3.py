@@ -28,7 +28,7 @@ _LARGEST_BUNDLE: Final = 16 * 1024 * 1024
 _OF_AWS: Final = ".amazonaws.com"
 _SESSION_NAME: Final = "lumos"
 _TRUST: Final = timedelta(minutes=15)
-"""How long credentials are used before they are asked for again; asking costs nothing."""
+"""How long credentials are used before they are asked for again; asking is cheap."""
 _NO_CREDENTIALS: Final = Problem(
     "no AWS credentials were found",
     "set keys, a profile or a role, or anonymous: true for a public bucket",

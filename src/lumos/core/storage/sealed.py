@@ -1,6 +1,6 @@
 """Sources with credentials, as they travel to Spark's tasks: the credentials stay behind.
 
-Spark hands the code of a task, and every value in it, to whoever connects as an executor, and keeps
+Spark hands the code of a task, and every value in it, to any connected executor, and keeps
 it in files and in memory for as long as the session lives. So a task gets a reference: a file that
 only the user can read, in the folder of the run, and a random key. The file holds the source
 combined with the key (XOR, a one-time pad), so neither of the two says anything without the other.
@@ -46,7 +46,7 @@ class Sealed(Generic[T]):
         Raises:
             SourceError: the file cannot be read here.
         """
-        # The user's own file, and useless to whoever could change it: the key is elsewhere.
+        # The user's own file, and useless to others that could change it: the key is elsewhere.
         value: T = pickle.loads(self.content())  # noqa: S301
         return value
 

@@ -64,7 +64,7 @@ class Selection:
         return known
 
     def wanted(self, path: str) -> bool:
-        """Tell whether a file is wanted, by its path relative to the root."""
+        """Return whether a file is wanted, by its path relative to the root."""
         folder, _, name = path.rpartition("/")
         kind = self.folder(folder)
         if kind is Folder.HIDDEN:
@@ -109,14 +109,14 @@ class Selection:
 
 
 def matches(path: str, patterns: Sequence[str]) -> bool:
-    """Tell whether a pattern fits: one with a slash the whole path, any other the name alone."""
+    """Return whether a pattern fits: one with a slash the whole path, any other the name alone."""
     lowered = path.lower()
     name = lowered.rsplit("/", 1)[-1]
     return any(fnmatchcase(lowered if "/" in pattern else name, pattern) for pattern in patterns)
 
 
 def is_hidden(name: str) -> bool:
-    """Tell whether writers use the name for what is not data, or not data yet."""
+    """Return whether writers use the name for what is not data, or not data yet."""
     lowered = name.lower()
     if lowered.startswith(_HIDDEN_PREFIXES) or lowered.endswith(_TEMPORARY_SUFFIXES):
         return True
@@ -124,11 +124,11 @@ def is_hidden(name: str) -> bool:
 
 
 def _is_ending(suffix: str) -> bool:
-    """Tell whether a suffix is one extension or two, so that a name either ends with it or not."""
+    """Return whether a suffix is one extension or two, so that names either end with it or not."""
     return suffix.startswith(".") and suffix.count(".") <= _MOST_EXTENSIONS
 
 
 def _is_suffix(pattern: str) -> bool:
-    """Tell whether a pattern is a star and then plain text, the case that is worth its speed."""
+    """Return whether a pattern is a star and then plain text, the case that is worth its speed."""
     rest = pattern[1:]
     return pattern.startswith("*") and "/" not in rest and not _WILD.intersection(rest)

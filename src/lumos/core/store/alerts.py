@@ -1,4 +1,4 @@
-"""The outbox of alerts: what is to be told, written with the version that it tells of."""
+"""The outbox of alerts: each is written together with the version that it is about."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class AlertRepository:
     ) -> tuple[Alert, ...]:
         """Take the next alerts of a channel for oneself, oldest first.
 
-        Nobody else gets them before `until`: if whoever took them is killed, they are due again.
+        No other sender gets them before `until`: if this one is killed, they are due again.
         A damaged one is given up with that as its error.
         """
         taken = []
@@ -161,7 +161,7 @@ class AlertRepository:
         return {state: counts.get(state, 0) for state in _UNSENT}
 
     def states(self, urn: str) -> dict[str, AlertState]:
-        """Return what became of the alerts on breaking changes, by version of a dataset."""
+        """Return whether the alerts on breaking changes were sent, by version of a dataset."""
         rows = self._database.query(
             "SELECT version, state FROM alerts WHERE urn = :urn AND level = :level "
             "GROUP BY version, state",

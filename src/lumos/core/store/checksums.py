@@ -1,6 +1,6 @@
 """Checksums of stored documents: a row that was changed by anything but Lumos is noticed when read.
 
-They find damage and edits by hand, not intent: whoever may write to the database can write a
+They find damage and edits by hand, not intent: who may write to the database can write a
 checksum too.
 """
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lumos.core.store.engine import Row, SqlValue
 
 NoteDamage = Callable[[DamagedDocumentError], None]
-"""Is told of a row that is passed over."""
+"""Is called with the error of a row that is left out."""
 
 _HALF: Final = 32
 _OFFSET: Final = 1 << 63
@@ -71,7 +71,7 @@ class CheckedTable(NamedTuple):
         return checksum_of(values[self.document], *[values[key] for key in self.keys], more=more)
 
     def is_whole(self, row: Row) -> bool:
-        """Tell whether a row is what was written."""
+        """Return whether a row is what was written."""
         document = row[self.document]
         if document is None and self.earlier:
             document = row[self.earlier]
@@ -80,7 +80,7 @@ class CheckedTable(NamedTuple):
         return found == row[self.column]
 
     def has_whole_keys(self, row: Row) -> bool:
-        """Tell whether the keys of a row are what was written; its document need not be there."""
+        """Return whether the keys of a row are what was written; its document need not be there."""
         found = row[self.column]
         keys = [row[key] for key in self.keys]
         return isinstance(found, int) and (found + _OFFSET) >> _HALF == _checksum_of_keys(keys)
@@ -104,7 +104,7 @@ class CheckedTable(NamedTuple):
 
 
 def whole_rows(rows: Iterable[Row], table: CheckedTable, damaged: NoteDamage) -> list[Row]:
-    """Return the rows that are what was written, and tell `damaged` of the others."""
+    """Return the rows whose checksums match, and call `damaged` with the errors of the others."""
     found: list[Row] = []
     places: list[int] = []
     for row in rows:
@@ -152,7 +152,7 @@ def _is_plainly_whole(values: tuple[SqlValue, ...], places: Sequence[int]) -> bo
 
 
 def current_version(row: Row, damaged: NoteDamage) -> str | None:
-    """Return a dataset's newest version; `damaged` is told of one that is no text any more.
+    """Return a dataset's newest version; `damaged` is called for one that is no longer text.
 
     The checksum of a version lies behind its state, which is too much to read for every dataset:
     a version that is text but not what was written is found by `lumos doctor`.

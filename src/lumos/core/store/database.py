@@ -88,7 +88,7 @@ class StateDatabase:
         return self._engine.clock
 
     def another_connection(self) -> Self:
-        """Return the same database over a connection of its own, for another thread."""
+        """Return the same database over a second connection, for another thread."""
         return type(self)(self._engine, read_only=self._read_only)
 
     def close(self) -> None:
@@ -148,7 +148,7 @@ class StateDatabase:
     def execute_many(self, sql: str, rows: Iterable[Parameters]) -> None:
         """Carry out one statement for each set of parameters, as one transaction."""
         every = list(rows)
-        if len(every) <= 1:  # one statement is a transaction of its own
+        if len(every) <= 1:  # one statement is a transaction by itself
             for params in every:
                 self.execute(sql, params)
             return
@@ -256,7 +256,7 @@ class StateDatabase:
 
 
 def is_url(text: str) -> bool:
-    """Tell whether a text is the address of a state database, and no path."""
+    """Return whether a text is the address of a state database, and no path."""
     return text.startswith((_SQLITE, *_POSTGRES))
 
 

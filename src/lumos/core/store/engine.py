@@ -55,7 +55,7 @@ class Engine(ABC):
 
     @abstractmethod
     def exists(self) -> bool:
-        """Tell whether there is a database to open."""
+        """Return whether there is a database to open."""
 
     @abstractmethod
     def statement(self, sql: str) -> str:
@@ -63,15 +63,15 @@ class Engine(ABC):
 
     @abstractmethod
     def is_lost(self, connection: Connection) -> bool:
-        """Tell whether the other side has closed the connection."""
+        """Return whether the other side has closed the connection."""
 
     @abstractmethod
     def in_transaction(self, connection: Connection) -> bool:
-        """Tell whether a transaction is open; an engine may end one itself when it fails."""
+        """Return whether a transaction is open; an engine may end one itself when it fails."""
 
     @abstractmethod
     def is_missing_table(self, error: Exception) -> bool:
-        """Tell whether a statement failed because a table does not exist."""
+        """Return whether a statement failed because a table does not exist."""
 
     @abstractmethod
     def translated(self, error: Exception) -> StateError:

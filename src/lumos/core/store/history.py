@@ -154,7 +154,7 @@ class HistoryRepository:
     ) -> dict[str, LumosDataset]:
         """Return datasets as they are in their newest versions, with a few queries for all.
 
-        `damaged` is told of each whose version or state is not what was written; the others are
+        `damaged` is called for each whose version or state is damaged; the others are
         returned.
         """
         states: dict[str, LumosDataset] = {}

@@ -31,7 +31,7 @@ class DocumentCheck(NamedTuple):
 def check_structure(database: StateDatabase) -> None:
     """Let SQLite check its file: every page, index and reference.
 
-    PostgreSQL checks what it reads itself, and has tools of its own for the rest.
+    PostgreSQL checks what it reads, and has tools for the rest.
 
     Raises:
         StateError: it is damaged.

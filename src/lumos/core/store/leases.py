@@ -1,6 +1,6 @@
 """Leases in the state database: one holder at a time, also when holders run on several hosts.
 
-A holder renews its lease from a thread of its own. Each transaction that writes checks, inside the
+A holder renews its lease from a separate thread. Each transaction that writes checks, inside the
 transaction, that the lease still is the holder's: a process that was paused until its lease ended
 cannot write any more when it wakes up.
 """
@@ -35,7 +35,7 @@ _RENEWALS: Final = 4
 """How often a lease is renewed before it would end."""
 _POLL_SECONDS: Final = 0.1
 _MOMENT_SECONDS: Final = 1.0
-"""Nobody is told of a shorter wait."""
+"""A shorter wait is not reported."""
 
 
 class LeaseKey(NamedTuple):
@@ -73,13 +73,13 @@ class Request(NamedTuple):
     """How a lease is asked for."""
 
     purpose: str
-    """What the holder does, in a few words; shown to whoever has to wait."""
+    """What the holder does, in a few words; shown to processes that wait."""
     wait: float = 0.0
     """For how many seconds another holder is waited for."""
     seconds: float = LEASE_SECONDS
     """How long the lease lasts when it is not renewed."""
     on_wait: Callable[[str], None] = lambda _: None
-    """Is told for whom it waits, where that takes longer than a moment."""
+    """Is called with the holder of the lease, where the wait is longer than a moment."""
 
 
 class Lease:
@@ -142,7 +142,7 @@ class Lease:
             raise self._lost()
 
     def _beat(self) -> None:
-        """Renew the lease over a connection of its own until it is released or lost."""
+        """Renew the lease over a separate connection until it is released or lost."""
         other: StateDatabase | None = None
         while not self._ended.wait(self._seconds / _RENEWALS):
             # A database that is busy or out of reach now may be there before the lease ends.
@@ -278,7 +278,7 @@ def _row(database: StateDatabase, key: LeaseKey, *, locked: bool = False) -> Row
 
 
 def _is_free(row: Row, asker: Holder, database: StateDatabase) -> bool:
-    """Tell whether a lease may be taken: released, ended, or of a process that is dead."""
+    """Return whether a lease may be taken: released, ended, or of a process that is dead."""
     if row["token"] is None:
         return True
     if database.dialect == "sqlite" and row.text("clock") != asker.clock:
@@ -311,7 +311,7 @@ def _described(row: Row) -> str:
 
 
 def _is_dead(pid: int) -> bool:
-    """Tell whether no process of this machine has a pid, or only one that has ended."""
+    """Return whether no process of this machine has a pid, or only one that has ended."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -333,7 +333,7 @@ def _boot_id() -> str:
 
 @cache
 def _process_namespace() -> str:
-    """Return what tells containers of one machine apart: each has process ids of its own."""
+    """Return the namespace of process ids, which differs between containers of one machine."""
     with suppress(OSError):
         return os.readlink("/proc/self/ns/pid")
     return ""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FORMER_URN: Final = "lumos"
 """In the identity map: the URN that the dataset had before."""
 _KEPT: Final = frozenset({"runs", "dataset_labels", "scan_marks", "configured_sources"})
-"""Tables that name no dataset, or tell what once happened."""
+"""Tables that name no dataset, or record what once happened."""
 _EDGES: Final = frozenset({"lineage_edges", "edge_contributions"})
 _AT_A_TIME: Final = 500
 _URN: Final = re.compile(r"lumos://[a-z][a-z0-9_.-]*/[A-Za-z0-9\-._~=@+:,$%/]+")
@@ -241,7 +241,7 @@ def _rewritten_sync_state(before: Values, renaming: Renaming) -> Values:
     kept = before["kept"]
     kept = renaming.in_text(kept) if isinstance(kept, str) else kept
     name = renaming.in_text(str(before["name"]))
-    if isinstance(kept, str) and WHOLE_NAME in kept:  # the name is cut and tells nothing
+    if isinstance(kept, str) and WHOLE_NAME in kept:  # the name is cut and identifies nothing
         whole = as_object(kept).get(WHOLE_NAME)
         name = key_of(whole) if isinstance(whole, str) else name
     return {**before, "name": key_of(name), "kept": kept}

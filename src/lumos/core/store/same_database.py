@@ -14,11 +14,11 @@ _WHERE: Final = """
 SELECT current_database() AS name, current_schema() AS inside,
        CAST(pg_postmaster_start_time() AS text) AS server
 """
-"""What tells a catalog in PostgreSQL from others: a server may have many names."""
+"""What identifies a database in PostgreSQL: a server may have many names."""
 
 
 def same_database(one: str | Path, other: str | Path) -> bool:
-    """Tell whether two addresses lead to one state database, however they are spelt.
+    """Return whether two addresses lead to one state database, however they are spelt.
 
     A server is asked, for neither its name nor the user's says which of its schemas is meant. What
     does not exist yet is no other's.

@@ -22,7 +22,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def is_current(revision: str | None, *, place: str) -> bool:
-    """Tell whether a database needs no migration.
+    """Return whether a database needs no migration.
 
     Raises:
         StateError: a newer Lumos made the database.

@@ -32,7 +32,7 @@ class RetentionSettings(SettingsModel):
     )
 
     def __bool__(self) -> bool:
-        """Tell whether there is any rule; without one everything is kept."""
+        """Return whether there is any rule; without one everything is kept."""
         return any(getattr(self, name) for name in type(self).model_fields)
 
 

@@ -207,7 +207,7 @@ class SqliteEngine(Engine):
     def _make_private_file(self) -> None:
         """Make a missing database file; SQLite gives its mode to the files that it puts beside it.
 
-        The mode of an existing one stays: whoever shares a database has chosen it. What an earlier
+        The mode of an existing one stays: users who share a database chose it. What an earlier
         Lumos made in the state folder is made private with that folder.
         """
         with suppress(FileExistsError):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lumos.core.store.engine import Row, SqlValue
 
 FORMER_NAME = "former_name"
-"""The kind of what tells under which URN a target has a dataset that was renamed here since."""
+"""The kind of rows with the URN under which a target has a dataset that was renamed here."""
 _PAGE = 1_000
 _KEPT_CHARACTERS = 400
 """So many of a name that is too long: with four bytes each, they fit into an index."""
@@ -70,7 +70,7 @@ class SyncStates:
     ) -> dict[str, dict[str, JsonValue]]:
         """Return the parts of some things that were sent last, by name.
 
-        `damaged` is told of each that is not what was written; the others are returned.
+        `damaged` is called with the error of each damaged row; the others are returned.
         """
         rows = whole_rows(self._rows(_CHECKED, kind, names), SYNC_STATES, damaged)
         found = ((row.text("name"), _parts(row)) for row in rows)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lumos.core.models.alert import Alert
 
 app = typer.Typer(
-    help="Who is told of breaking changes, and whether they were.",
+    help="Alerts on breaking changes: who gets them, and what was sent.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

@@ -22,7 +22,7 @@ _WIDTH = 13
 
 
 def dataset_lines(dataset: LumosDataset) -> Iterator[str]:
-    """Yield the lines that tell all of a dataset, leaving out what is not known."""
+    """Yield the lines that show all of a dataset, leaving out what is not known."""
     version = f"  version {dataset.version}" if dataset.version else ""
     yield f"{dataset.name}{version}"
     yield dataset.urn

@@ -26,7 +26,7 @@ def demo(
 ) -> None:
     """Make a small data lake, ingest it, change it, and show what Lumos noticed.
 
-    Works offline, in a folder of its own, and can be repeated.
+    Works offline, in a new folder, and can be repeated.
 
     Example: lumos demo
     """

@@ -1,4 +1,4 @@
-"""How `lumos diff` tells what changed, change by change, without holding them all."""
+"""How `lumos diff` prints what changed, change by change, without holding them all."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def diff_chunks(
     *,
     checks: Iterable[MigrationCheck] | None = None,
 ) -> Iterator[bytes]:
-    """Yield the pieces of the one JSON document that tells what changed."""
+    """Yield the pieces of the one JSON document with all changes."""
     yield b"{" + _entry("source", found.old) + b"," + _entry("target", found.new) + b","
     yield from _list("changes", (change for change in found.changes() if keep(change)))
     urns = found.urns()

@@ -58,7 +58,7 @@ def stop(context: typer.Context, as_json: AsJson = False) -> None:
 
 @app.command()
 def status(context: typer.Context, as_json: AsJson = False) -> None:
-    """Tell whether an engine runs and fits this project. Ends with 1 if none runs.
+    """Return whether an engine runs and fits this project. Ends with 1 if none runs.
 
     Example: lumos engine status
     """

@@ -143,7 +143,7 @@ def _harmless(text: str) -> str:
 
 
 def _write_error(text: str) -> None:
-    """Write to standard error; where that fails too there is nobody left to tell."""
+    """Write to standard error; where that fails too, give up."""
     try:
         typer.echo(_harmless(text), err=True)
     except (OSError, ValueError):
@@ -166,7 +166,7 @@ def _is_text(argument: str) -> bool:
 
 
 def _is_from_printing(error: OSError) -> bool:
-    """Tell whether typer raised it: all that it writes is help on standard output."""
+    """Return whether typer raised it: all that it writes is help on standard output."""
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     return str(frames[-1].f_globals.get("__name__")).startswith("typer.")
 

@@ -45,7 +45,7 @@ def history(
     limit: Limit = None,
     since: Since = None,
     blame: Annotated[
-        bool, typer.Option("--blame", help="Tell who brought in and last changed each column.")
+        bool, typer.Option("--blame", help="Show who brought in and last changed each column.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -127,7 +127,7 @@ def _place(name: str) -> tuple[int, str]:
 
 
 def print_in(form: Format, document: dict[str, JsonValue], *, lines: Iterator[str]) -> None:
-    """Print a document as JSON or YAML, or the lines that tell it to people."""
+    """Print a document as JSON or YAML, or as lines for people."""
     match form:
         case Format.JSON:
             print_json(document)
@@ -141,7 +141,7 @@ def print_in(form: Format, document: dict[str, JsonValue], *, lines: Iterator[st
 
 
 def history_lines(found: SchemaHistory) -> Iterator[str]:
-    """Yield the lines that tell the versions of a dataset to people."""
+    """Yield the versions of a dataset as lines for people."""
     yield found.urn or found.dataset
     for version in found.schema_history:
         yield f"  {version.version:<9}{_when_and_who(version)}"

@@ -149,7 +149,7 @@ class CommandLog:
             self._attach()
 
     def notice(self, text: str) -> None:
-        """Tell people one line that is no error, in the log or as it is."""
+        """Print one line that is no error, in the log or as it is."""
         from lumos.entry.cli.output import print_notice
 
         emit("notice", text=text)
@@ -235,5 +235,5 @@ LOG: Final = CommandLog()
 
 
 def watched_by_a_person() -> bool:
-    """Tell whether a progress display may have standard error for itself."""
+    """Return whether a progress display may have standard error for itself."""
     return sys.stderr.isatty() and not LOG.is_on_standard_error

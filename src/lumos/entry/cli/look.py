@@ -36,7 +36,7 @@ def moment_given(value: str | None) -> str | None:
             datetime.fromisoformat(value)
         except ValueError:
             raise typer.BadParameter(
-                "it is no time such as 2024-01-31 or 2024-01-31T09:00Z"
+                "not a time; expected e.g. 2024-01-31 or 2024-01-31T09:00Z"
             ) from None
     return value
 

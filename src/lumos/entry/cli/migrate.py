@@ -55,7 +55,7 @@ def migrate(
     """Move all metadata from one catalog to another and compare both afterwards.
 
     Ends with 1 unless all datasets and lineage edges arrived. What the target says it drops, which
-    is told before the first write, is no reason to do so.
+    is printed before the first write, is no reason to do so.
 
     Example: lumos migrate --from datahub --to openmetadata --dry-run
     """

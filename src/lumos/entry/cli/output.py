@@ -57,7 +57,7 @@ class StoppedError(Exception):
 
 @contextmanager
 def writing_output() -> Iterator[None]:
-    """Tell a standard output that is full from other things that cannot be written."""
+    """Return whether it is standard output that is full, not another file."""
     try:
         yield
     except BrokenPipeError:
@@ -81,7 +81,7 @@ def print_json(document: JsonValue) -> None:
 
 
 def print_json_line(document: JsonValue) -> None:
-    """Print one JSON document on a line of its own, for programs that read line by line."""
+    """Print one JSON document on one line, for programs that read line by line."""
     import orjson
 
     with writing_output():

@@ -148,7 +148,7 @@ def _export_to_stdout(
     *,
     pretty: bool,
 ) -> list[RunReport]:
-    """Write the document; what was not readable is told on standard error, and returned."""
+    """Write the document; what was not readable is printed on standard error, and returned."""
     from lumos.feature.snapshot.scratch import scratch_folder
 
     unread: list[RunReport] = []
@@ -263,7 +263,7 @@ def import_(
 
 
 def _counted_only(_report: FidelityReport) -> None:
-    """Leave it to the JSON of the result to tell."""
+    """Do nothing: the JSON of the result has it."""
 
 
 @contextmanager

@@ -42,7 +42,7 @@ def profile(
         bool,
         typer.Option(
             "--values/--no-values",
-            help="Tell the smallest, largest, mean and quantiles of numbers and times.",
+            help="Show the smallest, largest, mean and quantiles of numbers and times.",
         ),
     ] = True,
     strict: Strict = False,
@@ -50,7 +50,7 @@ def profile(
 ) -> None:
     """Count nulls, different values, ranges and lengths in the data of datasets.
 
-    The figures are kept with the dataset; no text of the data is ever told. All rows are read
+    The figures are kept with the dataset; no text of the data is kept. All rows are read
     unless a sample is asked for.
 
     Example: lumos profile orders --sample 0.1

@@ -67,7 +67,7 @@ class _Bar(Progress):
         self._title = title
         self._bars = bars
         self._unit = ""
-        self._lock = threading.Lock()  # a stage may be counted by a thread of its own
+        self._lock = threading.Lock()  # a stage may be counted by another thread
         self._task = self._begin("starting", total=None)
 
     @override
@@ -115,7 +115,7 @@ def _bars() -> Iterator[Bars]:
         console=console,
         refresh_per_second=_REFRESHES_PER_SECOND,
         transient=True,
-        redirect_stdout=False,  # answers go to standard output, whoever watches
+        redirect_stdout=False,  # answers go to standard output
     ) as bars:
         # A process that is killed could not bring a hidden cursor back.
         console.show_cursor(True)

@@ -32,7 +32,7 @@ class LateProgress(Progress):
         self._open().note(text)
 
     def rest(self) -> None:
-        """Leave the terminal to others, until there is something to tell again."""
+        """Hide the progress until there is news."""
         self._stack.close()
         self._shown = None
 

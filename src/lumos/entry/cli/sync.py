@@ -115,13 +115,13 @@ def print_sync(result: SyncResult) -> None:
 
 
 def print_planned(shown: LateProgress, report: FidelityReport) -> None:
-    """Say what becomes of what is to be written, once nothing else is on the line."""
+    """Print what the catalog keeps of each concept, once nothing else is on the line."""
     shown.rest()
     print_fidelity(report)
 
 
 def print_fidelity(report: FidelityReport) -> None:
-    """Say what becomes of what is to be written, by concept."""
+    """Print what the catalog keeps of each concept."""
     from lumos.core.platform.fidelity import Fidelity
 
     for fidelity in Fidelity:

@@ -48,7 +48,7 @@ def watch(
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Keep the catalog current: refresh what file events and queues of notifications tell.
+    """Keep the catalog current: refresh what file events and queues of notifications name.
 
     Spark stays up as long as the command. With --json each refresh is one line. Ctrl-C ends it
     after the refresh that is running; a second one ends it at once.

@@ -1,1 +1,1 @@
-"""Tells people of changes that concern them: whom, in what words, through which channel."""
+"""Alerts on changes: who gets them, in what words, through which channel."""

@@ -208,7 +208,7 @@ def _captured_logs() -> Iterator[list[str]]:
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     before = [(each.level, each.propagate) for each in loggers]
     for each in loggers:
-        # What is wrong with a certificate is told to those who debug, by the first one alone.
+        # What is wrong with a certificate is logged for debugging, for the first one only.
         each.setLevel(logging.DEBUG if each.name == _LOGGERS[0] else logging.WARNING)
         each.propagate = False
         each.addHandler(collector)

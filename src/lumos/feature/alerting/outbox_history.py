@@ -1,4 +1,4 @@
-"""A history that puts alerts into the outbox together with the version they tell of."""
+"""A history that puts alerts into the outbox together with the version they are about."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class AlertingHistory(HistoryRepository):
-    """Keeps a version and its alerts in one transaction, and tells what became of them."""
+    """Stores a version and its alerts in one transaction, and returns whether they were sent."""
 
     def __init__(self, database: StateDatabase, planner: AlertPlanner | None) -> None:
-        """Take what decides who is told; without it nobody is told of what is added."""
+        """Take the planner that decides who gets alerts; without it nobody does."""
         super().__init__(database)
         self._outbox = AlertRepository(database)
         self._planner = planner

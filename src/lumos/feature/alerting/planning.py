@@ -1,4 +1,4 @@
-"""Decides who is told of a version: routes, owners, and the datasets downstream."""
+"""Decides who gets alerts on a version: routes, owners, and the datasets downstream."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class AlertPlanner:
         self._mildest = min(mildest, default=ChangeLevel.BREAKING.rank)
 
     def alerts_of(self, recorded: RecordedVersion) -> tuple[Alert, ...]:
-        """Return what is to be told of a version, most severe first."""
+        """Return the alerts on a version, most severe first."""
         changes = [change for change in _told(recorded) if change.level.rank >= self._mildest]
         if not changes or not self._routes:
             return ()
@@ -79,7 +79,7 @@ class AlertPlanner:
 
 
 def _told(recorded: RecordedVersion) -> Iterator[Change]:
-    """Yield what may be told of a version; one declared breaking without a change is a finding."""
+    """Yield the findings on a version; one declared breaking without a change is a finding too."""
     changes = [each for each in recorded.changes if not (each.policy and each.policy.ignored)]
     yield from changes
     version = recorded.version
@@ -119,7 +119,7 @@ class _Concerned:
         return self._port.groups_of_users()
 
     def fits(self, route: AlertRoute) -> bool:
-        """Tell whether a route is meant for the owners of any of the datasets."""
+        """Return whether a route is meant for the owners of any of the datasets."""
         return any(
             matches_dataset(route.pattern, each.urn) and self._is_owned(each, route.owners)
             for each in (self._changed, *self._affected)
@@ -135,7 +135,7 @@ class _Concerned:
         )
 
     def finding(self, change: Change, version: DatasetVersion) -> AlertFinding:
-        """Return a change as people are told of it."""
+        """Return a change as alerts show it."""
         return AlertFinding(
             fingerprint=change.fingerprint,
             dataset=self._changed.urn,

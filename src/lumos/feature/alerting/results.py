@@ -14,7 +14,7 @@ class AlertListResult(Result):
 
 
 class ChannelSending(Result):
-    """What became of the alerts of one channel in this sending."""
+    """How many alerts of one channel were sent this time."""
 
     channel: str
     sent: int

@@ -41,7 +41,7 @@ class OutboxPort(Protocol):
 
 
 class ChannelOutcome(NamedTuple):
-    """What became of the alerts of one channel."""
+    """How many alerts of one channel were sent."""
 
     channel: str
     sent: int = 0
@@ -50,9 +50,9 @@ class ChannelOutcome(NamedTuple):
 
 
 class AlertSender:
-    """Sends what is due and keeps what became of it.
+    """Sends the alerts that are due and records the outcome of each.
 
-    A message is recorded right after it was taken: whoever is killed in between sends it once
+    A message is recorded right after it was taken: a sender that is killed in between sends it once
     more, and nothing is lost.
     """
 

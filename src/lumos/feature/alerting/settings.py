@@ -1,4 +1,4 @@
-"""Who is told of changes, and how: the section `alerts`."""
+"""Who gets alerts on changes, and how: the section `alerts`."""
 
 from __future__ import annotations
 
@@ -113,16 +113,16 @@ class AlertRoute(SettingsModel):
         default=(), description="Users or groups that own the dataset or an affected one."
     )
     pattern: Pattern = "*"
-    level: Level = Field(default="breaking", description="The mildest change that is told.")
+    level: Level = Field(default="breaking", description="The mildest change that is sent.")
 
 
 class AlertSettings(SettingsModel):
-    """Who is told of breaking changes, and how."""
+    """Who gets alerts on breaking changes, and how."""
 
     channels: tuple[Channel, ...] = Field(default=(), description="Ways to reach people.")
     routes: tuple[AlertRoute, ...] = Field(
         default=(),
-        description="Who is told what; without routes every breaking change goes to every channel.",
+        description="Who gets which alerts; by default each breaking change goes to every channel.",
     )
     downstream_depth: int = Field(
         default=10, ge=0, le=100, description="So many steps of lineage downstream are affected."

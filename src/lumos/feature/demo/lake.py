@@ -107,7 +107,7 @@ def expected_datasets(*, evolved: bool = False) -> tuple[ExpectedDataset, ...]:
 
 
 def _news() -> tuple[Table, ...]:
-    """The files that come or are written anew, as tables of their own."""
+    """The files that come or are written anew, as separate tables."""
     tables = {table.name: table for table in first_tables()}
     customers, payments = tables["crm/customers"], tables["sales/payments"]
     return (

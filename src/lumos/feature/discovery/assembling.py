@@ -9,14 +9,14 @@ The rules, in this order:
 2. `key=value` folders, and dates of a quarter or less, are partitions wherever they stand.
 3. For files without a plain name, a year, a number or a time in seconds at the end is a partition
    too, and folders that writers add (`data`, `bucket-0`, `delta_0000023_0000023`) are no names.
-4. A file without a name of its own (`part-00001`, `000000_0`, a UUID) belongs to its folder.
+4. A file without a meaningful name (`part-00001`, `000000_0`, a UUID) belongs to its folder.
 5. A name with a date, a random id, or a number of three digits and more belongs to the name without
    them: `orders_2024-01-31.csv` to `orders`.
 6. A name equal to that of the folder, or of the last few folders together, belongs to the folder.
-7. Any other file is a dataset of its own, called by its name without format and codec.
+7. Any other file is a separate dataset, called by its name without format and codec.
 
 Layouts that need knowledge of their tool, such as `AWSLogs`, are in `known_layouts`.
-Files of one dataset in two formats are two datasets; `dataset_names` tells them apart.
+Files of one dataset in two formats are two datasets; `dataset_names` gives them two names.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class FilePlace(NamedTuple):
     """What the extension says; the bytes decide."""
     compression: str | None
     shard: bool
-    """The file's name tells it from others of the same dataset and partition."""
+    """The file's name is unique within its dataset and partition."""
 
     @property
     def layout(self) -> str:
@@ -82,7 +82,7 @@ def place_of(path: str) -> FilePlace | None:
     """Place a file, given by its path relative to the source's root, with `/` between the parts.
 
     Returns:
-        None for a file that holds no data of its own: hidden, temporary, or a table's bookkeeping.
+        None for a file that holds no data: hidden, temporary, or a table's bookkeeping.
     """
     if is_no_data(path):
         return None
@@ -113,7 +113,7 @@ def place_of(path: str) -> FilePlace | None:
 
 
 def _folders(parent: str, file: str, *, name: FileName) -> tuple[Folders, bool]:
-    """Read the folders, and tell whether they name the dataset without the file's help."""
+    """Read the folders, and return whether they name the dataset without the file's help."""
     last = parent.rpartition("/")[2]
     repeated = last.isdecimal() and file.startswith((f"{last}_", f"{last}-", f"{last}."))
     nameless = read_folders(parent, nameless=True, keep_last=repeated)
@@ -180,7 +180,7 @@ def _partition(values: tuple[str | None, ...]) -> str:
 
 
 def _same(stem: str, dataset: Parts) -> bool:
-    """Tell whether a file is called like a folder above it, or like the last few together."""
+    """Return whether a file is called like a folder above it, or like the last few together."""
     name = stem.casefold()
     if not dataset:
         return False

@@ -111,7 +111,7 @@ def _totals(files: FormatFold, layouts: Sequence[Layout]) -> FileTotals:
 
 
 def _newest(files: FormatFold) -> str | None:
-    """Return the partition with the latest time; None where no partition tells a time."""
+    """Return the partition with the latest time; None where no partition has a time."""
     lasts = [schema.last for schema in files.schemas.values() if schema.last is not None]
     newest = max(lasts, default=None)
     return newest.shown if newest is not None and newest.order[0] else None

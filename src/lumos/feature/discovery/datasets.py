@@ -144,7 +144,7 @@ def dataset_of(
 
 
 def _drift(merged: MergedSchema) -> dict[str, JsonValue]:
-    """Tell the fields that differ and the schemas there are, up to a bearable number of each."""
+    """Return the fields that differ and the schemas there are, up to a limit of each."""
     schemas: list[JsonValue] = [
         {
             "fingerprint": variant.fingerprint,

@@ -46,7 +46,7 @@ class DateForm(NamedTuple):
     """What a name says of time."""
 
     key: str
-    """What the date tells: `date`, `hour`, `time`, `month`, `week`, `quarter` or `year`."""
+    """What the date stands for: `date`, `hour`, `time`, `month`, `week`, `quarter` or `year`."""
     form: str
     is_compact: bool
     """It is nothing but digits, so that it could also be a number."""
@@ -91,7 +91,7 @@ def is_year(text: str) -> bool:
 
 
 def is_epoch(text: str) -> bool:
-    """Tell a time in seconds or milliseconds since 1970, of this century."""
+    """Return the time of a number of seconds or milliseconds since 1970, of this century."""
     return bool(_EPOCH.fullmatch(text))
 
 

@@ -51,7 +51,7 @@ CODECS: Final = frozenset(
 UNKNOWN: Final = "unknown"
 """Stands where a name needs a format that nobody knows."""
 
-# No dataset name ends like this, so that `.csv` can be appended to tell two datasets apart.
+# No dataset name ends like this, so that `.csv` can be appended to distinguish two datasets.
 _NEVER_LAST = frozenset(
     {*FORMATS, *FORMATS.values(), "delta", "iceberg", "hudi", "tfrecord", "tfrecords", UNKNOWN}
 )
@@ -149,11 +149,11 @@ class FileName(NamedTuple):
     """What one file name says."""
 
     stem: str
-    """The dataset's name in it; empty where the file has no name of its own."""
+    """The dataset's name in it; empty where the file has no meaningful name."""
     format: str | None
     compression: str | None
     numbered: bool
-    """The name tells one file of several from the others."""
+    """The name distinguishes one file of several from the others."""
     dated: bool
     of_writer: bool = False
     """The name is that of the program that wrote the file, which may write all sorts of data."""
@@ -229,7 +229,7 @@ def _without_numbers(stem: str) -> tuple[str, bool]:
 
 
 def _is_id(text: str | None) -> bool:
-    """Tell a random id from words that are written together: it changes its letters far more."""
+    """Return whether text is a random id, not joined words: its letters change far more often."""
     if text is None:
         return True
     kinds = ["0" if c.isdigit() else "A" if c.isupper() else "a" for c in text]

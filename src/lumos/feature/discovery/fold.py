@@ -26,7 +26,7 @@ from lumos.feature.discovery.partitions import (
 )
 
 MOST_PARTITIONS: Final = 65_536
-"""Up to so many partitions of one layout are told exactly."""
+"""Up to so many partitions of one layout are counted exactly."""
 
 
 class FileLike(Protocol):
@@ -263,7 +263,7 @@ class FormatFold:
         _add_columns(self.columns, other.columns)
 
     def column_statistics(self) -> dict[str, ColumnStatistics]:
-        """Return the statistics of each column; none where some file did not tell any."""
+        """Return the statistics of each column; none where some file has none."""
         if self.files_with_columns < sum(schema.files for schema in self.schemas.values()):
             return {}
         return {
@@ -297,7 +297,7 @@ class FormatFold:
 
 
 class DatasetFold:
-    """All files of one dataset, told apart by format."""
+    """All files of one dataset, by format."""
 
     __slots__ = ("formats",)
 

@@ -3,7 +3,7 @@
 Hive folders (`key=value`) are partitions anywhere, and so are dates of at least a quarter, so that
 a landing zone with a folder for each day does not make new datasets every day. A year alone, a
 number and a time in seconds are partitions only at the end, and only for files that have no plain
-name of their own.
+meaningful name.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Segment(NamedTuple):
 
 
 class Folders(NamedTuple):
-    """The folders of a file, told apart."""
+    """The folders of a file, by kind."""
 
     dataset: tuple[str, ...]
     """All that is no partition."""
@@ -120,11 +120,11 @@ class Folders(NamedTuple):
 def read_folders(
     parent: str, *, nameless: bool, years: bool = False, keep_last: bool = False
 ) -> Folders:
-    """Tell partitions from plain folders, for the path of a folder relative to the source.
+    """Split the path of a folder, relative to the source, into partitions and plain folders.
 
     Args:
         parent: the path of the folder.
-        nameless: the file has no plain name of its own, so that the folders must name the dataset.
+        nameless: the file has no meaningful name, so that the folders must name the dataset.
         years: a lone year at the end is a partition, as it is for nameless files.
         keep_last: the last folder is a name, even where it is a number.
     """
@@ -234,7 +234,7 @@ def _add_partitions_at_the_end(
 
 
 def _one_of_many(part: str, *, below: Segment | None) -> Segment | None:
-    """Read a folder that only tells one of many from the others, and is no name."""
+    """Read a folder that only numbers one of many, and is no name."""
     if is_epoch(part):
         return Segment("epoch", part, "{epoch}", in_date=False)
     if _NUMBER.fullmatch(part):

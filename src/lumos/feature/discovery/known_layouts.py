@@ -1,6 +1,6 @@
 """Layouts of tools whose paths can only be read by knowing the tool.
 
-Each is told by a mark that nothing else has, such as the folder `AWSLogs`, so that a path is still
+Each has a mark that nothing else has, such as the folder `AWSLogs`, so that a path is still
 judged alone.
 """
 

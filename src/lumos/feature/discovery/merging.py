@@ -55,16 +55,16 @@ def merge_schemas(variants: Iterable[SchemaVariant]) -> MergedSchema:
     rows, says nothing.
     """
     ranked = sorted(variants, key=lambda variant: variant.rank)
-    telling = [variant for variant in ranked if variant.schema.fields] or ranked
-    if not telling:
+    with_fields = [variant for variant in ranked if variant.schema.fields] or ranked
+    if not with_fields:
         return MergedSchema(Schema())
-    schemas = [variant.schema for variant in telling]
+    schemas = [variant.schema for variant in with_fields]
     first, *others = schemas
     if all(other == first for other in others):
         return MergedSchema(first)
     merge = _Merge()
     fields = merge.fields(
-        [_Members(variant.schema.fields, variant) for variant in telling], path=""
+        [_Members(variant.schema.fields, variant) for variant in with_fields], path=""
     )
     schema = Schema(
         fields=fields,
@@ -74,7 +74,7 @@ def merge_schemas(variants: Iterable[SchemaVariant]) -> MergedSchema:
         foreign_keys=first.foreign_keys if _agree(s.foreign_keys for s in schemas) else (),
     )
     drift = tuple(sorted(merge.drift, key=lambda each: each.rank))
-    return MergedSchema(schema, drift, variants=tuple(telling) if drift else ())
+    return MergedSchema(schema, drift, variants=tuple(with_fields) if drift else ())
 
 
 def _agree(values: Iterable[object]) -> bool:
@@ -239,7 +239,7 @@ class _Merge:
     def _branches(self, accepted: Sequence[_Seen], *, path: str) -> tuple[FieldType, ...]:
         """Join the branches of unions; those of one kind are merged into one.
 
-        A union with two branches of one kind keeps them as they are, since nobody can tell which
+        A union with two branches of one kind keeps them as they are, since it is unknown which
         branch of another union either of them is.
         """
         found: dict[str, list[_Seen]] = {}

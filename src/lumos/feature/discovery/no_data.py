@@ -1,4 +1,4 @@
-"""Tells by its path alone that a file holds no data of its own.
+"""Recognizes by its path alone a file that holds no data.
 
 Such are hidden and temporary files, what writers and table formats keep for themselves, and what
 stands beside the data: checksums, manifests, marks that a delivery is complete.
@@ -37,7 +37,7 @@ _OF_TABLES: Final = re.compile(
 
 
 def is_no_data(path: str) -> bool:
-    """Tell whether a file holds no data of its own."""
+    """Return whether a file holds no data."""
     lowered = path.lower()
     name = lowered.rpartition("/")[2]
     if not name or name.endswith(_ENDINGS) or name in _NAMES or name.startswith("~$"):

@@ -43,7 +43,7 @@ class PartitionOrder(NamedTuple):
         return self.moment(values), tuple([natural(value) for value in values])
 
     def moment(self, values: Values) -> Moment:
-        """Return the time that a partition stands for; empty where it tells none."""
+        """Return the time that a partition stands for; empty where it has none."""
         moment = [0, 0, 0, 0, 0, 0, 0]
         known = False
         for form, tokens, value in zip(self.forms, self.tokens, values, strict=False):
@@ -74,8 +74,8 @@ def partition_order(template: str | None, keys: int) -> PartitionOrder:
     """Return the order of partitions with a template such as `dt={yyyy-mm-dd}/country={country}`.
 
     Args:
-        template: as a place tells it.
-        keys: how many keys it has; with another number of slots, times are not told apart.
+        template: of a place.
+        keys: how many keys it has; with another number of slots, no times are read.
     """
     slots = _SLOT.findall(template or "")
     if len(slots) != keys:

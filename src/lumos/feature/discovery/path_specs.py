@@ -1,4 +1,4 @@
-"""Paths that people describe, for the rare layout that the rules cannot tell.
+"""Paths that people describe, for the rare layout that the rules do not recognize.
 
 A spec is a path below the source's root with slots: `crm/{table}/dt={yyyy-mm-dd}/*`.
 
@@ -8,7 +8,7 @@ A spec is a path below the source's root with slots: `crm/{table}/dt={yyyy-mm-dd
   its name.
 - `*` is any text without a slash, `**` any number of folders.
 
-Without `{table}` every file that fits is a dataset of its own. The first spec that fits decides; a
+Without `{table}` every file that fits is a separate dataset. The first spec that fits decides; a
 file that fits none is placed by the rules.
 """
 
@@ -140,7 +140,7 @@ class PathSpecs:
         """Compile specs.
 
         Raises:
-            ConfigurationError: one of them is invalid; it tells which and where.
+            ConfigurationError: one of them is invalid; the message says which and where.
         """
         return cls(tuple(_Compiler(spec, index).compiled() for index, spec in enumerate(specs)))
 

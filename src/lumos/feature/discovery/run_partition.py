@@ -84,7 +84,7 @@ def partition_prefix(format: str, timestamp: datetime) -> str:
     """Return the folders of the partition that holds a time, with a slash at the end.
 
     Raises:
-        ConfigurationError: the format is invalid; it tells where.
+        ConfigurationError: the format is invalid; the message says where.
     """
     directives = _checked(format)
     for directive in directives:
@@ -96,7 +96,7 @@ def partition_step(format: str) -> PartitionStep:
     """Return the time between two partitions.
 
     Raises:
-        ConfigurationError: the format is invalid; it tells where.
+        ConfigurationError: the format is invalid; the message says where.
     """
     letters = {directive[-1] for directive in _checked(format)}
     return next(step for letter, step in _FINEST_FIRST if letter in letters)
@@ -111,7 +111,7 @@ def late_or_missing(
     grace: timedelta = timedelta(0),
     count: int = 1,
 ) -> tuple[PartitionArrival, ...]:
-    """Tell of the partition of a time, and of those before it, whether they came.
+    """Return whether the partition of a time, and those before it, arrived.
 
     A partition is due when its time is over and the grace has passed.
 
@@ -127,7 +127,7 @@ def late_or_missing(
         The partitions, the latest first.
 
     Raises:
-        ConfigurationError: the format is invalid; it tells where.
+        ConfigurationError: the format is invalid; the message says where.
     """
     step = partition_step(format)
     start = _start(timestamp, step)

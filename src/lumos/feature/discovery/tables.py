@@ -1,4 +1,4 @@
-"""Builds the canonical dataset of a Delta, Iceberg or Hudi table from what its log tells."""
+"""Builds the canonical dataset of a Delta, Iceberg or Hudi table from the facts of its log."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def table_dataset(
     Args:
         root: where the source begins.
         table: the table's folder below it, as `table_parts` gives it.
-        facts: what the table's log tells.
+        facts: from the table's log.
         environment: such as `prod`.
     """
     parts = (*root.parts, *table)

@@ -1,4 +1,4 @@
-"""Keeps what a dataset was last known to have where some of its files tell nothing any more."""
+"""Keeps what a dataset was last known to have where some of its files cannot be read any more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_TOLD: Final = 100
 
 
 def is_in_doubt(dataset: LumosDataset) -> bool:
-    """Tell whether files that could not be read may hold more than the dataset was seen to have."""
+    """Return whether files that could not be read may hold more than is known of the dataset."""
     return UNSEEN in dataset.extensions
 
 
@@ -37,7 +37,7 @@ def with_unseen_parts(
 
     Args:
         present: as it was last known.
-        found: as those of its files tell that can be read.
+        found: the dataset built from the files that can be read.
         unreadable: how many of its files cannot.
     """
     if found.kind is not DatasetKind.FILES:

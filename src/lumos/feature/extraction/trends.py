@@ -89,7 +89,7 @@ def _point(contributor: str, observation: Observation) -> TrendPoint:
 
 
 def _figure(point: TrendPoint) -> Decimal | None:
-    """Return what the change of a measurement is told by."""
+    """Return the figure by which measurements are compared."""
     if point.cost is not None:
         return Decimal(point.cost.partition(" ")[0])
     figure = point.rows if point.rows is not None else point.quality_score

@@ -74,7 +74,7 @@ class Destination(ABC):
         tally: ImportTally,
         progress: Progress,
     ) -> ImportRun:
-        """Return an import that can be carried out; a catalog that does not answer is told now."""
+        """Return an import that can be carried out; a catalog that does not answer raises now."""
 
 
 class StateDestination(Destination):
@@ -189,7 +189,7 @@ class CatalogDestination(Destination):
         progress: Progress,
     ) -> ImportRun:
         target = self._target()
-        target.platform.reached()  # a wrong address is told once
+        target.platform.reached()  # a wrong address is reported once
         return CatalogImport(target, mode, tally=tally, clock=self._clock, progress=progress)
 
 

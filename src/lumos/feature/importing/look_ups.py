@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class LookUps(Plans):
-    """Plans for the datasets whose turn comes next, from what a catalog tells of many at once.
+    """Plans for the datasets whose turn comes next, from what a catalog returns for many at once.
 
     That may lack what others attached to them, so a dataset that is not as wanted is asked for as
-    a whole, which takes requests of its own. One that was found or made to be as wanted before, and
+    a whole, which takes further requests. One that was found or made to be as wanted before, and
     looks the same since, is not.
     """
 
@@ -64,7 +64,7 @@ class LookUps(Plans):
         return self._plan
 
     def ahead(self, lines: Sequence[bytes]) -> None:
-        """Find out what becomes of datasets before that is asked for."""
+        """Plan the changes of datasets ahead of time."""
         wanted = {urn_of(line).decode(): line for line in lines}
         found = self._looked_up(wanted)
         marks = self._marks.of([*wanted]) if self._marks else {}
@@ -108,7 +108,7 @@ class LookUps(Plans):
     def _at_a_glance(
         self, line: bytes, seen: LumosDataset | LumosError | None, *, mark: str | None
     ) -> Plan | LumosError | None:
-        """Return what becomes of a dataset, or None where it has to be looked at as a whole."""
+        """Return the planned change of a dataset, or None where all of it has to be read."""
         if isinstance(seen, LumosError):
             return seen
         if seen is None or self._mode is ImportMode.SKIP_EXISTING:

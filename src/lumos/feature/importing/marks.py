@@ -18,7 +18,7 @@ class ImportMarks:
     """Marks of what was imported into one catalog, by the names of the items.
 
     A repeated import asks a catalog for many datasets at once. An answer that has the mark of the
-    last import needs no closer look, also where the catalog cannot keep all that it was told.
+    last import needs no closer look, also where the catalog cannot keep all that was written.
     """
 
     def __init__(self, database: StateDatabase, place: str, *, clock: Clock) -> None:

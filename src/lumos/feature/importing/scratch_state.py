@@ -46,6 +46,6 @@ class ScratchState:
 
 @contextmanager
 def scratch_state(clock: Clock) -> Iterator[ScratchState]:
-    """Yield an empty state; what a killed process left of its own is removed by the next one."""
+    """Yield an empty state; what a killed process left behind is removed by the next one."""
     with scratch_folder() as folder, StateDatabase.open(folder / DATABASE_FILE) as database:
         yield ScratchState(database, clock=clock)

@@ -44,7 +44,7 @@ class ImportSteps:
         """Get ready.
 
         Args:
-            refused: is told what is refused and why; it raises where the run is to end.
+            refused: is called with what is refused and why; it raises where the run is to end.
             keeps_edges: whether the catalog keeps edges; if not, datasets list their neighbours.
         """
         self._refused = refused

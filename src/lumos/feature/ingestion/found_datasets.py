@@ -55,7 +55,7 @@ class Evidence(Protocol):
         """Return a dataset with what could not be seen of it; None where it is to stay as it is."""
 
     def is_gone(self, dataset: LumosDataset, *, source: str) -> bool:
-        """Tell whether a dataset that was not found is surely not there any more."""
+        """Return whether a dataset that was not found is surely not there any more."""
 
 
 class Compared(NamedTuple):
@@ -104,7 +104,7 @@ class _Step(NamedTuple):
     is_known: bool
     """Whether the state has it."""
     is_said_by_others: bool
-    """Whether others than before speak of it, or several do."""
+    """Whether its contributors changed, or are several."""
     changes: tuple[Change, ...]
     found: Mapping[Contributor, str]
     """By contributor, the hash of what it says now, where it was found."""
@@ -487,7 +487,7 @@ def _as_said(held: DatasetContributions, contributor: Contributor) -> LumosDatas
 
 
 def _measures_as_before(found: LumosDataset, present: LumosDataset | None) -> bool:
-    """Tell whether all is measured anew that the state has of a dataset."""
+    """Return whether all is measured anew that the state has of a dataset."""
     if present is None:
         return True
     measured = (part for part in OBSERVED_PARTS if getattr(present, part) is not None)
@@ -495,7 +495,7 @@ def _measures_as_before(found: LumosDataset, present: LumosDataset | None) -> bo
 
 
 def _measures_all(found: LumosDataset, before: Contribution | None) -> bool:
-    """Tell whether all is measured anew that a contributor measured before."""
+    """Return whether all is measured anew that a contributor measured before."""
     return before is None or all(getattr(found, path) is not None for path in before.measured)
 
 

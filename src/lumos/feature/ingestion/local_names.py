@@ -74,7 +74,7 @@ def _new_name(known: _Known, source: ScanSource) -> Urn:
 def _doubtful(database: StateDatabase, source: ScanSource, *, root: Urn) -> Iterator[_Known]:
     """Yield the datasets of a source whose URN does not begin with its root, which are few.
 
-    If the folder itself begins like the root, the URNs alone do not tell, and all are looked at.
+    If the folder itself begins like the root, the URNs alone do not show it, and all are looked at.
     """
     folders = str(source.root.path).strip("/").split("/")
     elsewhere = "AND NOT (urn = :root OR (urn > :below AND urn < :behind))"

@@ -178,7 +178,7 @@ def path_pattern(format_: str) -> str:
     """Return what fits a path with a partition: the folder above it, and the partition itself.
 
     Raises:
-        ConfigurationError: the format is invalid; it tells where.
+        ConfigurationError: the format is invalid; the message says where.
     """
     partition_prefix(format_, datetime(2000, 1, 1, tzinfo=UTC))
     pieces = _DIRECTIVE.split(format_.strip("/"))
@@ -204,7 +204,7 @@ def partition_folders(
         formats = ", ".join(sorted({source.format for source in sources}))
         raise ConfigurationError(
             f"no dataset has partitions of the form {formats}",
-            hint="check partitioning_format; lumos show DATASET tells how a dataset is partitioned",
+            hint="check partitioning_format; lumos show DATASET shows how a dataset is partitioned",
         )
     return under
 

@@ -29,7 +29,7 @@ def type_problems(entries: Sequence[SourceEntry]) -> Iterator[tuple[KeyPath, str
 
 
 def is_planned(source_type: str) -> bool:
-    """Tell whether a type may be set already, although nothing reads it yet."""
+    """Return whether a type may be set already, although nothing reads it yet."""
     return source_type in PLANNED and source_type not in HandlerFactory.names()
 
 

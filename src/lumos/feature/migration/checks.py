@@ -47,7 +47,7 @@ def migration_checks(
     Args:
         totals: how both differ, in numbers.
         canonical: in which concepts they are not the same.
-        target: what tells which concepts the target drops.
+        target: the adapter, whose table says which concepts it drops.
         own_versions: whether the target may count versions itself.
         unreadable: the kinds of what the source holds besides and was not readable, one for each.
     """
@@ -58,7 +58,7 @@ def migration_checks(
 
 
 def everything_moved(totals: DiffTotals) -> bool:
-    """Tell whether the target has every dataset and lineage edge of the source."""
+    """Return whether the target has every dataset and lineage edge of the source."""
     found = (totals.sections.get(section) for section in _MOVED)
     return not any(each.removed or each.unobserved for each in found if each is not None)
 
@@ -100,7 +100,9 @@ def _concepts(
         what = "" if itself else f": {_words(concept)}"
         own = own_versions and concept == COUNTED_BY_EACH
         lines = {
-            "lacks lack": 0 if itself else each.lacking,  # those that are missing are told above
+            "lacks lack": 0
+            if itself
+            else each.lacking,  # those that are missing are reported above
             "differs differ": 0 if own else each.differing,
         }
         for verbs, count in lines.items():

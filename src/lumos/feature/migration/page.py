@@ -30,7 +30,7 @@ _PAGE = """<!doctype html>
 {% for line in lines %}<li class="{{ line.status }}">[{{ line.status }}] {{ line.text }}
 {% if line.examples %}<br><small>such as {{ line.examples | join(", ") }}</small>{% endif %}</li>
 {% endfor %}</ul>{% endfor %}
-<h2>What became of each concept</h2>
+<h2>How each concept arrived</h2>
 <table><tr><th>concept</th><th>count</th><th>kept</th></tr>
 {% for concept, count, fidelity in concepts %}<tr><td>{{ concept | replace("_", " ") }}</td>
 <td class="number">{{ "{:,}".format(count) }}</td><td>{{ fidelity }}</td></tr>

@@ -185,7 +185,7 @@ class _People:
         return Owner.from_json({category: assignment.owner, "type": assignment.type})
 
     def knows(self, owner: Owner) -> bool:
-        """Tell whether the catalog has such a user or group; one that keeps none has all."""
+        """Return whether the catalog has such a user or group; one that keeps none has all."""
         return not self._keeps_people or owner.name in self._known()[owner.category]
 
     def _category_of(self, name: str) -> str:

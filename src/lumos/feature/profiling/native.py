@@ -36,7 +36,7 @@ _WHOLE_MICROSECONDS: Final = (TimeUnit.MILLISECOND, TimeUnit.MICROSECOND)
 
 
 def are_plain(paths: Iterable[str]) -> bool:
-    """Tell whether Spark reads every path as it is written."""
+    """Return whether Spark reads every path as it is written."""
     return all(_PLAIN_PATH.fullmatch(path) for path in paths)
 
 

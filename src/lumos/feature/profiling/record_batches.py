@@ -61,7 +61,7 @@ class JsonRecords:
                 except orjson.JSONDecodeError:
                     self.broken += 1
         finally:
-            lines.detach()  # the stream is closed by whoever opened it
+            lines.detach()  # the caller that opened the stream closes it
 
     def _whole(self) -> str:
         content = self._stream.read(LARGEST_DOCUMENT_BYTES + 1)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lumos.core.models import Urn
 
 Identities = Mapping[tuple[str, str], "Urn"]
-"""The dataset that a catalog means by a name of its own."""
+"""The dataset that has this name in a catalog."""
 _EVERYTHING = frozenset({"", "*"})
 
 

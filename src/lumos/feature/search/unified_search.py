@@ -46,7 +46,7 @@ class UnifiedSearch:
 
         Args:
             timeout: how many seconds all catalogs together may take.
-            identities: tells which datasets catalogs mean by names of their own, each given with
+            identities: returns which datasets have these names in other catalogs, each given with
                 the name of its catalog.
             monotonic: a clock that only goes forward.
         """

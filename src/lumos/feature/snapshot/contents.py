@@ -55,7 +55,7 @@ def catalog_content(
 ) -> SnapshotContent:
     """Return all that a catalog holds; it is read when the lines are, as of one moment if it can.
 
-    `progress` is told of datasets, where there are many.
+    `progress` receives the number of datasets, where there are many.
 
     Raises:
         CapabilityError: the catalog cannot be exported.
@@ -86,7 +86,7 @@ def catalog_content(
 
 
 def _shown(lines: Iterator[SectionLine], name: str, progress: Progress) -> Iterator[SectionLine]:
-    """Yield lines and tell those who wait how many datasets were read."""
+    """Yield lines and report how many datasets were read."""
     done = 0
     for line in lines:
         yield line

@@ -115,7 +115,7 @@ class DiffTotals(CanonicalModel):
 
 
 class StreamedDiff:
-    """What changed from one snapshot to another, told in order of URN without holding it all."""
+    """What changed from one snapshot to another, in order of URN, without holding it all."""
 
     def __init__(self, old: str, new: str, *, totals: DiffTotals, found: LineSorter) -> None:
         self.old = old
@@ -145,7 +145,7 @@ class StreamedDiff:
 
 
 def unreadable_outcomes(found: StreamedDiff) -> tuple[ItemOutcome, ...]:
-    """Return what could not be read on either side, as reports tell it."""
+    """Return what could not be read on either side, as reports show it."""
     return outcomes((*found.unreadable_in_old, *found.unreadable_in_new))
 
 
@@ -220,9 +220,9 @@ def streamed_diff(
     further: FurtherDiffs = NOTHING_FURTHER,
     held_bytes: int = HELD_BYTES,
 ) -> Iterator[StreamedDiff]:
-    """Compare two snapshots of any form; all is compared before the first change is told.
+    """Compare two snapshots of any form; all is compared before the first change is yielded.
 
-    Datasets that an incomplete new snapshot lacks may still exist: they are told as unobserved,
+    Datasets that an incomplete new snapshot lacks may still exist: they are reported as unobserved,
     not as removed. Neither is lineage removed that it lacks. However much changed, no more than
     `held_bytes` of it are held in memory; what is more waits in temporary files.
 
@@ -258,7 +258,7 @@ def diff_snapshots(
 ) -> SnapshotDiff:
     """Compare two snapshots of any form, as `streamed_diff` does, and hold all that changed.
 
-    The changes are told as commands print them, without what applying them would need.
+    The changes are yielded as commands print them, without what applying them would need.
 
     Raises:
         CorruptSnapshotError: a stored snapshot is damaged.

@@ -30,7 +30,7 @@ _LOOKED_INTO: Final = ("datasets", "lineage_edges")
 
 
 def counted_fidelity(source: SnapshotSource, target: AdapterRef) -> FidelityReport:
-    """Count by concept what would become of a snapshot in a catalog."""
+    """Count by concept how well a catalog would keep a snapshot."""
     count = FidelityCount()
     for line in section_lines(source, "datasets"):
         count.add_dataset(dataset_of(line))

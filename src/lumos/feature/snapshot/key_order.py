@@ -81,7 +81,7 @@ def _order_of(model: type[CanonicalModel], known: dict[type, KeyOrder]) -> KeyOr
 
 
 def _model_in(annotation: object) -> type[CanonicalModel] | None:
-    """Find the model that an annotation such as `tuple[Field, ...] | None` speaks of."""
+    """Find the model in an annotation such as `tuple[Field, ...] | None`."""
     if isinstance(annotation, type) and issubclass(annotation, CanonicalModel):
         return annotation
     found = (_model_in(argument) for argument in get_args(annotation))

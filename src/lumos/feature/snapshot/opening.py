@@ -97,7 +97,7 @@ class SnapshotOpener:
         return self.opened_signed(reference, keys)
 
     def is_catalog(self, reference: str) -> bool:
-        """Tell whether a name means a catalog; a file of that name comes first."""
+        """Return whether a name means a catalog; a file of that name comes first."""
         if is_url(reference):
             return True
         return reference in self._platform_names and not Path(reference).exists()
@@ -141,7 +141,7 @@ def _is_document(reference: str) -> bool:
         return False
     try:
         return Path(reference).name != MANIFEST_NAME and Path(reference).is_file()
-    except (OSError, ValueError):  # told by whoever opens it
+    except (OSError, ValueError):  # reported when it is opened
         return False
 
 

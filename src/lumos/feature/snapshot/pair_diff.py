@@ -35,7 +35,7 @@ _INFERRED = f'"{EdgeBasis.INFERRED}"'.encode()
 
 
 class DiffDatasets(Protocol):
-    """Tells what changed from one state of a dataset to another; `None` is not to be there."""
+    """Returns what changed from one state of a dataset to another; `None` is not to be there."""
 
     def __call__(
         self, old: LumosDataset | None, new: LumosDataset | None, /, *, observed: bool = True
@@ -44,7 +44,7 @@ class DiffDatasets(Protocol):
 
 
 DiffEdges = Callable[[LineageEdge | None, LineageEdge | None], tuple[Change, ...]]
-"""Tells what changed in one step of lineage; `None` is not to be there."""
+"""Returns what changed in one step of lineage; `None` is not to be there."""
 
 
 class FurtherDiffs(NamedTuple):

@@ -38,11 +38,11 @@ class Selection:
     owners: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        """Tell whether anything is selected at all; else everything is wanted."""
+        """Return whether anything is selected at all; else everything is wanted."""
         return bool(self.patterns or self.platforms or self.tags or self.owners)
 
     def wants(self, dataset: Json) -> bool:
-        """Tell whether a dataset, given as `to_json` writes it, is wanted."""
+        """Return whether a dataset, given as `to_json` writes it, is wanted."""
         names = (str(dataset["urn"]), str(dataset["name"]))
         if self.patterns and not any(
             fnmatchcase(name, pattern) for pattern in self.patterns for name in names

@@ -66,7 +66,7 @@ class SnapshotSource(Protocol):
     def bucket_lines(self, bucket: int, *, section: str = "datasets") -> list[bytes]: ...
 
     def part(self, bucket: int, *, section: str = "datasets") -> Bucket | None:
-        """Return a bucket, to be read by whoever it is handed to; None for an empty one."""
+        """Return a bucket, which any process may read; None for an empty one."""
         return HeldBucket(self, bucket, section)
 
     def require_whole(self) -> None:

@@ -289,7 +289,7 @@ class _Gathered:
             *self._duplicate_checks(facts),
             *self._secret_checks(),
         ]
-        if not self._unreadable:  # else what is only unread would be told as missing
+        if not self._unreadable:  # else what is only unread would be reported as missing
             checks += self._reference_checks(facts)
             checks += self._statistics_checks(claimed, stale=stale)
         return ValidationReport(name=name, checks=tuple(checks))

@@ -48,7 +48,7 @@ def verify(reference: str, *, store: SnapshotStore, key: Path | None = None) -> 
     """Check what the user named; damage is reported, not raised.
 
     With a public key the snapshot has to be signed with it. Without one, a signature that is
-    there has to fit the content, whoever made it.
+    there has to fit the content.
 
     Raises:
         SnapshotNotFoundError: the store has no such snapshot.

@@ -1,4 +1,4 @@
-"""The parts of a dataset that people may change in a catalog, each by a name of its own."""
+"""The parts of a dataset that people may change in a catalog, each by a unique name."""
 
 from __future__ import annotations
 
@@ -144,13 +144,13 @@ def with_editable_parts(
 
 
 def is_set(name: str) -> bool:
-    """Tell whether a part is a set, to which both sides may add."""
+    """Return whether a part is a set, to which both sides may add."""
     facet = _facet_of(name)
     return facet is not None and facet.merge is MergeRule.SET
 
 
 def policy_of(name: str, truth: TruthSettings) -> Truth:
-    """Tell who is right about a part."""
+    """Decide which side's state of a part holds."""
     facet = _facet_of(name)
     policy: Truth = getattr(truth, (facet and facet.truth) or "documentation")
     return policy

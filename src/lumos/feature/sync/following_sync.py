@@ -25,7 +25,7 @@ def with_sync(
     Args:
         report: of what was written to the state; that is kept, also when the sync fails.
         sync: brings the catalog up to date; None where the state is the catalog.
-        progress: is told how much was sent.
+        progress: receives how much was sent.
     """
     if sync is None:
         return report

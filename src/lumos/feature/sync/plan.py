@@ -95,7 +95,7 @@ class SyncPlan:
         return len(self._chosen[kind])
 
     def differs(self, kind: str, name: str) -> bool:
-        """Tell whether something that is sent changed, rather than being looked at once more."""
+        """Return whether something that is sent changed, rather than being looked at once more."""
         return self._chosen[kind][name]
 
     def items(self, kind: str) -> Iterator[Item]:

@@ -95,7 +95,7 @@ class Removals:
         return gone if self._plausible(len(gone), len(sent), left=len(seen)) else None
 
     def _plausible(self, gone: int, sent: int, *, left: int) -> bool:
-        """Tell whether so many are likely to be gone, rather than a state or a source."""
+        """Return whether so many are likely to be gone, rather than a state or a source."""
         if not gone or self._confirmed:
             return True
         if left and gone <= max(_HANDFUL, sent * _LIKELY_SHARE):

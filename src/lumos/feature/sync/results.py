@@ -12,7 +12,7 @@ from lumos.core.run_report import RunReport
 
 
 class SyncedKind(Result):
-    """What became of the things of one kind."""
+    """How many items of one kind were sent, unchanged, removed or failed."""
 
     new: int = Field(description="Never sent before.")
     changed: int = Field(description="Sent before, in another state.")
@@ -32,5 +32,5 @@ class SyncResult(Result):
     conflicts: tuple[str, ...] = Field(
         description="What changed on both sides since the last sync; the catalog's state was kept."
     )
-    fidelity: FidelityReport = Field(description="What becomes of what is sent, by concept.")
+    fidelity: FidelityReport = Field(description="What the catalog keeps of each concept.")
     report: RunReport

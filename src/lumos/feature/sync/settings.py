@@ -19,7 +19,7 @@ class Truth(StrEnum):
     CATALOG = "catalog"
     """Lumos fills in what the catalog lacks, and changes nothing else."""
     NEWEST = "newest"
-    """Whoever changed it since the last sync; the catalog, where both did."""
+    """The side that changed it since the last sync; the catalog, where both did."""
 
 
 class TruthSettings(SettingsModel):

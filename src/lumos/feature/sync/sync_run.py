@@ -62,7 +62,7 @@ _CONFLICTS = 20
 
 
 class _Sent(NamedTuple):
-    """What became of one thing."""
+    """The outcome of one item."""
 
     name: str
     state: SentState | None = None
@@ -120,7 +120,7 @@ class SyncRun:
             tally: what to count in.
             clock: the time.
             take_in: writes a dataset as people changed it in the catalog to where it is read from.
-            progress: is told how much was sent.
+            progress: receives how much was sent.
         """
         self._take_in = take_in
         _, self._target, self._states = ends
@@ -174,7 +174,7 @@ class SyncRun:
         return f"sent before it ended: {', '.join(parts) or 'nothing'}; run again to go on"
 
     def _prepare_extensions(self) -> None:
-        """Let the catalog know first what datasets refer to; what is sent of it is told later."""
+        """Create first what datasets refer to; it is counted later, when its content is sent."""
         for item in self._plan.items(EXTENSION):
             value = cast("JsonValue", item.content)
             prepare = partial(self._target.apply, Batch(definitions={item.name: value}))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class KindTally:
-    """What became of the things of one kind."""
+    """How many items of one kind were sent, unchanged, removed or failed."""
 
     new: int = 0
     changed: int = 0

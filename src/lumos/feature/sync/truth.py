@@ -117,7 +117,7 @@ def merged_entity(
 
 
 def was_edited(remote: LumosDataset, kept: Mapping[str, JsonValue] | None, *, catalog: str) -> bool:
-    """Tell whether people changed a dataset in the catalog since it was last sent."""
+    """Return whether people changed a dataset in the catalog since it was last sent."""
     sent = _Base.of(kept).sent
     theirs = editable_parts_of(remote.document, catalog=catalog)
     return any(not _same(sent.get(name), theirs.get(name)) for name in {**sent, **theirs})

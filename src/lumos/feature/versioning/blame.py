@@ -52,7 +52,7 @@ def blame(states: Iterable[tuple[DatasetVersion, LumosDataset]]) -> tuple[FieldB
     """Return the columns and members of the newest state, in its order.
 
     A column that was removed and came back is as old as its return. A struct changes when it
-    becomes something else; what happens inside is told of its members.
+    becomes something else; changes inside belong to its members.
     """
     known: dict[str, tuple[object, FieldBlame]] = {}
     for version, dataset in states:
@@ -79,7 +79,7 @@ def _told(
 
 
 def _own_content(field: Field) -> object:
-    """Return what a column says of itself, without the members that are told apart."""
+    """Return what a column says of itself, without its members, which are listed separately."""
     return _without_members(contract_of_type(field.to_json()))
 
 

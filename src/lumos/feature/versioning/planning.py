@@ -175,12 +175,12 @@ def earlier_states(states: Callable[[], Iterable[VersionedState]]) -> list[Lumos
 
 
 def is_removal(version: DatasetVersion) -> bool:
-    """Tell whether a version says that the dataset is gone."""
+    """Return whether a version says that the dataset is gone."""
     return version.change_type == _REMOVED
 
 
 def holds(known: KnownState | None, digest: str) -> bool:
-    """Tell, mostly without reading the version, whether it is of a state of that hash."""
+    """Return, mostly without reading the version, whether it is of a state of that hash."""
     if known is None or known.contract_hash != digest:
         return False
     return "REMOVED" not in known.document or not is_removal(known.version)

@@ -16,7 +16,7 @@ class BlameResult(Result):
 
     dataset: str = Field(description="The name of the dataset.")
     urn: Urn
-    version: str | None = Field(description="The newest version, whose columns are told.")
+    version: str | None = Field(description="The newest version, whose columns are listed.")
     columns: tuple[FieldBlame, ...]
 
 
@@ -35,7 +35,7 @@ class CurrentVersion(Result):
 
     @classmethod
     def of(cls, dataset: str, version: DatasetVersion) -> CurrentVersion:
-        """Tell the newest version of a dataset."""
+        """Return the result for the newest version of a dataset."""
         told = version.model_dump(include={*cls.model_fields})
         return cls.model_validate({**told, "dataset": dataset})
 

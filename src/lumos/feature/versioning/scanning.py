@@ -29,7 +29,7 @@ class ScannedHistory(Protocol):
     def current_states(
         self, urns: Sequence[str], *, damaged: Callable[[DamagedDocumentError], None]
     ) -> Mapping[str, LumosDataset]:
-        """Return datasets as they are in their newest versions, and tell of damaged ones."""
+        """Return datasets as they are in their newest versions, and report damaged ones."""
 
     def states(self, urn: str) -> Iterator[VersionedState]:
         """Yield every version of one dataset with its state, oldest first."""
@@ -39,7 +39,7 @@ class ScannedHistory(Protocol):
 class StatePage:
     """Some datasets by hash of their contract; a dataset is loaded only where that differs.
 
-    What is loaded lacks datasets that are damaged: their source tells of them.
+    What is loaded lacks datasets that are damaged: their source reports them.
     """
 
     hashes: Mapping[str, str]
@@ -77,7 +77,7 @@ class ScannedPage:
 
 
 class DeclaredCheck(Protocol):
-    """Tells whether the version that a new state declares is too low for what changed."""
+    """Checks whether the version that a new state declares is too low for what changed."""
 
     def __call__(
         self, old: LumosDataset, new: LumosDataset, *, changes: Sequence[Change]

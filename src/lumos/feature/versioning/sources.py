@@ -45,7 +45,7 @@ class VersionedStates(Protocol):
         """Return what the pages so far lack, because it cannot be read."""
 
     def may_retire(self) -> bool:
-        """Tell whether a dataset that no page has is surely gone."""
+        """Return whether a dataset that no page has is surely gone."""
 
 
 class StoredStates:

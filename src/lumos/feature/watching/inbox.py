@@ -17,7 +17,7 @@ MOST_WAITING: Final = 1_000
 """With so many acknowledgements open, nothing more is fetched that wants one."""
 
 Acknowledge = Callable[[], None]
-"""Tells whoever sent some events that they are dealt with."""
+"""Acknowledges events to their sender."""
 
 
 @dataclass
@@ -95,7 +95,7 @@ class Inbox:
             gathered.add(self._gathered.folders)
             gathered.events += self._gathered.events
             gathered.acknowledgements += self._gathered.acknowledgements
-            gathered.problems = self._gathered.problems  # those of the last look were told
+            gathered.problems = self._gathered.problems  # those of the last look were reported
             self._gathered = gathered
             now = self._now()
             self._not_before = now + pause

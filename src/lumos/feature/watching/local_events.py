@@ -1,4 +1,4 @@
-"""Events of local folders, as the operating system tells them."""
+"""Events of local folders, from the operating system."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SUSPICIOUS: Final = 8_000
 
 
 class LocalEvents:
-    """Watches one local folder in a thread of its own.
+    """Watches one local folder in a separate thread.
 
     A folder that is replaced, or comes back, is watched anew and looked into as a whole. So is one
     with more events than the operating system is sure to deliver.
@@ -44,7 +44,7 @@ class LocalEvents:
     def __init__(self, source: LocalSource, inbox: Inbox) -> None:
         self._name = source.name
         self._path = os.path.abspath(os.path.expanduser(source.path))
-        self._root = os.path.realpath(self._path)  # under which some systems tell events
+        self._root = os.path.realpath(self._path)  # under which some systems report events
         self._skip = tuple(map(os.path.realpath, source.skip))
         self._is_confined = source.follow_symlinks == "inside"
         self._selection = Selection(patterns=source.patterns, exclude=source.exclude)
@@ -58,7 +58,7 @@ class LocalEvents:
         """Watch for the length of a `with` block; it begins once nothing can be missed any more.
 
         Raises:
-            MissingExtraError: the package that tells events is not installed.
+            MissingExtraError: the package that watches folders is not installed.
         """
         _require_watchfiles()
         thread = threading.Thread(target=self._run, name=f"events of {self._name}", daemon=True)

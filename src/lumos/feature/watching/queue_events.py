@@ -54,7 +54,7 @@ MakeClient = Callable[[], Any]
 class QueueEvents:
     """Reads one queue for all the sources that name it.
 
-    A message is deleted once what it tells is in the catalog, and not before: what is lost on the
+    A message is deleted once its change is in the catalog, and not before: what is lost on the
     way comes again. One that nobody understands is reported and stays in the queue.
     """
 
@@ -81,7 +81,7 @@ class QueueEvents:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Poll in a thread of its own for the length of a `with` block."""
+        """Poll in a separate thread for the length of a `with` block."""
         thread = threading.Thread(target=self._run, name=f"queue {self.name}", daemon=True)
         thread.start()
         try:
@@ -259,6 +259,6 @@ def _region_of(host: str) -> str:
 
 
 def is_below(key: str, prefixes: Sequence[str]) -> bool:
-    """Tell whether an object lies below one of the prefixes; without any, all do."""
+    """Return whether an object lies below one of the prefixes; without any, all do."""
     folders = [prefix.strip("/") for prefix in prefixes]
     return not folders or any(not folder or key.startswith(f"{folder}/") for folder in folders)

@@ -1,4 +1,4 @@
-"""What S3 tells of its objects: its own messages, also through SNS and EventBridge."""
+"""Notifications of S3 on its objects: direct ones, and those through SNS and EventBridge."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def changed_objects(body: str) -> tuple[StoredObject, ...]:
     """Return the objects that a message is about; none for one that is about no change.
 
     Raises:
-        UnreadableMessageError: it is no message of S3; nothing of it is echoed.
+        UnreadableMessageError: it is not an S3 message; nothing of it is echoed.
     """
     message: JsonValue = body
     for _ in range(_MOST_ENVELOPES):
@@ -51,7 +51,7 @@ def changed_objects(body: str) -> tuple[StoredObject, ...]:
         if "Message" not in message:  # of SNS
             break
         message = message["Message"]
-    raise _unreadable("it is no notification of S3")
+    raise _unreadable("it is not an S3 notification")
 
 
 def _of_records(records: JsonValue) -> Iterator[StoredObject]:

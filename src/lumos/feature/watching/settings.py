@@ -19,6 +19,6 @@ class WatchSettings(SettingsModel):
     list_minutes: float = Field(
         default=60,
         ge=0,
-        description="So often all is listed, for events that were lost and for sources that tell "
+        description="So often all is listed, for events that were lost and for sources that send "
         "none; 0 is never.",
     )

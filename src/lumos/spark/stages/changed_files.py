@@ -32,7 +32,7 @@ def in_scope(scope: Scope) -> Column:
     for source, folders in scope.items():
         path = F.lit(False)
         for folder in folders:
-            # A table goes by the path of its own folder.
+            # A table is identified by the path of its folder.
             inside = F.startswith(F.col("path"), F.lit(folder + b"/")) | (
                 F.col("path") == F.lit(folder)
             )
@@ -59,7 +59,7 @@ def unseen(closed: Scope) -> Column:
 
 
 def in_units(same: Scope) -> Column:
-    """Return what is true for loose files of units that are as they were; nobody told them."""
+    """Return a condition: loose files of unchanged units, which were not listed."""
     from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
 
     is_inside = F.lit(False)
@@ -139,7 +139,7 @@ def kept(index: DataFrame, delta: DataFrame) -> DataFrame:
 
 
 def with_units(items: DataFrame, listed: DataFrame) -> DataFrame:
-    """Give items the units that they were listed with now; those that were not told keep theirs."""
+    """Give items the units that they were listed with now; items not listed keep theirs."""
     from pyspark.sql import functions as F  # noqa: N812 - the name everybody knows
 
     now = listed.select(*_KEY, F.col("unit").alias("unit_now"))

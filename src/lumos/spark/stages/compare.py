@@ -1,4 +1,4 @@
-"""What differs between the datasets found and those that the catalog was last told of."""
+"""What differs between the datasets found and those last written to the catalog."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STATES = "urn string, hash string"
 
 
 def states_frame(spark: SparkSession, states: Iterable[tuple[str, str]]) -> DataFrame:
-    """Return what the catalog was last told, as URN and hash."""
+    """Return what was last written to the catalog, as URN and hash."""
     import pyarrow as pa
 
     pairs = list(states)

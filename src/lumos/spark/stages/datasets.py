@@ -35,7 +35,7 @@ BuildDatasets = Callable[[DatasetPieces], Iterable[BuiltDataset]]
 def fold_files(items: DataFrame, new_fold: NewFold) -> DataFrame:
     """Add up the files of each dataset that are known from before, as far as they lie in one task.
 
-    Their schemas are not told: `schema_pieces` does.
+    Without their schemas, which `schema_pieces` returns.
     """
     readable = items.where("reason IS NULL AND skipped IS NULL AND dataset IS NOT NULL")
     files = readable.select("source", "dataset", *FileRow._fields)
@@ -72,7 +72,7 @@ def schema_pieces(items: DataFrame, schemas: DataFrame) -> DataFrame:
 def build_datasets(
     pieces: DataFrame, build: BuildDatasets, *, tasks: int, aside: Path
 ) -> DataFrame:
-    """Bring the pieces of each dataset together, build it, and tell the files with what was."""
+    """Bring the pieces of each dataset together, build it, and return the files of results."""
     key = ("source", "dataset")
     ordered = pieces.repartition(tasks, *key).sortWithinPartitions(*key)
 

@@ -53,7 +53,7 @@ def units_frame(spark: SparkSession, units: Iterable[tuple[str, bytes, str | Non
 def list_files(units: DataFrame, list_unit: ListUnit) -> DataFrame:
     """List every unit where it is run; what cannot be listed is a row with its error.
 
-    A unit that is as it was known to be tells so, and the logs of its tables, and nothing else.
+    An unchanged unit yields that fact and the logs of its tables, and nothing else.
     """
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

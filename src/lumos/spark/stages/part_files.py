@@ -1,7 +1,7 @@
 """Tables that tasks write where their rows are made: what is read never passes through the JVM.
 
-A task writes one file for each kind of rows into a folder aside and tells its name in the end.
-Only files that a successful task told of are moved to where they are read: what a task left behind
+A task writes one file for each kind of rows into a separate folder and returns its name.
+Only files that a successful task returned are moved to where they are read: what a task left behind
 that failed, or was overtaken by a copy of itself, is never seen.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PARTS: Final = "kind string, name string, counted long"
-"""What a task tells of the files that it wrote."""
+"""A file that a task wrote."""
 
 _ROWS_PER_GROUP = 16_384
 Row = tuple[object, ...]
@@ -52,7 +52,7 @@ class PartWriter:
     Args:
         folder: where files are put aside.
         tables: the columns of each kind of rows.
-        task: tells the files of tasks apart, and puts them in order.
+        task: a number that names and orders the files of tasks.
     """
 
     def __init__(self, folder: Path, tables: Mapping[str, str], *, task: int) -> None:
@@ -72,7 +72,7 @@ class PartWriter:
             self._flush(kind)
 
     def close(self) -> Iterator[Part]:
-        """Write what is left, and tell of every file."""
+        """Write what is left, and return every file."""
         for kind, waiting in self._waiting.items():
             if waiting:
                 self._flush(kind)
@@ -105,7 +105,7 @@ def written_by_tasks(
     tables: Mapping[str, str],
     aside: Path,
 ) -> DataFrame:
-    """Make rows of a frame where it is run, write them there, and return what tells of the files.
+    """Make rows of a frame where it is run, write them there, and return a frame of the files.
 
     Args:
         frame: the input.
@@ -143,7 +143,7 @@ def aside_of(folder: Path) -> Path:
 
 
 def take_over(parts: Sequence[Part], aside: Path, folders: Mapping[str, Path]) -> list[Part]:
-    """Move the files that were told of to where they are read; return those that are not there."""
+    """Move the files that tasks returned to where they are read; return those that are missing."""
     missing = []
     for part in parts:
         try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""The quantiles told of numbers."""
+"""The quantiles of numbers."""
 SKETCH_SIZE = 12
 """The logarithm of a sketch's registers; the error of different values is then 1.6 %."""
 PROBLEM_COLUMNS = "item binary, reason string, fatal boolean"
@@ -43,11 +43,11 @@ class Kind(StrEnum):
     TEXT = "text"
     BINARY = "binary"
     IDENTIFIER = "identifier"
-    """Values of one length that are only told apart."""
+    """Values of one length of which only the distinct ones are counted."""
     SIZE = "size"
     """How many entries a list or map has."""
     PRESENT = "present"
-    """True where there is a value of which nothing more is told."""
+    """True where there is a value of which nothing more is measured."""
 
 
 NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})

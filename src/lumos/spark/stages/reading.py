@@ -37,7 +37,7 @@ _NOWHERE = (None,) * len(Place._fields)
 
 
 def read_items(items: DataFrame, read: ReadItems, *, new_fold: NewFold, aside: Path) -> DataFrame:
-    """Open every file and table where this runs, and tell the files with what was found.
+    """Open every file and table where this runs, and return the files with what was found.
 
     A task adds up what it read of each dataset, so that nothing has to be read again for that.
     What it counts of items are the files and tables that belong to a dataset.

@@ -58,7 +58,7 @@ def units_frame(spark: SparkSession, units: Sequence[UnitToScan], *, tasks: int)
 
 
 def scan_records(units: DataFrame, scan_units: ScanUnits, *, aside: Path) -> DataFrame:
-    """Scan the units where this runs, and tell the files with what was found.
+    """Scan the units where this runs, and return the files with what was found.
 
     What a task counts of datasets are all of them, and of problems those that are errors.
     """

@@ -19,7 +19,7 @@ ITEMS = (
 """What is known of each file or table: where it lies, where it belongs, what was read from it."""
 
 ROW = "row"
-"""The column that tells the kinds of rows of a stage apart; each kind is a table of its own."""
+"""The column with the kind of a row of a stage; each kind is a separate table."""
 FILES, LOGS, UNLISTED, LINKS, UNITS = "file", "log", "unlisted", "link", "unit"
 OUTSIDE_LINK = "outside link"
 ITEM, SCHEMA, PIECE, BUILT = "item", "schema", "piece", "dataset"
@@ -84,7 +84,7 @@ class ListedUnit(NamedTuple):
     digest: str | None
     """Says what was there; None where a part could not be listed."""
     is_same: bool
-    """Whether it is as it was known to be, so that its files were not told."""
+    """Whether it is unchanged, so that its files were not listed."""
 
 
 class ItemToRead(NamedTuple):
@@ -170,7 +170,7 @@ class UnitToScan(NamedTuple):
 
 
 class ScannedRow(NamedTuple):
-    """One record of a source, or what became of a unit."""
+    """One record of a source, or the outcome of a unit."""
 
     kind: str
     """One of the kinds above, or the kind of an entity: user, group, tag, job, …"""
@@ -178,7 +178,7 @@ class ScannedRow(NamedTuple):
     unit: int
     """The number of the unit that it was found in."""
     key: str
-    """What tells it from others of its kind: a URN, a name, the item of a problem, a unit."""
+    """What identifies it among others of its kind: a URN, a name, the item of a problem, a unit."""
     urn: str | None = None
     """The dataset that it is about, where that is one."""
     hash: str | None = None

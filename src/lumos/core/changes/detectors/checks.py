@@ -20,7 +20,7 @@ _TEXTS = ("pattern", "expression")
 
 
 def check_findings(old: Sequence[Check], new: Sequence[Check]) -> Iterator[Finding]:
-    """Yield checks that came, went, or let fewer or more rows pass; name and column tell which."""
+    """Yield checks, known by name and column, that came, went, or let fewer or more rows pass."""
     lost, won = only_in_one(_keyed(old), _keyed(new))
     before, after = _by_identity(lost), _by_identity(won)
     for identity in sorted(before.keys() | after.keys()):

@@ -54,7 +54,7 @@ def _place_findings(old: LumosDataset, new: LumosDataset) -> Iterator[Finding]:
 
 
 def _breaks_in(dataset: LumosDataset) -> tuple[str, ...]:
-    """Whoever reads plain files knows them by path and format."""
+    """Readers of plain files address them by path and format."""
     return ("readers",) if dataset.kind is DatasetKind.FILES else ()
 
 

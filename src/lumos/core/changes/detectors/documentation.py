@@ -42,7 +42,7 @@ def text_findings(
     key: str = "",
     payload: JsonValue = None,
 ) -> Iterator[Finding]:
-    """Yield whether a text was added, edited or removed; `key` tells it from its neighbours."""
+    """Yield whether a text was added, edited or removed; `key` identifies it."""
     if old == new:
         return
     rule = f"doc.{_verb(old, new, edited='edited')}"

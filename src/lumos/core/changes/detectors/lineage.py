@@ -20,7 +20,7 @@ _Mappings = defaultdict[str, list["ColumnMapping"]]
 
 
 def lineage_findings(old: LumosDataset, new: LumosDataset) -> Iterator[Finding]:
-    """Yield upstream datasets that came or went; a new consumer is no change of its source."""
+    """Yield upstream datasets that came or went; a new consumer does not change its source."""
     yield from name_findings(_stated_upstream(old), _stated_upstream(new), rule="lineage.edge")
 
 

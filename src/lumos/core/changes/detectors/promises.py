@@ -23,7 +23,7 @@ _LESS_IS_STRONGER = frozenset({"max", "maximum", "max_value", "max_count", "tole
 
 
 def promise_verb(old: str | None, new: str | None) -> str:
-    """Compare two service levels: more percent and less time are stronger, words cannot be told."""
+    """Compare two service levels: more percent and less time are stronger; words have no order."""
     before, after = _strength(old or ""), _strength(new or "")
     if before is None or after is None or before[0] != after[0] or before == after:
         return "changed"
@@ -43,7 +43,7 @@ def _strength(text: str) -> tuple[str, float] | None:
 
 
 def threshold_verb(old: DQAssertion, new: DQAssertion) -> str:
-    """Tell whether only thresholds of a check moved, and whether it now lets less or more pass."""
+    """Return whether only thresholds of a check moved, and whether fewer or more rows pass."""
     before, after = old.parameters, new.parameters
     same = (old.kind, old.expression, old.validator) == (new.kind, new.expression, new.validator)
     if not same or before.keys() != after.keys():

@@ -48,7 +48,7 @@ def name_findings(
 
 
 def is_sensitive(tag: str) -> bool:
-    """Tell whether a tag names data that must be protected, such as `pii.email` or `GDPR`."""
+    """Return whether a tag names data that must be protected, such as `pii.email` or `GDPR`."""
     words = {word for word in _WORDS.split(tag.casefold()) if word}
     return not words.isdisjoint(SENSITIVE_WORDS) and words.isdisjoint(_DENIALS)
 

@@ -1,4 +1,4 @@
-"""Differences between two types: which rule tells what became of the values."""
+"""Differences between two types: which rule says whether the values still fit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def type_text(node: FieldType) -> str:
 
 
 def leaf_findings(old: FieldType, new: FieldType, path: str) -> Iterator[Finding]:
-    """Yield what became of a type, unless both sides are nested types of the same name."""
+    """Yield how a type changed, unless both sides are nested types of the same name."""
     if old.type is new.type is TypeName.ENUM:
         yield from _symbol_findings(old, new, path)
         return

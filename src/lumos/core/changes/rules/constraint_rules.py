@@ -68,7 +68,7 @@ CONSTRAINT_RULES: tuple[Rule, ...] = (
         mirrors=("check.changed",),
         title="A check changed, and which rows pass cannot be compared",
         message="the {subject} changed",
-        rationale="One pattern or expression cannot be told to hold whenever another does.",
+        rationale="Whether one pattern or expression implies another cannot be decided.",
         example="the pattern of sku becomes another one",
     ),
     Rule(

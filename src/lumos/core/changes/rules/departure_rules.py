@@ -16,7 +16,7 @@ DEPARTURE_RULES: tuple[Rule, ...] = (
         mirrors=("dataset.added",),
         title="A deprecated dataset is gone, after its sunset",
         message="the dataset was removed, after its sunset",
-        rationale="Everyone was told until when it would be there.",
+        rationale="The end date was announced.",
         example="orders, deprecated with the sunset 2026-06-30, is dropped in July",
     ),
     Rule(
@@ -33,7 +33,7 @@ DEPARTURE_RULES: tuple[Rule, ...] = (
         ),
         title="A deprecated field was removed, after its sunset",
         message="{at} was removed after its sunset (it was {old})",
-        rationale="Everyone was told until when it would be there.",
+        rationale="The end date was announced.",
         example="fax, deprecated with the sunset 2026-06-30, is dropped in July",
     ),
     Rule(

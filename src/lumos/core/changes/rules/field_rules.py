@@ -30,7 +30,7 @@ FIELD_RULES: tuple[Rule, ...] = (
         mirrors=("field.removed", "field.removed.after_sunset"),
         title="A required field without default was added",
         message="{at} was added as {new}, required and without a default",
-        rationale="Whoever writes rows without it fails.",
+        rationale="Writers of rows without it fail.",
         example="session_id STRING NOT NULL is added",
         by_case=("avro",),
     ),
@@ -61,9 +61,7 @@ FIELD_RULES: tuple[Rule, ...] = (
         ),
         title="A field was removed",
         message="{at} was removed (it was {old})",
-        rationale=(
-            "Whoever reads it fails. A struct that goes is one finding, not one for each member."
-        ),
+        rationale=("Readers of it fail. A removed struct is one finding, not one for each member."),
         example="user_id is dropped",
     ),
     Rule(
@@ -118,7 +116,7 @@ FIELD_RULES: tuple[Rule, ...] = (
         mirrors=("null.loosened",),
         title="A nullable field became required",
         message="{at} became required",
-        rationale="Whoever writes rows without it fails.",
+        rationale="Writers of rows without it fail.",
         example="email STRING becomes email STRING NOT NULL",
     ),
     Rule(
@@ -183,7 +181,7 @@ FIELD_RULES: tuple[Rule, ...] = (
         mirrors=("default.added",),
         title="The default of a required field was removed",
         message="{at} is required and lost its default",
-        rationale="Whoever relied on the default and writes no value fails.",
+        rationale="Writers that relied on the default and write no value fail.",
         example="country STRING NOT NULL loses DEFAULT 'DE'",
     ),
     Rule(

@@ -16,7 +16,7 @@ METADATA_RULES: tuple[Rule, ...] = (
         mirrors=("lineage.edge.removed",),
         title="A dataset has one more source",
         message="the dataset is now also made from {subject}",
-        rationale="What readers see is described by the schema, which has rules of its own.",
+        rationale="What readers see is described by the schema, which has separate rules.",
         example="orders gets the upstream customers",
     ),
     Rule(
@@ -303,7 +303,7 @@ METADATA_RULES: tuple[Rule, ...] = (
         mirrors=("sla.changed",),
         title="The promised service level changed",
         message="the promised service level changed",
-        rationale="Whether it is better or worse cannot be told from free text.",
+        rationale="Whether it is better or worse cannot be decided from free text.",
         example="sla: daily by 06:00 UTC becomes sla: daily by 09:00 UTC",
     ),
     Rule(
@@ -355,7 +355,7 @@ METADATA_RULES: tuple[Rule, ...] = (
         mirrors=("assertion.changed",),
         title="A check asks for something else",
         message="the check {subject} on {at} asks for something else",
-        rationale="Whether it asks for more or less cannot be told in general.",
+        rationale="Whether it asks for more or less cannot be decided in general.",
         example="a check on at least 100 rows becomes one on at least 10",
     ),
     Rule(

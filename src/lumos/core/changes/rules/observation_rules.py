@@ -1,4 +1,4 @@
-"""The rules on what is seen and declared: told, gated by policies, never a new version."""
+"""The rules on what is seen and declared: reported, gated by policies, never a new version."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ OBSERVATION_RULES: tuple[Rule, ...] = (
         mirrors=(),
         title="The declared version stayed although something changed",
         message="the declared version stayed at {new}; the changes ask for {subject}",
-        rationale="Whoever pins a version does not notice.",
+        rationale="Users that pin a version do not notice.",
         example="a column is added, and version: 1.4.0 stays",
-        unmirrored="it speaks of the version beside a change, whose own rule has a mirror",
+        unmirrored="it is about the version beside a change, whose rule has a mirror",
     ),
     Rule(
         id="version.decreased",

@@ -68,7 +68,7 @@ PROMISE_RULES: tuple[Rule, ...] = (
         mirrors=("access.loosened",),
         title="Fewer may build on a dataset",
         message="the access was tightened from {old} to {new}",
-        rationale="Whoever is no longer let in fails.",
+        rationale="Readers without access fail.",
         example="access: PUBLIC becomes access: PROTECTED",
     ),
     Rule(

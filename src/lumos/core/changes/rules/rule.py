@@ -67,7 +67,7 @@ def everywhere(mark: Mark) -> Levels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What one kind of change means, and how it is told.
+    """What one kind of change means, and how it is worded.
 
     `message` is a template: `{at}` is the field or the dataset, `{subject}` what is named besides,
     `{old}` and `{new}` the two values. Templates of rules whose values people typed in (defaults,

@@ -256,7 +256,7 @@ TYPE_RULES: tuple[Rule, ...] = (
         mirrors=("timestamp.unit.changed",),
         title="The unit of a time became known or unknown",
         message="the unit of {at} changed: {old} became {new}",
-        rationale="Whether values still fit cannot be told.",
+        rationale="Whether values still fit cannot be decided.",
         example="TIMESTAMP becomes TIMESTAMP(ms)",
     ),
     Rule(

@@ -32,7 +32,7 @@ def read_table(kind: str, root: str, access: TableAccess) -> TableFacts:
     """Return the facts of a table, read from its log alone.
 
     Args:
-        kind: `delta`, `iceberg` or `hudi`, as `table_of_path` tells it.
+        kind: `delta`, `iceberg` or `hudi`, as `table_of_path` returns it.
         root: the folder of the table, relative to the source's root.
         access: reads and lists the source's files.
 

@@ -18,7 +18,7 @@ class TableEntry(NamedTuple):
 class TableAccess(Protocol):
     """Reads files of one source; all paths are relative to the source's root.
 
-    Readers of tables run without network and credentials, so whoever calls them answers.
+    Readers of tables run without network and credentials, so their caller answers.
     """
 
     def list(self, folder: str) -> Iterable[TableEntry]:

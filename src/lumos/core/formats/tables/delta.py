@@ -71,7 +71,7 @@ _LARGEST_MILLIS: Final = 253_402_300_799_999
 
 
 def read_delta(root: str, access: TableAccess) -> TableFacts:
-    """Return the facts of the table at a root, as its log tells them now.
+    """Return the facts of the table at a root, from its present log.
 
     Raises:
         UnreadableItemError: the log is damaged, incomplete or cannot be read.
@@ -117,7 +117,7 @@ class _Replay:
         """
         self._seen |= self._seen_in_commit
         self._seen_in_commit = set()
-        self.latest.setdefault("commitInfo", {})  # an older commit tells nothing of the newest
+        self.latest.setdefault("commitInfo", {})  # an older commit says nothing on the newest
 
     def checkpoint(self, batch: ActionBatch) -> None:
         for file in batch.files:
@@ -203,7 +203,7 @@ def _clustering_columns(text: str | None, logical_names: Mapping[str, str]) -> l
 
 
 def _last_modified(commit_info: Json, files: LogFiles) -> int | None:
-    """Return when the newest commit was made, by the writer's clock where it tells."""
+    """Return when the newest commit was made, by the writer's clock where it is given."""
     for name in ("inCommitTimestamp", "timestamp"):
         millis = count_of(commit_info.get(name))
         if millis is not None and millis <= _LARGEST_MILLIS:

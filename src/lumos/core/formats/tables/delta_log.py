@@ -155,7 +155,7 @@ def read_checkpoint(
             open_ranges(access, path, size=entry.size) as stream,
             pq.ParquetFile(pa.PythonFile(stream, mode="r"), pre_buffer=False) as file,
         ):
-            # One thread: whoever answers the reads may know only one question at a time.
+            # One thread: the caller that answers the reads may take only one question at a time.
             for rows in file.iter_batches(
                 _ROWS_AT_ONCE, columns=_columns(file.schema), use_threads=False
             ):

@@ -1,4 +1,4 @@
-"""What a reader tells about one table, in the same words for every table format."""
+"""What a reader returns about one table, in the same form for every table format."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PartitionField(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """Facts about one table as its log tells them; none of them is a value of its data."""
+    """Facts about one table from its log; none of them is a value of its data."""
 
     format: str
     schema: Schema

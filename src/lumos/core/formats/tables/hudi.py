@@ -66,7 +66,7 @@ _PROPERTY = re.compile(r"((?:\\.|[^\\=:\s])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTA
 
 
 def read_hudi(root: str, access: TableAccess) -> TableFacts:
-    """Return the facts of the table at a root, as its timeline tells them now.
+    """Return the facts of the table at a root, from its present timeline.
 
     Raises:
         UnreadableItemError: the properties or the timeline are damaged or cannot be read.

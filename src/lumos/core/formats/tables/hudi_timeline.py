@@ -75,7 +75,7 @@ def archived_commits(
     """Return the archived commits by the time of their completion; None where they are too many.
 
     From version 1.0 on the archive is a few Parquet files that the newest manifest names; what was
-    there before is in a format of its own and is not read.
+    there before is in another format and is not read.
 
     Raises:
         UnreadableItemError: the archive is damaged or incomplete.

@@ -32,7 +32,7 @@ _HINT_BYTES: Final = 4_096
 
 
 def read_iceberg(root: str, access: TableAccess) -> TableFacts:
-    """Return the facts of the table at a root, as its newest metadata tells them.
+    """Return the facts of the table at a root, from its newest metadata.
 
     Raises:
         UnreadableItemError: the metadata is missing, damaged or cannot be read.
@@ -51,7 +51,7 @@ def read_iceberg(root: str, access: TableAccess) -> TableFacts:
 def _newest(
     entries: Sequence[TableEntry], folder: str, access: TableAccess
 ) -> tuple[TableEntry, list[str]]:
-    """Choose the metadata file that is current, as far as a folder can tell.
+    """Choose the metadata file that is current, as far as a folder shows it.
 
     A catalog knows it for certain. Without one the highest number is right, except that a commit
     that lost a race may have left a file of the same number, or that a table moved from numbers of

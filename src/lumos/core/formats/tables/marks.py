@@ -1,8 +1,8 @@
-"""Tells by its path alone that a file belongs to a Delta, Iceberg or Hudi table.
+"""Recognizes files of Delta, Iceberg and Hudi tables by their paths alone.
 
 The files of a table are never looked at one by one: most of those in its folders may be removed,
 replaced or not yet part of it, and only its log says which. So the log's files, which have fixed
-names, tell where tables lie, and every other file below such a root is the table's own affair.
+names, show where tables lie, and every other file below such a root belongs to the table.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def table_of_path(path: str) -> TableMark | None:
 
 
 def may_hold_log(path: str) -> bool:
-    """Tell whether a file or folder may be part of a table's log or metadata, by its path."""
+    """Return whether a file or folder may be part of a table's log or metadata, by its path."""
     return path.rpartition("/")[2] in _LOG_FOLDERS or table_of_path(path) is not None
 
 
@@ -111,7 +111,7 @@ def table_roots(marks: Iterable[TableMark]) -> dict[str, str]:
 
 
 def _in_folder(path: str, log: str, kind: str) -> TableMark | None:
-    """Find the outermost log folder: Hudi keeps a table about the table inside of its own."""
+    """Find the outermost log folder: Hudi keeps a metadata table inside its log folder."""
     start = path.find(log)
     while start > 0 and path[start - 1] != "/":
         start = path.find(log, start + 1)

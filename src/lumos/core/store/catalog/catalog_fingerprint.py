@@ -1,4 +1,4 @@
-"""Tells whether a catalog is still what it was, without parsing any of it."""
+"""A fingerprint of a catalog, which shows without parsing whether it changed."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class CatalogTables:
         """The document that was written last, and the dataset that it is of."""
 
     def put_dataset(self, dataset: LumosDataset, *, at: datetime, by: Contributor = EDITOR) -> bool:
-        """Make a dataset what one contributor wants it to be, and tell whether anything changed.
+        """Make a dataset what one contributor wants it to be, and return whether anything changed.
 
         Neighbours that it lists become edges where there is none yet; no edge is ever removed.
         """
@@ -127,7 +127,7 @@ class CatalogTables:
         hash: str,
         at: datetime,
     ) -> bool:
-        """Store a dataset of which only one contributor speaks, and tell whether it is new."""
+        """Store a dataset of which only one contributor speaks, and return whether it is new."""
         checked_key(dataset.urn)
         with self._database.transaction():
             whole = self._with_derived_parts(dataset)
@@ -144,7 +144,7 @@ class CatalogTables:
         """Store datasets that are not there yet, all or none, as nothing but their documents.
 
         For a state that is read once and removed: the datasets are not found by a search, nobody
-        is said to speak of them, their figures are no series, and they keep the neighbours that
+        is recorded as contributor, their figures are no series, and they keep the neighbours that
         they list.
         """
         self._database.execute_many(PUT_DATASET, (bare_row(each, at=at) for each in datasets))
@@ -152,7 +152,7 @@ class CatalogTables:
     def observe(
         self, urn: Urn, by: Contributor, observations: Iterable[Observation], *, at: datetime
     ) -> bool:
-        """Append what a contributor measured of a dataset, and tell whether anything is new.
+        """Append what a contributor measured of a dataset, and return whether anything is new.
 
         A dataset that is not there, or that the contributor once found and finds no more, is
         passed over.
@@ -263,7 +263,7 @@ class CatalogTables:
             urn: where the last page ended; `""` for the first.
             limit: how many rows to read.
             platform: only datasets of it.
-            damaged: is told of each that is not what was written; the others are returned.
+            damaged: is called with the error of each damaged row; the others are returned.
         """
         text = "WHERE d.urn > :after"
         params: dict[str, SqlValue] = {"after": urn, "limit": limit}
@@ -299,7 +299,7 @@ class CatalogTables:
         return self._documents(self._named(urns), neighbours=neighbours, damaged=damaged)
 
     def delete_dataset(self, urn: str, *, left: DatasetContributions | None = None) -> bool:
-        """Remove a dataset with its edges and identities, and tell whether there was one.
+        """Remove a dataset with its edges and identities, and return whether there was one.
 
         Its history stays, so that what comes back under the same URN goes on from there.
 
@@ -347,11 +347,11 @@ class CatalogTables:
         return self._edges.lineage((urn,))[urn]
 
     def put_edge(self, edge: LineageEdge, *, at: datetime) -> bool:
-        """Store an edge and tell whether anything changed."""
+        """Store an edge and return whether anything changed."""
         return self.put_edges((edge,), at=at)
 
     def put_edges(self, edges: Iterable[LineageEdge], *, at: datetime, renew: bool = True) -> bool:
-        """Store edges, all or none, and tell whether anything changed.
+        """Store edges, all or none, and return whether anything changed.
 
         Without `renew` the hashes of the datasets that they lead to stay as they are.
         """
@@ -365,7 +365,7 @@ class CatalogTables:
         return bool(led_to)
 
     def remove_edge(self, edge: LineageEdge) -> bool:
-        """Remove an edge, whoever says that it is there, and tell whether there was one."""
+        """Remove an edge, whichever contributors state it, and return whether there was one."""
         with self._database.transaction():
             removed = self._edges.remove(edge)
             if removed:

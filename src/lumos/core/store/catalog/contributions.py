@@ -78,7 +78,7 @@ class ContributionTable:
         return replace(found, said=self._observations.joined(urn, found.said))
 
     def speaks_alone(self, urn: str, contributor: Contributor) -> bool:
-        """Tell, without reading any document, whether nobody else ever spoke of a dataset."""
+        """Return, without reading any document, whether a dataset has no other contributor."""
         rows = self._database.query(
             "SELECT contributor FROM datasets WHERE urn = :urn UNION ALL "
             "SELECT contributor FROM contributions WHERE urn = :urn",

@@ -53,7 +53,7 @@ OBSERVED_COLUMNS: Final = (
 )  # fmt: skip
 """What is written where nothing but observations changed."""
 EDITOR = Contributor(ContributorKind.PEOPLE, "embedded")
-"""Whoever writes to the catalog without saying who it is."""
+"""The contributor of writes to the catalog that name none."""
 
 
 class DatasetRow(NamedTuple):

@@ -63,9 +63,9 @@ class EdgeContributions:
         Args:
             contributor: who says them.
             edges: all of them.
-            is_gone: tells by its downstream end whether an edge that is not said any more is gone.
+            is_gone: returns for a downstream end whether an edge that is no longer stated is gone.
             at: the time.
-            note: is told of a downstream end before an edge to it may change.
+            note: is called with a downstream end before an edge to it may change.
         """
         before = self._said_by(contributor)
         said: set[str] = set()

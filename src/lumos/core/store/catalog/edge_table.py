@@ -93,7 +93,7 @@ class EdgeTable:
     ) -> tuple[list[LineageEdge], EdgePosition | None]:
         """Return the next edges in ascending order of upstream URN, and where they end if any do.
 
-        `damaged` is told of each that is not what was written.
+        `damaged` is called with the error of each damaged row.
         """
         rows = self._database.query(
             "SELECT upstream_urn, downstream_urn, edge_key, document, checksum FROM lineage_edges "
@@ -126,7 +126,7 @@ class EdgeTable:
     def _edges_where(self, condition: str, params: Parameters) -> list[Row]:
         """Return edges by their ends; one whose ends are damaged leads nowhere.
 
-        It is told by whoever lists the edges.
+        The listing of the edges reports it.
         """
         rows = self._database.query(
             "SELECT edge_key, upstream_urn, downstream_urn, checksum, "  # noqa: S608

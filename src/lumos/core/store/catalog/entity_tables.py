@@ -45,7 +45,7 @@ class EntityTable:
         self._database = database
 
     def put(self, kind: str, name: str, *, document: object, at: datetime) -> bool:
-        """Store a user, group, tag, term, domain or job and tell whether anything changed."""
+        """Store a user, group, tag, term, domain or job and return whether anything changed."""
         row: dict[str, SqlValue] = {
             "kind": kind,
             "name": checked_key(as_key(name)),
@@ -70,7 +70,7 @@ class EntityTable:
     ) -> tuple[list[str], str | None]:
         """Return the documents of the next entities of a kind, and the last key if there is any.
 
-        `damaged` is told of each that is not what was written.
+        `damaged` is called with the error of each damaged row.
         """
         rows = self._database.query(
             "SELECT kind, name, document, checksum FROM entities "
@@ -88,7 +88,7 @@ class IdentityTable:
         self._database = database
 
     def put(self, urn: str, catalog: str, *, external_id: str) -> bool:
-        """Store what another catalog calls a dataset and tell whether anything changed."""
+        """Store what another catalog calls a dataset and return whether anything changed."""
         row: dict[str, SqlValue] = {
             "urn": checked_key(urn),
             "catalog": checked_key(as_key(catalog)),
@@ -107,7 +107,7 @@ class IdentityTable:
         return dict(identities)
 
     def find(self, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], Urn]:
-        """Return the datasets that some catalogs mean by names of their own."""
+        """Return the datasets that have these names in other catalogs."""
         documents = {
             as_text({"catalog": catalog, "id": external_id}): (catalog, external_id)
             for catalog, external_id in names

@@ -152,7 +152,7 @@ class ObservationTable:
     def append(
         self, contributor: Contributor, observations: Iterable[Observation], *, at: datetime
     ) -> bool:
-        """Append what a contributor measured of one dataset, and tell whether any of it is new.
+        """Append what a contributor measured of one dataset, and return whether any of it is new.
 
         What is older than the end of its series is known, or comes too late.
 
@@ -188,7 +188,7 @@ class ObservationTable:
             kind: what was measured.
             since: only what was measured at this time or later.
             limit: only so many, the newest.
-            damaged: is told of each that is not what was written.
+            damaged: is called with the error of each damaged row.
         """
         rows = self._database.query(
             f"{OBSERVATIONS.select()} {_SERIES} ORDER BY at DESC, sequence DESC LIMIT :limit",

@@ -33,7 +33,7 @@ _COLUMNS = """
 
 
 class SearchText(NamedTuple):
-    """The words of one dataset, most telling first."""
+    """The words of one dataset, those of most weight first."""
 
     name: list[str]
     fields: list[str]
@@ -58,7 +58,7 @@ class SearchText(NamedTuple):
         ).bounded()
 
     def bounded(self) -> SearchText:
-        """Leave out the least telling words of a dataset that is too large for one entry."""
+        """Leave out the words of least weight of a dataset that is too large for one entry."""
         left = LARGEST_INDEX_ENTRY
         kept: list[list[str]] = []
         for words in self:

@@ -82,7 +82,7 @@ class FolderClaim:
 
 
 def _is_same_file(descriptor: int, path: Path) -> bool:
-    """Tell whether the locked file still is the one at `path`, and not one removed meanwhile."""
+    """Return whether the locked file still is the one at `path`, and not one removed meanwhile."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

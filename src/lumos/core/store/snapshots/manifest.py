@@ -343,6 +343,6 @@ class VerifyReport(CanonicalModel):
 
 
 def lines_out_of_place(lines: list[bytes], keys: list[bytes], *, bucket: int, buckets: int) -> bool:
-    """Tell whether a part's lines are unsorted or belong to another bucket."""
+    """Return whether a part's lines are unsorted or belong to another bucket."""
     pairs = list(zip(keys, lines, strict=True))
     return pairs != sorted(pairs) or any(bucket_of(key, buckets) != bucket for key in keys)

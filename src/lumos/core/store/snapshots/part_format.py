@@ -106,7 +106,7 @@ def part_name(section: str, bucket: int, *, sha256: str) -> str:
 
 
 def is_part_name(name: str) -> bool:
-    """Tell whether a name can be a part's: plain characters only, never a path."""
+    """Return whether a name can be a part's: plain characters only, never a path."""
     return _PART_NAME.match(name) is not None
 
 

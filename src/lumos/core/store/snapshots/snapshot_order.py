@@ -44,7 +44,7 @@ class _Note(NamedTuple):
 
 
 class SnapshotOrder:
-    """Gives the snapshots of one store their numbers, and tells them."""
+    """Gives the snapshots of one store their numbers, and reads them."""
 
     def __init__(self, root: Path, *, files: DurableFiles) -> None:
         self._root = root
@@ -77,7 +77,7 @@ class SnapshotOrder:
         return self._note().numbers
 
     def is_last(self, manifest: Manifest) -> bool:
-        """Tell whether no snapshot of the store was stored after one; True if it has no number."""
+        """Return whether no snapshot was stored after this one; True if it has no number."""
         if manifest.sequence is None:
             return True
         numbers = self.numbers(self._present())
@@ -88,7 +88,7 @@ class SnapshotOrder:
         found = [path for path in self._root.glob(f"{TEMP_PREFIX}*{ORDER_NAME}") if path.is_file()]
         if not found:
             return []
-        with self._locked():  # whoever writes the note now has finished then
+        with self._locked():  # the process that writes the note now has finished then
             for path in found:
                 self._files.remove(path)
         return found

@@ -128,7 +128,7 @@ class SnapshotWriter:
         are removed.
 
         Raises:
-            StateError: the folder holds something that is no part of a snapshot.
+            StateError: the folder holds something that does not belong to a snapshot.
         """
         moment = at.astimezone(UTC)
         with self._gathered(content) as content_hash:
@@ -284,7 +284,7 @@ def _refuse_duplicates(section: str, keys: Iterable[bytes]) -> None:
             items, name = _UNIQUE[section]
             raise InvalidModelError(
                 f"two {items} have the {name} {later.decode()}",
-                hint=f"give each of the {items} of a snapshot a {name} of its own",
+                hint=f"give each of the {items} of a snapshot a different {name}",
             )
 
 
@@ -293,8 +293,8 @@ def _refuse_strangers(folder: Path) -> None:
     for path in sorted(folder.iterdir()):
         if not _belongs(path.name):
             raise StateError(
-                f"{folder} holds {path.name}, which is no part of a snapshot",
-                hint="give a folder of its own, which need not exist yet",
+                f"{folder} holds {path.name}, which does not belong to a snapshot",
+                hint="give an empty or new folder",
             )
 
 

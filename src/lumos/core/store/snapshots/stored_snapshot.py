@@ -70,7 +70,7 @@ class StoredSnapshot:
         return self.manifest.complete
 
     def has_all_parts(self) -> bool:
-        """Tell whether every part lies there in its size; no byte of it is read."""
+        """Return whether every part lies there in its size; no byte of it is read."""
         try:
             return all(
                 (self.folder / part.name).stat().st_size == part.bytes

@@ -63,7 +63,7 @@ class Claim(NamedTuple):
 
 
 class EventQueue(NamedTuple):
-    """A queue that tells of changes in buckets."""
+    """A queue of notifications on changes in buckets."""
 
     url: str
     storages: tuple[S3Source, ...]
@@ -91,7 +91,7 @@ class SourceHandler(ABC, Generic[S]):
     """What every source handler says of its source.
 
     A subclass says how its source is read, by storages of files (`StorageHandler`) or by records
-    (`BaseIngestionHandler`), and which of the other abilities it has. Whoever runs it asks for the
+    (`BaseIngestionHandler`), and which of the other abilities it has. The caller asks for the
     ability and not for the class. It knows no catalog and writes nothing.
     """
 

@@ -29,7 +29,7 @@ class BucketSettings(FileSettings):
         return self
 
     def named_buckets(self) -> dict[str, str]:
-        """Return each bucket under the name of its own source."""
+        """Return each bucket as a separate source with its name."""
         if self.bucket is not None:
             return {self.name: self.bucket}
         return {f"{self.name}/{bucket}": bucket for bucket in self.buckets}

@@ -13,7 +13,7 @@ from lumos.feature.ingestion.handlers.storage_handler import StorageHandler
 
 
 class S3Events(SettingsModel):
-    """Where S3 tells what happens to the objects of a bucket."""
+    """The queue to which S3 sends notifications on the objects of a bucket."""
 
     queue_url: str = Field(
         pattern=r"^https?://[^/]+/.+",

@@ -71,7 +71,7 @@ class StorageHandler(SourceHandler[S]):
     @override
     @abstractmethod
     def storages(self) -> tuple[StorageSource, ...]:
-        """Return where the files lie: a storage for each bucket, each under a name of its own."""
+        """Return where the files lie: a storage for each bucket, each under a different name."""
 
     @override
     def partition_naming(self) -> PartitionNaming | None:

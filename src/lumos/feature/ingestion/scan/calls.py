@@ -117,7 +117,7 @@ class Call(Generic[T]):
     def _run(self) -> None:
         try:
             self.outcome = self._tried()
-        except BaseException as error:  # noqa: BLE001 - also sys.exit; whoever waits must know
+        except BaseException as error:  # noqa: BLE001 - also sys.exit; the waiting thread must know
             self._let_out = type(error).__name__
         finally:
             self.is_over.set()

@@ -68,7 +68,7 @@ class FileEvidence:
         return whole
 
     def is_gone(self, dataset: LumosDataset, *, source: str) -> bool:
-        """Tell whether a dataset that was not found is surely not there any more."""
+        """Return whether a dataset that was not found is surely not there any more."""
         origin = origin_of(dataset)
         if origin is None or origin.source != source:
             return False
@@ -113,7 +113,7 @@ class FileEvidence:
             self.close(source, path)
 
     def has_skipped_link(self, origin: Origin) -> bool:
-        """Tell whether a dataset may have files behind a symlink that is not followed."""
+        """Return whether a dataset may have files behind a symlink that is not followed."""
         links = self.links.get(origin.source)
         if not links:
             return False
@@ -122,7 +122,7 @@ class FileEvidence:
         return is_behind or parts in self.around_links[origin.source]
 
     def has_unreadable(self, origin: Origin) -> bool:
-        """Tell whether files of a dataset, or a workbook that it is a sheet of, are not read."""
+        """Return whether files of a dataset, or a workbook that it is a sheet of, are not read."""
         is_linked = self.has_skipped_link(origin)
         return is_linked or any(self.unreadable[each] for each in _holders(origin))
 
@@ -131,7 +131,7 @@ class FileEvidence:
         return self.shown(source, "/".join(orjson.loads(dataset)).encode("utf-8", "replace"))
 
     def is_unbuilt(self, origin: Origin) -> bool:
-        """Tell whether the files of a dataset are there, but it could not be built from them."""
+        """Return whether the files of a dataset are there, but it could not be built from them."""
         return origin in self.unbuilt
 
     def files_in_doubt(self, origin: Origin, *, as_before: bool) -> int:
@@ -146,7 +146,7 @@ class FileEvidence:
         return linked + sum(counts[each] for each in _holders(origin))
 
     def hides_part_of(self, dataset: LumosDataset, source: str) -> bool:
-        """Tell whether files of a dataset may lie where nobody could look."""
+        """Return whether files of a dataset may lie where nobody could look."""
         whole = (dataset.location.prefix if dataset.location else None) or "/"
         prefix = whole.removeprefix(self.sources[source].root.prefix)
         closed = [f"/{folder}/" if folder else "/" for folder in self.closed.get(source, ())]

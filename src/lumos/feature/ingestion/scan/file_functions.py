@@ -90,7 +90,7 @@ class StorageFunctions:
         return _opened(self.sources[source].storage).fingerprint(unit)
 
     def in_tables(self, tables: Iterable[tuple[str, bytes, str]]) -> Callable[[str, bytes], bool]:
-        """Return what tells whether a file lies in one of the tables."""
+        """Return a predicate: is the path under a table root?"""
         roots: dict[str, dict[str, str]] = {}
         for source, path, kind in tables:
             roots.setdefault(source, {})[path.decode("utf-8", "surrogateescape")] = kind
@@ -210,7 +210,7 @@ class ItemFold:
 class TaskSchemas:
     """Gives the first file of a task that has a schema its text, and no other file.
 
-    A reader tells each schema once in its life, which is longer than a task: what it told before
+    A reader returns each schema once in its life, which is longer than a task: what was returned
     is remembered here.
     """
 
@@ -220,7 +220,7 @@ class TaskSchemas:
     def __init__(self) -> None:
         self._told: set[str] = set()
         if TaskSchemas._bytes > _MOST_SCHEMA_BYTES:
-            close_shared_sandboxes()  # new readers tell everything anew
+            close_shared_sandboxes()  # new readers return everything anew
             TaskSchemas._known.clear()
             TaskSchemas._bytes = 0
 

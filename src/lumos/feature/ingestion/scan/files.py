@@ -75,7 +75,7 @@ class FileScan:
 
     @property
     def may_need_spark(self) -> bool:
-        """Whether it may need a job of Spark to tell what differs."""
+        """Whether a job of Spark may be needed to find what differs."""
         return self.pipeline is not None and self.pipeline.may_need_spark
 
     def finds(self) -> list[Find]:

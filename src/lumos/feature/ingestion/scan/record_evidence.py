@@ -49,11 +49,11 @@ class RecordEvidence:
         return found
 
     def is_gone(self, dataset: LumosDataset, *, source: str) -> bool:
-        """Tell whether a dataset that was not found is surely not there any more."""
+        """Return whether a dataset that was not found is surely not there any more."""
         return self.covers(dataset.urn, source=source)
 
     def covers(self, urn: Urn, *, source: str) -> bool:
-        """Tell whether a source would have found a dataset, were it there."""
+        """Return whether a source would have found a dataset, were it there."""
         if urn in self.unreadable.get(source, ()):
             return False
         return any(_is_within(urn, prefix) for prefix in self.scopes.get(source, ()))

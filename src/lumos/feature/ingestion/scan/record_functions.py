@@ -2,7 +2,7 @@
 
 Executors and small callers in this process use the same functions. Units of one source are
 scanned beside each other up to its limit, and sources never wait for each other. Each unit is
-scanned in a daemon thread of its own, by a copy of the handler. A thread cannot be ended from
+scanned in a separate daemon thread, by a copy of the handler. A thread cannot be ended from
 outside, so one that hangs beyond its timeout is left behind: its unit is reported as failed, and
 it keeps its slot until it comes back, because its connection is still open. When all slots of a
 source are lost so, the other units of the source are reported as not scanned.
@@ -103,8 +103,7 @@ class RecordFunctions:
     def scan_units(self, units: Iterable[UnitToScan]) -> Iterator[ScannedRow]:
         """Yield the rows of each unit when it ends; no more threads are used than there are slots.
 
-        A dataset that two units of a source found is there twice: only who sees all units can
-        tell.
+        A dataset that two units of a source found is there twice: a later stage sees all units.
         """
         for ended in _UnitScans(self.sources, units).ended():
             yield from ended.rows()
@@ -289,7 +288,7 @@ class _UnitScan:
             self._spool.close()
 
     def rows(self) -> Iterator[ScannedRow]:
-        """Yield the rows of a unit that is over, and in the end what became of it.
+        """Yield the rows of a unit that is over, and in the end its outcome.
 
         What was found before an error counts. What the unit says of itself as a whole does not.
         """

@@ -100,11 +100,11 @@ class RecordScan:
 
     @property
     def may_need_spark(self) -> bool:
-        """Whether it may need a job of Spark to tell what differs."""
+        """Whether a job of Spark may be needed to find what differs."""
         return self.pipeline is not None and self.pipeline.may_need_spark
 
     def finds(self) -> list[Find]:
-        """Return what each source found; two may speak of one dataset."""
+        """Return what each source found; two may have found the same dataset."""
         return [Find(_OfSource(self.pipeline, name), self.evidence, [name]) for name in self._all()]
 
     def found(self) -> Iterator[BuiltDataset]:

@@ -45,7 +45,7 @@ class ScanSource:
     value_ranges: bool = False
     """Whether the smallest and largest values of columns are kept."""
     is_whole_folder: bool = True
-    """Whether everything below the root belongs to it; one file tells nothing of its folder."""
+    """Whether everything below the root belongs to it; not so for a single file."""
     prefixes: tuple[tuple[str, ...], ...] = ((),)
     """The folders below the root that it is narrowed to, as parts; all of it by default."""
     instance: str | None = None
@@ -117,11 +117,11 @@ class ScanSource:
         return Urn.of_path(self.root.platform, *self.root.parts, *place.dataset) if place else None
 
     def holds(self, urn: Urn) -> bool:
-        """Tell whether a dataset of this URN would be found here."""
+        """Return whether a dataset of this URN would be found here."""
         return any(urn.is_within(*folder) for folder in self.folders())
 
     def renames(self, urn: Urn, dataset: Sequence[str]) -> bool:
-        """Tell whether a dataset that had this URN under another instance has a new one now.
+        """Return whether a dataset that had this URN under another instance has a new one now.
 
         Args:
             urn: the URN that it had.
@@ -177,7 +177,7 @@ def scan_sources(
 
     Args:
         entries: the sources, as the settings give them.
-        recorder: is told of those that cannot be scanned.
+        recorder: receives those that cannot be scanned.
         skip: a local folder that is no data.
         parallel: into how many parts a large source is divided.
         order: the names of all sources of the settings, which decides between two of one kind.
@@ -284,7 +284,7 @@ def _local_sources(entries: Sequence[SourceEntry]) -> Iterator[tuple[str, ScanSo
             if "root" in HandlerFactory.settings_model(entry.type).model_fields:
                 for source in files_of(entry, skip=""):
                     yield entry.name, source
-        except LumosError:  # told when the source is scanned
+        except LumosError:  # reported when the source is scanned
             continue
 
 
@@ -341,7 +341,7 @@ def _one_name(one: str, two: str, *, servers: tuple[str, str], below: str) -> Co
         )
     return ConfigurationError(
         what,
-        hint=f"give one of them a name of its own: instance: {two}; "
+        hint=f"give one of them another name: instance: {two}; "
         f"if both are one server, leave {two} out",
     )
 

@@ -106,7 +106,7 @@ class DocumentSpool:
             raise changed(where, next(name for name in CHECKSUMS if name in self._stated))
 
     def is_list(self, section: str) -> bool:
-        """Tell whether a section, if it is there at all, is a list."""
+        """Return whether a section, if it is there at all, is a list."""
         return isinstance(self.head.get(section, []), list)
 
     def count(self, section: str) -> int:

@@ -1,4 +1,4 @@
-"""Reading any one-document snapshot piece by piece, whoever wrote it and however it is set."""
+"""Reads a one-document snapshot piece by piece, of any author and layout."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class DocumentText:
 
 
 def raw_line(item: JsonValue) -> bytes:
-    """Write an item as it is, its keys in their order, since problems are told in that order."""
+    """Write an item unchanged, with its order of keys: problems are reported in that order."""
     try:
         return orjson.dumps(item)
     except TypeError:  # nested deeper than orjson writes, though not than it reads

@@ -1,4 +1,4 @@
-"""What becomes of each concept in Amundsen."""
+"""How well Amundsen keeps each concept."""
 
 from __future__ import annotations
 

@@ -92,10 +92,10 @@ class AtlasClient:
         """Return the category of every type that the server has, by its name.
 
         Raises:
-            PlatformAnswerError: the answer is no list of types.
+            PlatformAnswerError: the answer is not a list of types.
         """
         headers = self._http.json("GET", "v2/types/typedefs/headers")
-        if not isinstance(headers, list) or not headers:  # each has types of its own
+        if not isinstance(headers, list) or not headers:  # each has different types
             raise self._unlike("GET", "v2/types/typedefs/headers", "no list of types")
         with answer_to(self._http.where("GET", "v2/types/typedefs/headers")):
             types = as_objects(headers, "answer")
@@ -237,7 +237,7 @@ class AtlasClient:
         }
 
     def _lacks_type(self, type_name: str, error: PlatformError) -> bool:
-        """Tell whether a request was refused for a type that nobody has defined yet."""
+        """Return whether a request was refused for a type that nobody has defined yet."""
         if type(error) is not PlatformError:  # lost, or not allowed
             return False
         try:
@@ -262,7 +262,7 @@ class AtlasClient:
             body={"entities": [*entities], "referredEntities": {}},
             idempotent=True,
         )
-        if not isinstance(answer, dict):  # whoever answers need not have written anything
+        if not isinstance(answer, dict):  # the answer does not prove that anything was written
             raise self._unlike("POST", "v2/entity/bulk", "no word of what was written")
         for head in find_objects(answer, "mutatedEntities", "CREATE"):
             known = self._created_here.setdefault(str(head.get("typeName")), {})
@@ -275,7 +275,7 @@ class AtlasClient:
         """Create or update entities, and return the GUID of each by the one that was given.
 
         Raises:
-            PlatformAnswerError: the server does not tell all of them.
+            PlatformAnswerError: the server does not return all of them.
         """
         made = self.put(entities)
         if any(entity["guid"] not in made for entity in entities):
@@ -457,7 +457,7 @@ class AtlasClient:
 
 
 def is_hidden(head: Json) -> bool:
-    """Tell whether a head stands for something that the login may not read."""
+    """Return whether a head stands for something that the login may not read."""
     return head.get("guid") == _HIDDEN
 
 

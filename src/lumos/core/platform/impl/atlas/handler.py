@@ -373,7 +373,7 @@ class AtlasHandler(CatalogHandler):
             self._unread.add(kind, f"{hidden:,} of type {type_name}", error=error)
 
     def _is_known(self, type_name: str) -> bool:
-        """Tell whether the server has a type; those of Lumos may be there since it was asked."""
+        """Return whether the server has a type; those of Lumos may be there since it was asked."""
         if type_name in TYPE_NAMES and type_name not in self._vocabulary.type_names():
             self._vocabulary.forget()
         return type_name in self._vocabulary.type_names()
@@ -427,7 +427,7 @@ def _extension(document: JsonValue) -> tuple[str, JsonValue]:
 
 
 def _is_same(one: tuple[Json, Json] | None, other: tuple[Json, Json] | None) -> bool:
-    """Tell whether two answers say the same of an entity and its columns."""
+    """Return whether two answers say the same of an entity and its columns."""
     if one is None or other is None:
         return one is other
     return one[0] == other[0] and [*live_columns(*one)] == [*live_columns(*other)]

@@ -42,7 +42,7 @@ class AtlasSearch:
     def narrowed(self, words: tuple[str, ...]) -> Narrowed:
         """Return the datasets that hold all of the words in a text that Atlas searches.
 
-        A column is an entity of its own there, so a word of a column and one of its dataset are
+        A column is a separate entity there, so a word of a column and one of its dataset are
         in no text together: the longest of several words is asked for alone as well.
         """
         guids: dict[str, None] = {}

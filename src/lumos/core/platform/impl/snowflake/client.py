@@ -190,7 +190,7 @@ def place_of(settings: SnowflakeSettings) -> str:
 
 
 def connect_arguments(settings: SnowflakeSettings) -> dict[str, object]:
-    """Return what the connector is told; it holds secrets."""
+    """Return the arguments of the connector; they hold secrets."""
     secrets = {
         "password": settings.password,
         "token": settings.token,

@@ -1,4 +1,4 @@
-"""What becomes of each concept in Snowflake."""
+"""How well Snowflake keeps each concept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The backend of the side store: one table of Lumos, in a schema of its own."""
+"""The backend of the side store: one table of Lumos, in a separate schema."""
 # ruff: noqa: S608 - names and text go into statements through `sql` alone
 
 from __future__ import annotations

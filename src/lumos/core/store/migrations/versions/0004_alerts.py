@@ -1,4 +1,4 @@
-"""What people are to be told of changes, and whether they were."""
+"""Alerts on changes, and whether they were sent."""
 
 from __future__ import annotations
 

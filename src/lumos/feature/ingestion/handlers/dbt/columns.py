@@ -133,7 +133,7 @@ class SchemaReader:
 
 
 def is_enforced(node: Json) -> bool:
-    """Tell whether the contract of a model is enforced, so that its constraints hold."""
+    """Return whether the contract of a model is enforced, so that its constraints hold."""
     contracts = (object_at(node, "contract"), object_at(object_at(node, "config"), "contract"))
     return any(flag_at(contract, "enforced", default=False) for contract in contracts)
 

@@ -180,7 +180,7 @@ def _undeclared(
         try:
             found = missing_columns(project.datasets[unique_id], table)
         except LumosError:
-            continue  # told when the dataset is read
+            continue  # reported when the dataset is read
         missing += [(unique_id, name) for name in found]
     if missing:
         (unique_id, name), count = missing[0], len(missing)

@@ -115,7 +115,7 @@ class CatalogTables:
 def quality(
     results: Artifact, assertions: Assertions, at: datetime
 ) -> Iterator[Observation | ScanWarning | UnreadableItem]:
-    """Yield how the tests of each dataset came out; of failures only their number is told."""
+    """Yield how the tests of each dataset came out; of failures only their number is kept."""
     checks: defaultdict[Urn, dict[str, AssertionResult]] = defaultdict(dict)
     unknown = 0
     for value in list_at(results.document, "results"):
@@ -157,7 +157,7 @@ def quality(
 
 
 def _is_same(node: Json, metadata: Json) -> bool:
-    """Tell whether a table of the catalog has the name that the manifest gives it."""
+    """Return whether a table of the catalog has the name that the manifest gives it."""
     expected = (text_at(node, "database"), text_at(node, "schema"), name_of(node))
     found = (text_at(metadata, key) for key in ("database", "schema", "name"))
     return all(

@@ -1,4 +1,4 @@
-"""A dbt project as its manifest tells it: which nodes are datasets, and what is between them."""
+"""A dbt project from its manifest: which nodes are datasets, and what is between them."""
 
 from __future__ import annotations
 

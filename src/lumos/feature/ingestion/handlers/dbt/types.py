@@ -64,7 +64,7 @@ _MILLISECONDS: Final = 3
 
 
 def dbt_type(native: str, *, platform: str) -> Json:
-    """Return the parts of a field that tell its type; one that is not known is UNKNOWN."""
+    """Return the parts of a field that state its type; one that is not known is UNKNOWN."""
     return {**_parts(native.strip(), platform=platform, depth=1), "native_type": native}
 
 
@@ -90,7 +90,7 @@ def _parts(text: str, *, platform: str, depth: int) -> Json:
 
 
 def _time_of_postgres(time: re.Match[str]) -> Json:
-    """Return a time as the source `postgres` tells it, so that both agree."""
+    """Return a time type as the source `postgres` names it, so that both agree."""
     digits = time["digits"]
     unit = "us" if digits is None or int(digits) > _MILLISECONDS else "ms" if int(digits) else "s"
     if time["name"] != "timestamp":

@@ -125,7 +125,7 @@ class CatalogReader:
         return state == _LOCK_NOT_AVAILABLE and self._lock_waits <= _MOST_LOCK_WAITS
 
     def _is_about_new_locks(self, error: psycopg.Error) -> bool:
-        """Tell whether other sessions hold locks that the next try will keep away from."""
+        """Return whether other sessions hold locks that the next try will keep away from."""
         if error.sqlstate != _LOCK_NOT_AVAILABLE:
             return False
         known = set(self._locked)

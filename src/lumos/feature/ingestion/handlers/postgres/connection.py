@@ -61,7 +61,7 @@ _REFUSALS: Final = (
     ),
     _Refusal(
         re.compile(r"root certificate file .* does not exist"),
-        "there is no file of authorities to check its certificate with",
+        "no file of certificate authorities to check its certificate with",
         "name one with sslrootcert",
     ),
     _Refusal(

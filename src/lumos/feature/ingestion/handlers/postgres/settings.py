@@ -100,7 +100,7 @@ class PostgresSettings(RecordSourceSettings):
         )
 
     def reads_schema(self, schema: str) -> bool:
-        """Tell whether tables of a schema may be read; a system schema only by its full name."""
+        """Return whether tables of a schema may be read; a system schema only by its full name."""
         if schema.startswith(_NEVER_READ) or _fits(schema, self.exclude):
             return False
         if schema in _SYSTEM_SCHEMAS:
@@ -108,12 +108,12 @@ class PostgresSettings(RecordSourceSettings):
         return not self.schemas or _fits(schema, self.schemas)
 
     def reads_table(self, schema: str, table: str) -> bool:
-        """Tell whether a table of a schema that is read is not left out."""
+        """Return whether a table of a schema that is read is not left out."""
         return not _fits(f"{schema}.{table}", self.exclude)
 
 
 def is_system_schema(schema: str) -> bool:
-    """Tell whether a schema is the server's own."""
+    """Return whether a schema is the server's own."""
     return schema in _SYSTEM_SCHEMAS or schema.startswith(_NEVER_READ)
 
 

@@ -60,7 +60,7 @@ def mysql_engine(url: str, *, timeout: float) -> Engine:
         parsed.set(drivername="mysql+pymysql"),
         connect_args={
             "connect_timeout": max(1, round(timeout)),
-            # Whoever listens there without being MySQL would be waited for without end.
+            # A server there that is not MySQL would be waited for without end.
             "read_timeout": max(1, round(timeout * _PATIENCE)),
             "write_timeout": max(1, round(timeout * _PATIENCE)),
             "charset": "utf8mb4",

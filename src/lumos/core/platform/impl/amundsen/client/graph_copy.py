@@ -1,6 +1,6 @@
 """Amundsen's graph, copied into the tables that Amundsen would keep it in on MySQL.
 
-So there is one way to read Amundsen. The copy lies in a file of its own and goes with the adapter.
+So there is one way to read Amundsen. The copy lies in a temporary file until the adapter is closed.
 """
 
 from __future__ import annotations

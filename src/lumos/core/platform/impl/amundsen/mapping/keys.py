@@ -86,7 +86,7 @@ def column_key(table_key: str, column: str) -> str:
 
 
 def fits_key(text: str, *, longest: int) -> bool:
-    """Tell whether Amundsen can keep a name as the key of a user, a tag or a badge."""
+    """Return whether Amundsen can keep a name as the key of a user, a tag or a badge."""
     return len(text) <= longest and text.isascii() and text.isprintable() and text == text.strip()
 
 
@@ -104,7 +104,7 @@ def _is_plain(part: str) -> bool:
 
 
 def is_latin(text: str) -> bool:
-    """Tell whether a key of Amundsen can hold a text."""
+    """Return whether a key of Amundsen can hold a text."""
     try:
         text.encode("cp1252")  # what MySQL calls latin1, the character set of keys
     except UnicodeEncodeError:

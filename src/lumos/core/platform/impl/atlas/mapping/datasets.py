@@ -100,7 +100,7 @@ def tags_of(dataset: LumosDataset) -> set[str]:
 
 
 def is_placeholder(entity: Json) -> bool:
-    """Tell whether an entity only stands for a dataset that lineage names."""
+    """Return whether an entity only stands for a dataset that lineage names."""
     return find_object(entity, "attributes").get("placeholder") is True
 
 

@@ -74,7 +74,7 @@ def own_values(entity: Json) -> Json:
 
 
 def own_given(dataset: LumosDataset, business: BusinessAttributes) -> Json:
-    """Return what of the extension `atlas` has a place of its own there."""
+    """Return the parts of the extension `atlas` that Atlas has attributes for."""
     own = dataset.extensions.get(OWN)
     given = dataset.document.get("extensions") if isinstance(own, dict) else None
     values = find_object(given, OWN)

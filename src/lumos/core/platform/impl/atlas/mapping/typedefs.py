@@ -26,7 +26,7 @@ EDGE_COLUMNS = "lumos_edge_columns"
 COLUMNS = "lumos_dataset_columns"
 STASH = "lumosStash"
 TYPE_VERSION = "1.1"
-"""Raised whenever a definition below changes; servers that have an older one are told."""
+"""Raised whenever a definition below changes; servers that have an older one get the new one."""
 
 _TEXT, _TEXTS, _TEXT_MAP = "string", "array<string>", "map<string,string>"
 _NO_INDEX = frozenset({STASH, "transformation"})
@@ -71,7 +71,7 @@ TYPE_NAMES = (*ENTITY_TYPES, COLUMNS, EDGE_COLUMNS)
 
 
 def is_older(definition: Json) -> bool:
-    """Tell whether the definition that a server has of one of these types is older than this."""
+    """Return whether the definition that a server has of one of these types is older than this."""
     version = find_text(definition, "typeVersion") or ""
     told = [int(part) for part in version.split(".") if part.isdecimal()]
     return told < [int(part) for part in TYPE_VERSION.split(".")]

@@ -9,5 +9,5 @@ if TYPE_CHECKING:
 
 
 def is_live(related: Json) -> bool:
-    """Tell whether neither a related entity nor the relation to it is deleted."""
+    """Return whether neither a related entity nor the relation to it is deleted."""
     return "DELETED" not in (related.get("entityStatus"), related.get("relationshipStatus"))

@@ -54,7 +54,7 @@ class DatasetReader:
     def datasets(
         self, entities: Sequence[Json], referred: Json, *, unread: UnreadableItems
     ) -> Iterator[LumosDataset]:
-        """Yield the datasets of entities, with the lineage that their edges tell.
+        """Yield the datasets of entities, with the lineage of their edges.
 
         One that cannot be read is noted.
         """
@@ -166,7 +166,7 @@ class DatasetReader:
 
 
 def name_in(entity: Json) -> str:
-    """Return how people find an entity, as far as it tells."""
+    """Return the name under which people find an entity, where it has one."""
     name = find_text(entity, "attributes", "qualifiedName")
     return name or f"{entity.get('typeName')} {entity.get('guid')}"
 

@@ -186,7 +186,7 @@ def _joined(
     edges: Mapping[tuple[str, str, str], LineageEdge],
     columns: Mapping[tuple[str, str, str], set[ColumnMapping]],
 ) -> Iterator[LineageEdge]:
-    """Yield edges with their columns; columns of no known edge make one of their own."""
+    """Yield edges with their columns; columns of no known edge make a separate one."""
     of_ends = {key[:2]: key for key in sorted(edges, reverse=True)}
     found: dict[tuple[str, str, str], LineageEdge] = dict(edges)
     mappings: dict[tuple[str, str, str], set[ColumnMapping]] = defaultdict(set)

@@ -36,7 +36,7 @@ _IMPLIED = "lumosImplied"
 _OF_SERVERS = frozenset(
     {"guid", "category", "createdBy", "updatedBy", "createTime", "updateTime", "version"}
 )
-"""What a server says of its own accord, and another server would say otherwise."""
+"""Attributes that a server sets itself, and another server sets differently."""
 _OF_TERMS = frozenset({"assignedEntities"})
 _MORE_OF_TERMS = (
     "examples", "abbreviation", "usage", "categories", "seeAlso", "synonyms", "antonyms",
@@ -207,7 +207,7 @@ class Vocabulary:
         return self._classifications
 
     def _create(self, definition: Json) -> bool:
-        """Create a classification; tell whether nobody else had done so meanwhile.
+        """Create a classification; return False if somebody else had done so meanwhile.
 
         Raises:
             PlatformConflictError: the server refuses it, although nobody had.
@@ -256,7 +256,7 @@ class Vocabulary:
         return guid
 
     def _created_term(self, term: GlossaryTerm, document: Json) -> str | None:
-        """Create a term; tell by None that somebody else had done so meanwhile.
+        """Create a term; return None where somebody else had done so meanwhile.
 
         Raises:
             PlatformConflictError: the server refuses it, although nobody had.
@@ -304,12 +304,12 @@ def _read_term(term: Json) -> GlossaryTerm | None:
 
 
 def _says_more(definition: Json) -> bool:
-    """Tell whether people gave a classification more than a name and a description."""
+    """Return whether people gave a classification more than a name and a description."""
     return bool(definition.get("attributeDefs") or definition.get("superTypes"))
 
 
 def _is_elaborate(term: Json) -> bool:
-    """Tell whether people gave a term more than a name and a description."""
+    """Return whether people gave a term more than a name and a description."""
     return any(term.get(name) for name in _MORE_OF_TERMS)
 
 

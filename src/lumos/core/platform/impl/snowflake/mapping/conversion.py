@@ -86,7 +86,7 @@ class Conversion:
         )
 
     def is_shown(self, tag: str) -> bool:
-        """Tell whether a tag can be one of Snowflake."""
+        """Return whether a tag can be one of Snowflake."""
         return self._use_tags and tag == shown_text(tag, longest=LONGEST_NAME) and bool(tag.strip())
 
     def _owner(self, dataset: LumosDataset, record: TableRecord) -> str | None:

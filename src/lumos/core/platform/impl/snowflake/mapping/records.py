@@ -97,7 +97,7 @@ class TableRecord(NamedTuple):
 def snowflake_type(
     data_type: str, *, precision: int | None, scale: int | None, length: int | None
 ) -> dict[str, object]:
-    """Return the parts of a field that tell its type; one that is not known is UNKNOWN."""
+    """Return the parts of a field that state its type; one that is not known is UNKNOWN."""
     name = data_type.upper()
     if name == "ARRAY":
         return {"type": TypeName.ARRAY, "items": _OF_ANYTHING, "native_type": name}

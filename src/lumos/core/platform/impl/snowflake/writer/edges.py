@@ -54,7 +54,7 @@ class Edges:
         for start in range(0, len(names), _MOST_AT_ONCE):
             chunk = names[start : start + _MOST_AT_ONCE]
             patterns = [pattern for urn in chunk for pattern in _patterns(urn)]
-            found |= self._read(UnreadableItems(), patterns)  # listing the edges tells of others
+            found |= self._read(UnreadableItems(), patterns)  # listing the edges shows others
         return _ordered(found.values())
 
     def all(self, unread: UnreadableItems) -> list[LineageEdge]:
