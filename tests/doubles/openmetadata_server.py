@@ -24,6 +24,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from typing_extensions import override
 
 from doubles.openmetadata_bulk import put_all
+from doubles.openmetadata_index import found
 from doubles.openmetadata_profiles import between, profiled
 from doubles.openmetadata_rules import ADMIN, BOT, with_inherited
 from doubles.openmetadata_store import (
@@ -34,7 +35,6 @@ from doubles.openmetadata_store import (
     OpenMetadataStore,
 )
 from doubles.openmetadata_tests import RefusedError
-from doubles.text_index import QuerySyntaxError, holds, terms_of
 from lumos.core.platform.http import DEFAULT_RETRIES, RetryPolicy
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
 from lumos.core.platform.impl.openmetadata.settings import OpenMetadataSettings
@@ -96,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.store.caller = caller
                 self.store.requests.append((method, path))
                 if (method, path) == ("GET", "search/query"):
-                    answer: object = _found(self.store, query)
+                    answer: object = found(self.store.searched(), query)
                 else:
                     answer = self._route(method, path, query, body)
                 status, content = answer if isinstance(answer, _Answer) else _Answer(200, answer)
@@ -168,8 +168,8 @@ class _Handler(BaseHTTPRequestHandler):
             return put_all(store, collection, body)
         if method == "GET" and rest.startswith("name/"):
             name = unquote(rest.removeprefix("name/"))
-            found = with_inherited(store, collection, store.by_name(collection, name))
-            return _shown(found, query.get("fields", ""))
+            one = with_inherited(store, collection, store.by_name(collection, name))
+            return _shown(one, query.get("fields", ""))
         if method == "GET" and not rest:
             return self._page(collection, query)
         if method == "PATCH":
@@ -200,8 +200,8 @@ class _Handler(BaseHTTPRequestHandler):
         paging: Json = {"after": page[-1]} if len(page) < len(rest) else {}
         paging["total"] = len(names)
         fields = query.get("fields", "")
-        found = [with_inherited(self.store, collection, entities[name]) for name in page]
-        return {"data": [_shown(each, fields) for each in found], "paging": paging}
+        whole = [with_inherited(self.store, collection, entities[name]) for name in page]
+        return {"data": [_shown(each, fields) for each in whole], "paging": paging}
 
 
 def _is_about(entity: Json, query: dict[str, str]) -> bool:
@@ -216,26 +216,6 @@ def _shown(entity: Json, fields: str | None) -> Json:
     """Return an entity with what every answer has, and what was asked for."""
     hidden = ON_REQUEST - (ON_REQUEST if fields is None else set(fields.split(",")))
     return {key: value for key, value in entity.items() if key not in hidden}
-
-
-def _found(store: OpenMetadataStore, query: dict[str, str]) -> Json:
-    """Return what the index holds of a type, by a query of clauses that all have to be met."""
-    given = json.loads(query.get("query_filter") or '{"query": {"bool": {"must": []}}}')
-    must = given["query"]["bool"]["must"]
-    try:
-        terms = [term for each in must for term in terms_of(each["query_string"]["query"])]
-    except QuerySyntaxError as error:
-        raise RefusedError(400, "query_string") from error
-    collection = query["index"].removesuffix("_search_index") + "s"
-    found = [
-        name
-        for name, entity in sorted(store.entities[collection].items())
-        if holds(entity, terms) and not entity.get("deleted")
-    ]
-    start = int(query.get("from", 0))
-    page = found[start : start + int(query.get("size", 10))]
-    hits = [{"_source": {"fullyQualifiedName": name}} for name in page]
-    return {"hits": {"total": {"value": len(found), "relation": "eq"}, "hits": hits}}
 
 
 @contextmanager

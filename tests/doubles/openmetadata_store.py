@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from doubles.openmetadata_index import refreshed
 from doubles.openmetadata_profiles import check_profile
 from doubles.openmetadata_rules import (
     ADMIN,
@@ -119,6 +120,9 @@ class OpenMetadataStore:
         """Who sent the request that is answered now."""
         self.incidents: dict[str, str] = {}
         """The id of the test case that an open incident belongs to, by its full name."""
+        self.index: dict[str, dict[str, Json]] = {}
+        self.lags = False
+        """Whether the index waits for `refresh`; the index of a server follows within seconds."""
         self.url = ""
         self.lock = threading.RLock()
         for name, tags in (("PII", ("Sensitive", "NonSensitive")), ("Tier", ("Tier1", "Tier2"))):
@@ -131,6 +135,16 @@ class OpenMetadataStore:
         self._add("teams", {"name": "Organization", "teamType": "Organization"})
         for definition in BUILT_IN_TESTS:
             self._add("dataQuality/testDefinitions", dict(definition))
+
+    def refresh(self) -> None:
+        """Let the index catch up with what was written."""
+        self.index = refreshed(self)
+
+    def searched(self) -> OpenMetadataStore:
+        """Return the store with the index that a search sees."""
+        if not self.lags:
+            self.refresh()
+        return self
 
     def writes(self) -> list[tuple[str, str]]:
         """Return the requests that were no reads."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -180,6 +181,55 @@ class TestOpenMetadata:
         platform.apply(Batch(extensions={"customers": {"raw": "customers"}}))
 
         assert platform.search("customers").total == 0
+
+    def test_many_words_and_words_in_other_forms_are_found(
+        self, platform: OpenMetadataHandler
+    ) -> None:
+        known = dataset(
+            "customers",
+            platform="postgres",
+            documentation={"description": "Addresses of all buyers, by countries"},
+            governance={"domains": ["Sales"]},
+            ownership=[{"user": "ada"}],
+            tags=["gold"],
+            schema={"fields": [{"name": "zip_code", "type": "STRING", "description": "Postal"}]},
+        )
+        platform.emit_dataset(known)
+        many = "customers address buyer countries zip postal ada gold"
+        for query in (many, "countries", "addresses", "buy", "postgres", "lake", "sales"):
+            assert [hit.urn for hit in platform.search(query).hits] == [known.urn], query
+
+    def test_a_long_stash_keeps_no_dataset_from_the_index(
+        self, platform: OpenMetadataHandler, server: tuple[str, OpenMetadataStore]
+    ) -> None:
+        noise = "".join(sha256(str(number).encode()).hexdigest() for number in range(2_000))
+        known = dataset("customers", platform="postgres", properties={"noise": noise})
+        platform.emit_dataset(known)
+
+        assert [hit.urn for hit in platform.search("customers").hits] == [known.urn]
+        assert platform.get_dataset(known.urn) == known
+        server[1].requests.clear()
+        platform.emit_dataset(known)
+        assert server[1].writes() == []
+
+        short = dataset("customers", platform="postgres", properties={"noise": "none"})
+        platform.emit_dataset(short)
+        held = server[1].entities["tables"]["postgres.default.lake.customers"]
+        assert (platform.get_dataset(known.urn), [*held["extension"]]) == (short, ["lumos"])
+
+    def test_a_search_sees_what_the_index_has_heard_of(
+        self, platform: OpenMetadataHandler, server: tuple[str, OpenMetadataStore]
+    ) -> None:
+        store = server[1]
+        platform.emit_dataset(dataset("customers", platform="postgres"))
+        store.refresh()
+        store.lags = True
+        platform.delete(dataset("customers", platform="postgres").urn)
+        platform.emit_dataset(dataset("orders", platform="postgres"))
+
+        assert (platform.search("customers").total, platform.search("orders").total) == (0, 0)
+        store.refresh()
+        assert platform.search("orders").total == 1
 
     def test_what_is_gone_since_the_index_heard_of_it_is_not_found(
         self,

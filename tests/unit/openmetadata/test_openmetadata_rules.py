@@ -11,6 +11,7 @@ from lumos.core.errors import PlatformConflictError, PlatformError
 from lumos.core.models import GlossaryTerm, Group, LumosDataset, User, with_parts
 from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.entities import name_of
+from lumos.core.platform.fidelity import Fidelity, FidelityCount
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
 from lumos.testing.platform_samples import AT, dataset
 
@@ -83,6 +84,23 @@ def test_there_is_one_domain_and_the_one_that_people_chose_stays(
     held(store)["domains"] = [store.reference("domains", store.entities["domains"]["sales"])]
     platform.emit_dataset(with_parts(given, tags=("gold",)))
     assert names(held(store), "domains") == ["sales"]
+
+
+def test_what_the_rules_do_not_allow_is_counted_as_stashed_before_it_is_written() -> None:
+    counted = FidelityCount()
+    both: Json = {"governance": {"domains": ["finance", "sales"]}}
+    counted.add_dataset(orders(ownership=[{"user": "ada"}, {"group": "shop"}], **both))
+    counted.add_dataset(orders(ownership=[{"group": "a"}, {"group": "b"}, {"group": "c"}]))
+    counted.add_dataset(orders(ownership=[{"user": "ada"}, {"user": "bob"}]))
+
+    rows = counted.report(OpenMetadataHandler).rows
+    assert {(row.concept, row.fidelity, row.count) for row in rows} == {
+        ("dataset", Fidelity.NATIVE, 3),
+        ("owner", Fidelity.TRANSFORMED, 4),
+        ("owner", Fidelity.STASHED, 3),
+        ("domain", Fidelity.NATIVE, 1),
+        ("domain", Fidelity.STASHED, 1),
+    }
 
 
 def test_rules_that_a_server_has_turned_off_are_not_applied(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
@@ -107,11 +107,26 @@ CONCEPTS: Final = (*_OF_DATASETS, *_OF_CATALOGS)
 """Every concept that an adapter's table may name."""
 
 
+def _owners_beyond(owners: list[JsonValue]) -> int:
+    """Return how many owners are left out where owners are users or one team."""
+    teams = sum(isinstance(owner, dict) and "group" in owner for owner in owners)
+    return teams if teams < len(owners) else teams - 1
+
+
+_LIMITS: Final[Mapping[str, Callable[[list[JsonValue]], int]]] = {
+    "owner": _owners_beyond,
+    "domain": lambda domains: len(domains) - 1,
+}
+"""How many of several are left out where a catalog shows a part of a concept."""
+
+
 class FidelityCount:
     """Counts concepts as they come by."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
+        self._beyond: Counter[str] = Counter()
+        """How much of a concept a catalog stashes that shows a part of it."""
 
     def add(self, concept: str, count: int = 1) -> None:
         """Count something of a concept beside datasets."""
@@ -134,6 +149,8 @@ class FidelityCount:
                     continue
                 value = value[name]
             counts[concept] += _length(value) if has_members else 1
+            if concept in _LIMITS and _length(value) > 1:
+                self._beyond[concept] += _LIMITS[concept](cast("list[JsonValue]", value))
         fields = _objects(_object(document.get("schema")).get("fields"))
         counts["field"] += len(fields)
         described = 0
@@ -158,11 +175,16 @@ class FidelityCount:
 
     def report(self, adapter: AdapterRef) -> FidelityReport:
         """Return how well a catalog would keep all that was counted."""
-        rows = [
-            FidelityRow(concept=concept, fidelity=fidelity_of(adapter, concept), count=count)
-            for concept in CONCEPTS
-            if (count := self._counts[concept])
-        ]
+        rows: list[FidelityRow] = []
+        for concept in CONCEPTS:
+            beyond = self._beyond[concept] if concept in adapter.LIMITED else 0
+            fates = {fidelity_of(adapter, concept): self._counts[concept] - beyond}
+            fates[Fidelity.STASHED] = fates.get(Fidelity.STASHED, 0) + beyond
+            rows += [
+                FidelityRow(concept=concept, fidelity=fate, count=count)
+                for fate, count in fates.items()
+                if count
+            ]
         return FidelityReport(platform=adapter.name, rows=tuple(rows))
 
 

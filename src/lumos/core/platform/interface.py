@@ -89,6 +89,8 @@ class MetadataPlatformInterface(ABC):
     capabilities: ClassVar[frozenset[Capability]]
     FIDELITY: ClassVar[Mapping[str, Fidelity]] = {}
     """What it makes of each concept of `fidelity.CONCEPTS`; empty where it keeps all as it is."""
+    LIMITED: ClassVar[frozenset[str]] = frozenset()
+    """Which of `owner` and `domain` it shows a part of: users or one team, and one domain."""
     CONCURRENCY: ClassVar[int] = 1
     """How many threads may call it at once."""
     BATCH: ClassVar[int] = 1

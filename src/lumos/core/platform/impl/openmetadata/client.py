@@ -20,6 +20,7 @@ from lumos.core.errors import (
 )
 from lumos.core.json_reading import as_object, find_value, object_at, objects_at, text_at
 from lumos.core.platform.http import OK
+from lumos.core.platform.impl.openmetadata.mapping.changes import stash_parts
 from lumos.core.platform.impl.openmetadata.mapping.rules import own_parts
 from lumos.core.platform.stash import STASH_KEY
 from lumos.core.platform.unreadable import answer_to
@@ -183,22 +184,24 @@ class OpenMetadataApi:
         path = "search/query"
         return self._told("hits", self._object("GET", path, params=params), path=path)
 
-    def declare(self, type_: str) -> None:
-        """Make the custom property known that holds the stash; without it a write is refused."""
+    def declare(self, type_: str, stash: str | None = None) -> None:
+        """Make the custom properties known that hold a stash; without them a write is refused."""
+        names = {STASH_KEY, *stash_parts(stash)}
+        if names <= self._declared.get(type_, {}).keys():
+            return
         with self._declaring:
-            self._declare(type_)
+            for name in sorted(names - self.properties(type_).keys()):
+                self._declare(type_, name)
 
-    def _declare(self, type_: str) -> None:
-        declared = self.properties(type_)
-        if STASH_KEY not in declared:
-            text = self._object("GET", "metadata/types/name/string")
-            body: Json = {
-                "name": STASH_KEY,
-                "description": "What OpenMetadata cannot hold of this. Written by Lumos.",
-                "propertyType": {"id": text["id"], "type": "type"},
-            }
-            self._send("PUT", f"metadata/types/{self._types[type_]['id']}", body=body)
-            self._declared[type_] = {**declared, STASH_KEY: "string"}
+    def _declare(self, type_: str, name: str) -> None:
+        text = self._object("GET", "metadata/types/name/string")
+        body: Json = {
+            "name": name,
+            "description": "What OpenMetadata cannot hold of this. Written by Lumos.",
+            "propertyType": {"id": text["id"], "type": "type"},
+        }
+        self._send("PUT", f"metadata/types/{self._types[type_]['id']}", body=body)
+        self._declared[type_] = {**self._declared[type_], name: "string"}
 
     def properties(self, type_: str) -> Mapping[str, str]:
         """Return the custom properties that a type of entity has, each with its own type."""

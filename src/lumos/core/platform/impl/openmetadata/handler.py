@@ -73,6 +73,7 @@ class OpenMetadataHandler(CatalogHandler):
 
     name = NAME
     FIDELITY = FIDELITY
+    LIMITED = frozenset({"owner", "domain"})
     CONCURRENCY = 8
     EDGE_BATCH = 20
     LOOK_UP = 100

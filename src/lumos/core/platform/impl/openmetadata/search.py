@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from lumos.core.platform.impl.openmetadata.writer.datasets import DatasetWires
 
 _TYPES: Final = ("table", "container")
+_COLUMNS: Final = ("columns", "dataModel.columns")
+_NAMES: Final = (
+    "name.keyword", "displayName.keyword", "fullyQualifiedName", "tableType", "fileFormats",
+    "prefix", "tags.tagFQN", "serviceType", "service.displayName.keyword",
+    "database.displayName.keyword", "databaseSchema.displayName.keyword",
+    "domains.displayName.keyword",
+    *(f"{columns}.{part}" for columns in _COLUMNS for part in ("name.keyword", "tags.tagFQN")),
+)  # fmt: skip
+"""Fields that hold names as keywords in lower case."""
+_OWNERS: Final = ("owners.name", "owners.displayName.keyword")
+_TEXTS: Final = ("description", *(f"{columns}.description" for columns in _COLUMNS))
 
 
 def narrowed(
@@ -43,11 +54,24 @@ def narrowed(
 
 
 def _query(words: tuple[str, ...]) -> Json | None:
-    """Return a query of the index: each word within a word of any field; none for no word."""
-    clauses: list[JsonValue] = [
-        {"query_string": {"query": f"*{word}*", "fields": ["*"], "lenient": True}} for word in words
+    """Return a query of the index: each word in some field; none for no word."""
+    return {"bool": {"must": [_of_word(word) for word in words]}} if words else None
+
+
+def _of_word(word: str) -> Json:
+    """Return a query for a word: a part of a name, or a word of a description or its beginning.
+
+    Fields are named one by one: a word in all of them is hundreds of clauses, of which the server
+    takes 1,024. Descriptions are stemmed, so that a word is looked for as the server stems it.
+    """
+    part = f"*{word}*"
+    owners: Json = {"query_string": {"query": part, "fields": [*_OWNERS], "lenient": True}}
+    found: list[JsonValue] = [
+        {"query_string": {"query": part, "fields": [*_NAMES, *_OWNERS], "lenient": True}},
+        {"multi_match": {"query": word, "type": "phrase_prefix", "fields": [*_TEXTS]}},
+        {"nested": {"path": "owners", "query": owners, "ignore_unmapped": True}},
     ]
-    return {"bool": {"must": clauses}} if clauses else None
+    return {"bool": {"should": found, "minimum_should_match": 1}}
 
 
 def _names(answer: Json) -> tuple[list[str], int]:

@@ -11,10 +11,14 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Final
 
-from lumos.core.platform.impl.openmetadata.mapping.changes import stash_changes
+from lumos.core.platform.impl.openmetadata.mapping.changes import (
+    joined_stash,
+    stash_changes,
+    stash_parts,
+)
 from lumos.core.platform.impl.openmetadata.mapping.names import OWN, fqn
 from lumos.core.platform.side_store import SideStore, StoredDocument
-from lumos.core.platform.stash import STASH_KEY, packed, unpacked
+from lumos.core.platform.stash import packed, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -40,8 +44,7 @@ def stash_text(stash: JsonValue) -> str:
 def stash_of(entity: Mapping[str, JsonValue]) -> str | None:
     """Return the text that an entity has as its stash."""
     extension = entity.get("extension")
-    text = extension.get(STASH_KEY) if isinstance(extension, dict) else None
-    return text if isinstance(text, str) else None
+    return joined_stash(extension) if isinstance(extension, dict) else None
 
 
 class OwnContainers:
@@ -76,6 +79,7 @@ class OwnContainers:
             if entity is None:
                 self._create(f"{section}-{name}", text)
             elif changed := stash_changes(entity, text):
+                self._api.declare("container", text)
                 self._api.patch("container", entity, changes=changed)
 
     def delete(
@@ -89,18 +93,18 @@ class OwnContainers:
 
     def _create(self, name: str, text: str) -> None:
         self._prepare()
+        self._api.declare("container", text)
         body: Json = {
             "name": name,
             "service": OWN,
             "description": "Kept by Lumos. Do not change.",
-            "extension": {STASH_KEY: text},
+            "extension": stash_parts(text),
         }
         self._api.put("container", body)
 
     def _prepare(self) -> None:
         with self._making:
             if not self._ready:
-                self._api.declare("container")
                 if self._api.find("storageService", OWN) is None:
                     self._api.put("storageService", {"name": OWN, "serviceType": "CustomStorage"})
                 self._ready = True

@@ -5,7 +5,9 @@ A `PUT` never removes owners and keeps descriptions, so that only a patch says w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Final
 
 from lumos.core.platform.impl.openmetadata.mapping.columns import COLUMN_KEYS
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
     from lumos.core.json_reading import Json
 
+_STASH: Final = re.compile(rf"{STASH_KEY}(_[0-9]+)?\Z")
+_LONGEST: Final = 30_000
+"""Of a text of more than 32,766 bytes an index makes no keyword; long stashes are ASCII."""
 _COLUMN_KEYS: Final = frozenset(COLUMN_KEYS)
 _WITH_MORE: Final = frozenset({"tags", "children"})
 """Of these the server tells more than it was told."""
@@ -65,9 +70,35 @@ def _carried_column(held: Json | None, wanted: Json) -> Json:
     return {**kept, **carried}
 
 
+def is_stash(name: str) -> bool:
+    """Tell whether a custom property is the stash, or one of the parts of a long one."""
+    return bool(_STASH.match(name))
+
+
+def stash_parts(text: str | None) -> dict[str, JsonValue]:
+    """Return a stash as custom properties, none so long that an index would refuse the entity."""
+    given = text or ""
+    chunks = [given[start : start + _LONGEST] for start in range(0, len(given), _LONGEST)]
+    return {_part(number): chunk for number, chunk in enumerate(chunks, 1)}
+
+
+def joined_stash(extension: Mapping[str, JsonValue]) -> str | None:
+    """Return the stash that custom properties hold."""
+    parts = (extension.get(_part(number)) for number in count(1))
+    found = [*takewhile(lambda part: isinstance(part, str), parts)]
+    return "".join(map(str, found)) or None
+
+
 def stash_changes(entity: Mapping[str, JsonValue], text: str | None) -> list[JsonValue]:
     """Return the operations that make a text the stash of an entity, or take its stash away."""
-    return extension_changes(entity, {STASH_KEY: text})
+    return extension_changes(entity, with_stash(entity, text))
+
+
+def with_stash(entity: Mapping[str, JsonValue], text: str | None) -> dict[str, JsonValue]:
+    """Return the custom properties of a stash, with None for those that an entity has too many."""
+    held = entity.get("extension")
+    known = [name for name in held if is_stash(name)] if isinstance(held, dict) else []
+    return {**dict.fromkeys(known), **stash_parts(text)}
 
 
 def extension_changes(
@@ -88,6 +119,10 @@ def extension_changes(
             verb = "replace" if name in known else "add"
             found.append({"op": verb, "path": path, "value": value})
     return found
+
+
+def _part(number: int) -> str:
+    return STASH_KEY if number == 1 else f"{STASH_KEY}_{number}"
 
 
 def _plain(name: str, value: JsonValue) -> object:

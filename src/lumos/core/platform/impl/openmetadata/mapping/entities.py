@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from lumos.core.models import DatasetKind, Job, LumosDataset, Urn, with_parts
 from lumos.core.platform.fitting import fitting
+from lumos.core.platform.impl.openmetadata.mapping.changes import is_stash
 from lumos.core.platform.impl.openmetadata.mapping.columns import (
     CLASSIFICATION,
     GLOSSARY,
@@ -34,7 +35,6 @@ from lumos.core.platform.impl.openmetadata.mapping.names import (
 )
 from lumos.core.platform.impl.openmetadata.mapping.quality import TESTS, told_quality
 from lumos.core.platform.impl.openmetadata.mapping.services import service_type
-from lumos.core.platform.stash import STASH_KEY
 from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def other_properties(entity: Mapping[str, JsonValue]) -> Json:
     """Return the custom properties of an entity, without the one that is the stash."""
     given = entity.get("extension")
     known = given if isinstance(given, dict) else {}
-    return {name: value for name, value in known.items() if name != STASH_KEY}
+    return {name: value for name, value in known.items() if not is_stash(name)}
 
 
 def custom_properties(dataset: LumosDataset, declared: Mapping[str, str]) -> Json:
@@ -195,7 +195,7 @@ def custom_properties(dataset: LumosDataset, declared: Mapping[str, str]) -> Jso
     return {
         name: value
         for name, value in given.items()
-        if name != STASH_KEY and _fits(value, declared.get(name))
+        if not is_stash(name) and _fits(value, declared.get(name))
     }
 
 

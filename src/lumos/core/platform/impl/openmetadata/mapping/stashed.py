@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.errors import InvalidModelError
 from lumos.core.models import Job, LumosDataset, Urn
-from lumos.core.platform.impl.openmetadata.mapping.changes import changes
+from lumos.core.platform.impl.openmetadata.mapping.changes import changes, stash_parts
 from lumos.core.platform.impl.openmetadata.mapping.entities import (
     NOT_WRITTEN,
     UNKNOWN_URN,
@@ -21,7 +21,7 @@ from lumos.core.platform.impl.openmetadata.mapping.entities import (
 from lumos.core.platform.impl.openmetadata.mapping.names import VERBATIM, Place, urn_of
 from lumos.core.platform.impl.openmetadata.mapping.quality import TESTS
 from lumos.core.platform.impl.openmetadata.side_store import stash_of, stash_text
-from lumos.core.platform.stash import STASH_KEY, StashedDataset, residue, restored, unpacked
+from lumos.core.platform.stash import StashedDataset, residue, restored, unpacked
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -209,7 +209,8 @@ def with_extension(body: Json, stash: str | None) -> Json:
     if stash is None:
         return body
     given = body.get("extension")
-    return {**body, "extension": {**(given if isinstance(given, dict) else {}), STASH_KEY: stash}}
+    known = given if isinstance(given, dict) else {}
+    return {**body, "extension": {**known, **stash_parts(stash)}}
 
 
 def kept_anyway(entity: Json, place: Place) -> Json:

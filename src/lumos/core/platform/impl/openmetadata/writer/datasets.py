@@ -13,6 +13,7 @@ from lumos.core.platform.impl.openmetadata.mapping.changes import (
     changes,
     extension_changes,
     stash_changes,
+    with_stash,
 )
 from lumos.core.platform.impl.openmetadata.mapping.entities import (
     NAME,
@@ -56,7 +57,6 @@ from lumos.core.platform.impl.openmetadata.writer.profiles import (
 )
 from lumos.core.platform.impl.openmetadata.writer.quality import QualityWires
 from lumos.core.platform.interface import changed_since
-from lumos.core.platform.stash import STASH_KEY
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -245,9 +245,9 @@ class DatasetWires:
 
     def keep(self, node: Node, stash: Json) -> None:
         """Make this the stash of an entity, unless that was changed since it was read."""
-        changed = stash_changes(node.entity, stash_text({"v": 1, **stash}) if stash else None)
-        if changed:
-            self._api.declare(node.type)
+        text = stash_text({"v": 1, **stash}) if stash else None
+        if changed := stash_changes(node.entity, text):
+            self._api.declare(node.type, text)
             self._api.patch(node.type, node.entity, changes=changed)
 
     def remove(self, node: Node) -> None:
@@ -318,11 +318,11 @@ class DatasetWires:
     def _change(self, plan: Plan, entity: Json) -> None:
         type_ = plan.place.type
         gone = dict.fromkeys(own(plan.node, OWN_PROPERTIES) - plan.properties.keys())
-        parts: Json = {**gone, **plan.properties, STASH_KEY: plan.stash}
+        parts: Json = {**gone, **plan.properties, **with_stash(entity, plan.stash)}
         changed = changes(entity, plan.wanted, removable=REMOVABLE[type_])
         changed += extension_changes(entity, parts)
         if changed:
-            self._api.declare(type_)
+            self._api.declare(type_, plan.stash)
             self._fields.patch(type_, entity, changes=changed)
 
     def _settled(self, plan: Plan, stored: Json | None) -> Json:
@@ -334,8 +334,9 @@ class DatasetWires:
                 "openmetadata: what was written cannot be read",
                 hint="give the token's user the right to see all entities",
             )
-        if changed := stash_changes(stored, plan.stash_with(stored)):
-            self._api.declare(place.type)
+        text = plan.stash_with(stored)
+        if changed := stash_changes(stored, text):
+            self._api.declare(place.type, text)
             self._api.patch(place.type, stored, changes=changed)
         return stored
 
@@ -357,7 +358,7 @@ class DatasetWires:
             stash: what it is to keep besides.
             hints: what may tell the type of its service, where its name does not.
         """
-        self._api.declare(place.type)
+        self._api.declare(place.type, stash)
         body: Json = {"name": place.path[-1], **wanted}
         domains = body.pop("domains", None)
         if domains:

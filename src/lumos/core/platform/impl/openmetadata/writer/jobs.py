@@ -55,9 +55,9 @@ class JobWires:
         if entity is not None:
             wanted = self._left_to_people(wanted, entity)
         shown: Json = {part: wanted[part] for part in _EDITED if wanted.get(part)}
-        self._api.declare(_TYPE)
         named: Json = {"name": name, "fullyQualifiedName": full}
         foreseen = job_stash({**named, **wanted}, job, shown=shown)
+        self._api.declare(_TYPE, foreseen)
         if entity is None:
             hints = (str(kept_of_job(job).get(SERVICE_TYPE)),)
             self._datasets.service("pipelineService", service, hints=hints)
@@ -69,7 +69,9 @@ class JobWires:
             changed = changes(entity, wanted, removable=_EDITED)
             self._fields.patch(_TYPE, entity, changes=[*changed, *stash_changes(entity, foreseen)])
         stored = cast("Json", self._api.find(_TYPE, full))
-        if changed := stash_changes(stored, job_stash(stored, job, shown=shown)):
+        text = job_stash(stored, job, shown=shown)
+        if changed := stash_changes(stored, text):
+            self._api.declare(_TYPE, text)
             self._api.patch(_TYPE, stored, changes=changed)
 
     def all(self, unread: UnreadableItems) -> Iterator[Job]:
