@@ -90,10 +90,26 @@ def test_a_well_known_token_is_masked_anywhere(secret: str) -> None:
         "12 passed, 3 failed: see report",
         "has_password: true",
         "Bearer authentication is not supported",
+        "platform_config.datahub.token: Field required",
+        "unknown key password: did you mean passwd?",
+        "passwords: 12 rows, tokens: 1,200 rows",
+        "secret: 3 columns",
+        '{"tokens": 12}',
+        '{"secrets": 0, "files": [1]}',
+        "password: STRING",
+        "api_key: INT64 -> STRING",
     ],
 )
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert redact(text) == text
+
+
+@pytest.mark.parametrize("text", ["pin_password: 1234", '{"password": 123456}', "token=98765"])
+def test_a_number_under_the_name_of_a_secret_is_masked_and_json_stays_json(text: str) -> None:
+    masked = redact(text)
+
+    assert not any(character.isdigit() for character in masked)
+    assert masked.endswith("}") == text.endswith("}")
 
 
 def test_what_surrounds_a_secret_stays_readable() -> None:

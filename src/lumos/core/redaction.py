@@ -113,6 +113,23 @@ _COUNTING_WORDS = frozenset({"max", "min", "num", "total"})
 _SECRET_QUERY_NAMES = frozenset({"auth", "code", "key", "sig", "signature"})
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _NOT_A_SECRET = frozenset({MASK, "true", "false", "null", "none", "~"})
+_COUNT = re.compile(r"\d+(?:,\d{3})*")
+_COUNTED_NOUN = re.compile(
+    r"[ \t]+(?:alerts?|columns?|datasets?|fields?|files?|items?|rows?|tables?|values?)\b"
+)
+_COUNTED_NAMES = frozenset(
+    {"cookies", "credentials", "keys", "passphrases", "passwords", "secrets", "tokens", "webhooks"}
+)
+_PROSE = re.compile(
+    r"(?:are|did|expected|extra|field|has|input|is|missing|must|needs|not|should|string|unknown|value)"
+    r"[ \t]+[A-Za-z]",
+    re.IGNORECASE,
+)
+"""How the message begins that follows the name of a setting and a colon."""
+_TYPE_NAMES = re.compile(
+    r"(?:ARRAY|BINARY|BOOLEAN|DATE|DECIMAL|DOUBLE|DURATION|ENUM|FLOAT|GEOMETRY|JSON|MAP|STRING|STRUCT"
+    r"|TIME|TIMESTAMP|TIMESTAMP_NTZ|UINT(?:8|16|32|64)|INT(?:8|16|32|64)|UNION|UNKNOWN|UUID)\Z"
+)
 
 
 @lru_cache(maxsize=4096)
@@ -163,7 +180,8 @@ _PAIR_VALUE = re.compile(
     r'"(?P<double>(?:[^"\\\n]|\\.)*)"'
     r"|'(?P<single>(?:[^'\\\n]|\\.|'')*)'"
     r'|\\"(?P<escaped>[^"\n]*?)\\"'
-    r"|(?P<secret>[^\s,;&'\"]+)"
+    r"|(?P<number>\d+(?:\.\d+)?)(?=[}\]]+(?:[\s,]|\Z))"  # the end of a JSON object or list
+    r"|(?P<secret>(?:\d{1,3}(?:,\d{3})+(?!\d))|[^\s,;&'\"]+)"
 )
 _SLACK_HOOK = re.compile(r"hooks\.slack\.com/(?:services|workflows)/(?P<secret>[^\s'\"<>]+)")
 _TOKEN_SHAPE = re.compile(
@@ -254,10 +272,22 @@ def _masked_pairs(
         position = name.end("name")
         if not accepts(name.group("name")):
             continue
-        if value := value_pattern.match(text, name.end()):
+        value = value_pattern.match(text, name.end())
+        if value and not _is_ordinary(name.group("name"), text, value):
             parts += (text[copied : value.start()], _masked_match(value, mask=mask))
             position = copied = value.end()
     return "".join((*parts, text[copied:]))
+
+
+def _is_ordinary(name: str, text: str, value: re.Match[str]) -> bool:
+    """Return whether what follows a name is a count, a sentence or a type and no secret."""
+    if value.lastgroup not in {"number", "secret"}:
+        return False
+    bare = value.group()
+    if _COUNT.fullmatch(bare):
+        last_word = _WORDS.findall(name)[-1].lower()
+        return last_word in _COUNTED_NAMES or _COUNTED_NOUN.match(text, value.end()) is not None
+    return bool(_PROSE.match(text, value.start()) or _TYPE_NAMES.match(bare))
 
 
 class SecretRegistry:

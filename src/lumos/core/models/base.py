@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self, get_args
 
 import orjson
 from pydantic import (
@@ -23,6 +23,9 @@ from typing_extensions import override
 
 from lumos.core.errors import InvalidModelError
 from lumos.core.models.frozen import FrozenDict, frozen_json
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 LARGEST_INTEGER = 2**63 - 1
 """What every store and every reader of JSON can hold."""
@@ -48,12 +51,56 @@ def sha256_of(value: object) -> str:
     return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
-def describe_validation_error(error: ValidationError) -> str:
-    """Say what is wrong and where, without echoing any input value."""
+def describe_validation_error(error: ValidationError, model: type[BaseModel] | None = None) -> str:
+    """Say what is wrong and where, without echoing any input value.
+
+    Args:
+        error: what pydantic found.
+        model: what was validated; with it, an unknown key comes with the nearest known one.
+    """
     problems = error.errors(include_url=False, include_context=False, include_input=False)
-    parts = [f"{_place(problem['loc'])}: {problem['msg']}" for problem in problems[:3]]
+    parts = [f"{_place(problem['loc'])}: {_reason(problem, model)}" for problem in problems[:3]]
     more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""  # noqa: PLR2004
     return "; ".join(parts) + more
+
+
+def _reason(problem: ErrorDetails, model: type[BaseModel] | None) -> str:
+    if problem["type"] == "missing":
+        return "this key is required"
+    if problem["type"] != "extra_forbidden":
+        return problem["msg"]
+    from difflib import get_close_matches
+
+    *path, last = problem["loc"]
+    holder = _model_at(model, path) if model else None
+    names = [field.alias or name for name, field in holder.model_fields.items()] if holder else []
+    near = get_close_matches(str(last), names, n=1)
+    return f"unknown key; did you mean '{near[0]}'?" if near else "unknown key"
+
+
+def _model_at(model: type[BaseModel], path: Sequence[int | str]) -> type[BaseModel] | None:
+    """Return the model of what is at a place in a document, or None where it is none or several."""
+    current: object = model
+    for step in path:
+        if isinstance(step, int):
+            continue  # the model of a list is that of its items
+        if isinstance(current, type) and issubclass(current, BaseModel):
+            fields = {field.alias or name: field for name, field in current.model_fields.items()}
+            if (field := fields.get(str(step))) is None:
+                return None
+            current = field.annotation
+        found = {*_models_in(current)}
+        if len(found) != 1:
+            return None
+        current = found.pop()
+    return current if isinstance(current, type) and issubclass(current, BaseModel) else None
+
+
+def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models_in(argument)
 
 
 def _place(steps: tuple[int | str, ...]) -> str:
@@ -92,7 +139,7 @@ class CanonicalModel(BaseModel):
         try:
             return cls.model_validate(document)
         except ValidationError as error:
-            detail = describe_validation_error(error)
+            detail = describe_validation_error(error, cls)
             raise InvalidModelError(f"not a valid {cls.__name__}: {detail}") from None
 
     @override

@@ -206,7 +206,8 @@ def _compose(text: str, file: str, *, max_nodes: int) -> Node | None:
         raise _too_deep(file, error.problem_mark.line + 1) from None
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        reason = _without_values(error.problem or error.context)
+        problem = _without_values(error.problem or error.context)
+        reason = _plain_reason(text, mark.line if mark else None, problem)
         raise _invalid(file, mark.line + 1 if mark else None, f"not valid YAML: {reason}") from None
     except YAMLError:
         raise _invalid(file, None, "not valid YAML: unreadable characters") from None
@@ -226,6 +227,35 @@ def _limit_nodes(composer: Composer, most: int, *, file: str) -> None:
         return node
 
     composer.compose_node = counted  # type: ignore[method-assign]
+
+
+_COLON = re.compile(r":(?=\s|\Z)")
+_MISTAKES = {
+    "mapping values are not allowed": "a line has two colons; quote the value if one belongs to it",
+    "expected ','": "a bracket or brace is not closed, or a comma is missing",
+    "end of stream": "a quote, bracket or brace is not closed",
+}
+
+
+def _plain_reason(text: str, line: int | None, problem: str) -> str:
+    """Return what people most often get wrong, where that is it; else the parser's problem."""
+    mistake = next((told for part, told in _MISTAKES.items() if part in problem), problem)
+    if line is None:
+        return mistake
+    lines = text.splitlines()
+    here = lines[line] if line < len(lines) else ""
+    indent = here[: len(here) - len(here.lstrip())]
+    if "\t" in indent:
+        return "a tab indents this line; YAML takes spaces only"
+    before = next((each for each in reversed(lines[:line]) if each.strip()), "")
+    depth, depth_before = len(indent), len(before) - len(before.lstrip(" "))
+    is_one_pair = here.strip() and len(_COLON.findall(here)) == 1
+    if is_one_pair and depth and depth != depth_before and "closed" not in mistake:
+        return (
+            f"check the indentation: this line begins after {depth} spaces, the one before it"
+            f" after {depth_before}"
+        )
+    return mistake
 
 
 def _without_values(reason: object) -> str:

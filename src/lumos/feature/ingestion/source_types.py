@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from lumos.core.settings import SourceEntry
     from lumos.core.settings.problems import KeyPath
 
+FORMATS: Final = frozenset(
+    {"arrow", "avro", "csv", "delta", "excel", "hudi", "iceberg", "json", "jsonl", "ndjson", "orc"}
+    | {"parquet", "tsv", "xlsx"}
+)
+"""Formats of files that somebody may take for a source."""
 PLANNED: Final = frozenset({"bigquery", "databricks", "kafka", "snowflake"})
 """Types of the product's documents that no handler of this version reads."""
 
@@ -23,9 +28,18 @@ def type_problems(entries: Sequence[SourceEntry]) -> Iterator[tuple[KeyPath, str
         if entry.type not in BUILT_IN and not is_planned(entry.type):
             names = HandlerFactory.names()
             if entry.type not in names:
-                near = nearest(entry.type, {*names, *PLANNED})
-                said = f"did you mean '{near}'?" if near else f"known: {', '.join(names)}"
-                yield ("sources", number, "type"), f"names no source type of Lumos; {said}"
+                yield ("sources", number, "type"), _unknown(entry.type, names)
+
+
+def _unknown(source_type: str, names: Sequence[str]) -> str:
+    if source_type.lower() in FORMATS:
+        return (
+            "names a file format; give the storage that holds the files, such as local or s3, and"
+            " Lumos finds the format of each file by itself"
+        )
+    near = nearest(source_type, {*names, *PLANNED})
+    suggestion = f"did you mean '{near}'?" if near else f"known: {', '.join(names)}"
+    return f"names no source type of Lumos; {suggestion}"
 
 
 def is_planned(source_type: str) -> bool:

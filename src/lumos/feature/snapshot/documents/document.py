@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import orjson
 
+from lumos.core.changes.text import printable
 from lumos.core.errors import InputUnreadableError, InvalidModelError
 from lumos.core.models import SNAPSHOT_SCHEMA_VERSION, DatasetLineage, EdgeBasis, Snapshot
 from lumos.core.models.base import canonical_json
@@ -259,7 +260,9 @@ def _checked(
     try:
         return model.from_json(item).to_json()
     except InvalidModelError as error:
-        raise InvalidModelError(f"{section}, item {number}: {error.message}") from None
+        name = item.get("urn", item.get("name")) if isinstance(item, dict) else None
+        called = f" ({printable(name)})" if isinstance(name, str) else ""
+        raise InvalidModelError(f"{section}, item {number}{called}: {error.message}") from None
 
 
 def _checked_entry(section: str, name: str, *, value: JsonValue) -> SectionLine:
