@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import sqlalchemy
 
 from oracle_environments import made_environment
 from ports import free_port
@@ -32,6 +33,8 @@ _PACKAGES = (
 )
 _DATABASE = "amundsen"
 _PASSWORD = "x"
+READER = "reader"
+"""A user of the database who may read it, and write nothing."""
 # MariaDB refuses to run as root; this account exists on every Linux and owns nothing.
 _ATTEMPTS = 3
 _ACCOUNT_FOR_ROOT = "nobody"
@@ -43,6 +46,32 @@ class AmundsenServer(NamedTuple):
 
     url: str
     database_url: str
+    is_named: bool = False
+
+    @property
+    def readers_url(self) -> str:
+        """The database for a user who may only read; one that was named has no such user."""
+        if self.is_named:
+            pytest.skip("an Amundsen that is named has no user for this")
+        return self.database_url.replace("//lumos:", f"//{READER}:")
+
+
+def require_empty(server: AmundsenServer) -> None:
+    """Fail where an Amundsen that was named holds something: these tests remove all that is in it.
+
+    So they remove nothing that they did not make.
+    """
+    engine = sqlalchemy.create_engine(server.database_url)
+    try:
+        with engine.connect() as connection:
+            held = {
+                table: connection.execute(sqlalchemy.text(f"SELECT COUNT(*) FROM {table}")).scalar()  # noqa: S608
+                for table in ("database_metadata", "users", "tag")
+            }
+    finally:
+        engine.dispose()
+    if found := ", ".join(f"{count:,} in {table}" for table, count in held.items() if count):
+        pytest.fail(f"the Amundsen that was named is not empty: rows {found}; name an empty one")
 
 
 @contextmanager
@@ -86,6 +115,8 @@ def _mariadb(folder: Path) -> Iterator[int]:
             f"CREATE DATABASE {_DATABASE} CHARACTER SET utf8mb4;"
             f"CREATE USER lumos@'127.0.0.1' IDENTIFIED BY '{_PASSWORD}';"
             f"GRANT ALL ON {_DATABASE}.* TO lumos@'127.0.0.1';"
+            f"CREATE USER {READER}@'127.0.0.1' IDENTIFIED BY '{_PASSWORD}';"
+            f"GRANT SELECT ON {_DATABASE}.* TO {READER}@'127.0.0.1';"
         )
         client = ["mariadb", "--no-defaults", f"--socket={socket}", "--user=root"]
         subprocess.run([*client, "--execute", statements], check=True, timeout=600)

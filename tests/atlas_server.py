@@ -35,6 +35,8 @@ STEWARD = "steward"
 """A user as most bots are: it may write entities, and define no types."""
 HIDDEN = "forbidden"
 """Entities with this word in their qualified names are none of the steward's business."""
+OF_SERVER = frozenset({"AtlasServer"})
+"""Types of entities that a server makes for itself."""
 _START_SECONDS = 600
 _ATTEMPTS = 2
 _SOLR_JAR = f"atlas-testtools-{_VERSION}.jar"
@@ -90,10 +92,35 @@ class RealAtlas(NamedTuple):
     url: str
     username: str = _USER
     password: str = _PASSWORD
+    is_named: bool = False
 
     def config(self) -> dict[str, JsonValue]:
         """Return the settings of the adapter for this server."""
         return {"url": self.url, "username": self.username, "password": self.password}
+
+    def stewards_config(self) -> dict[str, JsonValue]:
+        """Return the same for the steward; a server that was named has no such user."""
+        if self.is_named:
+            pytest.skip("an Atlas that is named has no user for this")
+        return {**self.config(), "username": STEWARD}
+
+
+def require_empty(server: RealAtlas) -> None:
+    """Fail where an Atlas that was named holds something: these tests remove all that is in it.
+
+    So they remove nothing that they did not make. Entities of the server itself do not count.
+    """
+    import httpx2
+
+    asked = {"typeName": "Referenceable", "excludeDeletedEntities": True, "limit": 100}
+    with httpx2.Client(
+        base_url=f"{server.url}/api/atlas/", auth=(server.username, server.password), timeout=120
+    ) as client:
+        found = client.post("v2/search/basic", json=asked).raise_for_status().json()
+        types = {each["typeName"] for each in found.get("entities", ())} - OF_SERVER
+        if types or client.get("v2/glossary").raise_for_status().json():
+            names = ", ".join(sorted(types)) or "a glossary"
+            pytest.fail(f"the Atlas that was named is not empty: {names}; name an empty one")
 
 
 @contextmanager

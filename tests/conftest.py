@@ -126,11 +126,13 @@ def s3_bucket(s3_server: S3Server) -> Iterator[Bucket]:
 @pytest.fixture(scope="session")
 def amundsen_server() -> Iterator[AmundsenServer]:
     """The real metadata service of Amundsen, on MariaDB; or the one that was named."""
-    from amundsen_server import AmundsenServer, running_amundsen
+    from amundsen_server import AmundsenServer, require_empty, running_amundsen
     from named_catalogs import named
 
     if given := named("amundsen"):
-        yield AmundsenServer(given.get("url", ""), given["database_url"])
+        theirs = AmundsenServer(given.get("url", ""), given["database_url"], is_named=True)
+        require_empty(theirs)
+        yield theirs
         return
     with running_amundsen() as server:
         yield server
@@ -139,11 +141,13 @@ def amundsen_server() -> Iterator[AmundsenServer]:
 @pytest.fixture(scope="session")
 def real_atlas() -> Iterator[RealAtlas]:
     """Apache Atlas itself, from its war; or the one that was named."""
-    from atlas_server import RealAtlas, running_atlas
+    from atlas_server import RealAtlas, require_empty, running_atlas
     from named_catalogs import named
 
     if given := named("atlas"):
-        yield RealAtlas(**given)
+        theirs = RealAtlas(**given, is_named=True)
+        require_empty(theirs)
+        yield theirs
         return
     with running_atlas() as server:
         yield server

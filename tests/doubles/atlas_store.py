@@ -341,7 +341,9 @@ class AtlasStore:
             each
             for each in self.entities.values()
             if each["guid"] not in self.not_indexed
-            and self._is_a(each["typeName"], asked["typeName"], bool(asked.get("includeSubTypes")))
+            and self._is_a(
+                each["typeName"], asked["typeName"], bool(asked.get("includeSubTypes", True))
+            )
             and (not terms or holds([each["attributes"], each["classifications"]], terms))
         ]
         without = bool(asked.get("excludeDeletedEntities"))

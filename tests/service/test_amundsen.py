@@ -37,18 +37,22 @@ def everything(amundsen_server: AmundsenServer) -> Iterator[tuple[Engine, MetaDa
     tables = MetaData()
     tables.reflect(engine)
     yield engine, tables
+    _empty(engine, tables)  # one that was named is left as it was found
     engine.dispose()
 
 
 @pytest.fixture
 def engine(everything: tuple[Engine, MetaData]) -> Engine:
     """The database, emptied."""
-    engine, tables = everything
+    _empty(*everything)
+    return everything[0]
+
+
+def _empty(engine: Engine, tables: MetaData) -> None:
     with engine.begin() as connection:
         for table in reversed(tables.sorted_tables):
             if table.name != "alembic_version":
                 connection.execute(delete(table))
-    return engine
 
 
 @pytest.fixture
@@ -174,10 +178,7 @@ def test_a_catalog_that_others_filled_comes_out_whole_and_goes_in_again(
     publish_orders(engine)
     before = platform.export_all(at=AT)
 
-    with engine.begin() as connection:
-        for table in reversed(everything[1].sorted_tables):
-            if table.name != "alembic_version":
-                connection.execute(delete(table))
+    _empty(*everything)
     for one in before.datasets:
         platform.emit_dataset(one)
     for edge in before.lineage_edges:
@@ -225,6 +226,28 @@ def test_the_way_out_by_the_command_line(
     said = lumos("diff", "--source", "amundsen", "--target", "embedded")
     assert "2/2 datasets migrated" in said
     assert "1/1 lineage edges migrated" in said
+
+
+def test_a_user_who_may_only_read_reads_and_is_told_what_is_missing(
+    amundsen_server: AmundsenServer, platform: AmundsenHandler
+) -> None:
+    written = with_parts(rich_dataset("orders"), urn=ORDERS, platform="hive")
+    platform.emit_dataset(written)
+    with AmundsenHandler.from_config({"database_url": amundsen_server.readers_url}) as reader:
+        assert [*reader.list()] == [written]
+        with pytest.raises(PlatformAuthError, match="lacks a privilege"):
+            reader.emit_dataset(dataset("another"))
+
+
+def test_names_that_differ_in_case_only_are_different(platform: AmundsenHandler) -> None:
+    lower, upper = (
+        with_parts(dataset("t"), urn=Urn.of("hive", "gold", "sales", name), platform="hive")
+        for name in ("orders", "ORDERS")
+    )
+    tagged = with_parts(upper, tags=["pii", "PII"], ownership=[{"user": "ada"}, {"user": "Ada"}])
+    platform.apply(Batch(datasets=[lower, tagged]))
+
+    assert [*platform.list()] == [tagged, lower]
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from lumos.core.models import (
 from lumos.core.models.base import sha256_of
 from lumos.core.models.dataset import DatasetKind
 from lumos.core.platform.batch import Batch
+from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.fidelity import CONCEPTS
 from lumos.core.platform.impl.amundsen.handler import AmundsenHandler
 from lumos.core.platform.impl.amundsen.mapping import tables
@@ -319,6 +320,20 @@ class TestWriting:
         notes = select(tables.NOTE).where(tables.NOTE.c.description_source == "quality_report")
         with engine.begin() as connection:
             assert len(connection.execute(notes).all()) == 1
+
+    def test_what_amundsens_removal_of_stale_rows_took_is_written_again(
+        self, platform: AmundsenHandler, engine: Engine
+    ) -> None:
+        one = rich_dataset("orders")
+        platform.emit_dataset(one)
+        with engine.begin() as connection:  # by the tag of its publisher, as that job does
+            stale = tables.TABLE.c.published_tag != "2024-01-15"
+            connection.execute(delete(tables.TABLE).where(stale))
+        assert dataset_or_none(platform, one.urn) is None
+
+        platform.emit_dataset(one)
+
+        assert platform.get_dataset(one.urn) == one
 
     def test_a_failed_write_leaves_no_trace(
         self, platform: AmundsenHandler, engine: Engine, monkeypatch: pytest.MonkeyPatch

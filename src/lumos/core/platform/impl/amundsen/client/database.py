@@ -188,10 +188,28 @@ def _translated(error: SQLAlchemyError, *, place: str) -> PlatformError:
 
 _MEANINGS: Final[tuple[tuple[tuple[int, ...], type[PlatformError], str, str], ...]] = (
     (
-        (1044, 1045, 1142, 1227),
+        (1044, 1045),
         PlatformAuthError,
         "the database refuses the user or the password",
         "check platform_config.amundsen.database_url and the grants of its user",
+    ),
+    (
+        (1142, 1143, 1227, 1370),
+        PlatformAuthError,
+        "the user of the database lacks a privilege",
+        "to read, grant it SELECT on all tables; to write, INSERT, UPDATE and DELETE as well",
+    ),
+    (
+        (1290, 1836),
+        PlatformAuthError,
+        "the database is a replica or for reading only",
+        "name the database that its metadata service writes to",
+    ),
+    (
+        (1153, 1406),
+        PlatformError,
+        "the database takes no text of this length",
+        "raise max_allowed_packet; check that the tables are those of amundsen-rds 0.0.8",
     ),
     (
         (1049, 1109, 1146),
