@@ -43,7 +43,11 @@ def _datahub(_folder: Path) -> Iterator[Station]:
         def census() -> Counter[str]:
             return Counter(urn.split(":")[2] for urn in double.stored)
 
-        yield Station(lambda: DataHubHandler.from_config({"gms_server": url}), census)
+        def connect() -> DataHubHandler:
+            double.settle()  # a new run begins after the indexes have everything
+            return DataHubHandler.from_config({"gms_server": url})
+
+        yield Station(connect, census)
 
 
 @contextmanager

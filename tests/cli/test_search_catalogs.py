@@ -28,7 +28,7 @@ Config = dict[str, dict[str, object]]
 def servers() -> Iterator[Config]:
     """Three catalogs: customers is in each, and something else in every one."""
     with (
-        datahub_double(token="a token") as (datahub_url, _),
+        datahub_double(token="a token") as (datahub_url, double),
         openmetadata_server() as (openmetadata_url, _),
         AtlasServer() as atlas_server,
     ):
@@ -45,6 +45,7 @@ def servers() -> Iterator[Config]:
             for number, catalog in enumerate((datahub, openmetadata, atlas)):
                 catalog.emit_dataset(rich_dataset())
                 catalog.emit_dataset(dataset(f"customers_{number}", platform="kafka"))
+        double.settle()
         yield config
 
 

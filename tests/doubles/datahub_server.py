@@ -1,9 +1,10 @@
 """A stand-in for DataHub's metadata service: real HTTP on loopback, entities in memory.
 
-It is written from the documented behaviour of the OpenAPI v3 of DataHub 1.x and is no DataHub. What
-it takes over on purpose are the traps: collection writes are asynchronous unless asked otherwise,
-aspects have versions and conditional headers, indexes lag behind unless asked otherwise, unknown
-aspects and malformed URNs are refused, and the server adds aspects of its own.
+It is written from the source of DataHub's server and is no DataHub; the page server-behaviour.md
+of the docs names the classes. What it takes over on purpose are the traps: writes are asynchronous
+unless asked otherwise, aspects have versions and conditional headers, some of which have no effect,
+indexes lag behind, unknown aspects are dropped without a word and malformed URNs refused, the
+server adds aspects and fields of its own, and a token may not do everything.
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from typing_extensions import override
 
 from doubles.datahub_aspects import ASPECTS
+from doubles.datahub_rules import RefusalError, check_definition, check_properties, mutated
 from doubles.text_index import QuerySyntaxError, holds, terms_of
 
 LARGEST_REQUEST = 16_000_000
 LONGEST_URN = 512
+LAG = 5
+ACTOR = "urn:li:corpuser:lumos-bot"
 TIMESERIES = {"datasetProfile", "operation", "datasetUsageStatistics", "assertionRunEvent"}
 _URN_KINDS = {name.lower() for name in ASPECTS}
 Json = dict[str, Any]
@@ -45,12 +48,15 @@ class Fault:
     """The request is carried out, and its answer lost."""
 
 
-class RefusalError(Exception):
-    """A request that the server answers with an error."""
+class Indexed(NamedTuple):
+    """What search and graph know of an entity."""
 
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+    edges: frozenset[tuple[str, str]]
+    removed: bool
+
+
+def unauthorized(what: str) -> RefusalError:
+    return RefusalError(403, f"{ACTOR} is unauthorized to {what}.")
 
 
 class DataHubDouble:
@@ -61,14 +67,27 @@ class DataHubDouble:
         self.version = version
         self.stored: dict[str, dict[str, tuple[Any, int]]] = {}
         self.series: dict[str, dict[str, dict[int, Any]]] = {}
-        self.indexed: set[str] = set()
-        self.graph: dict[str, set[tuple[str, str]]] = {}
+        self.index: dict[str, Indexed] = {}
+        self.lag = LAG
+        """After how many requests a write shows in search and graph."""
+        self.lists_registry = False
+        """Whether the token has the privilege MANAGE_SYSTEM_OPERATIONS."""
+        self.forbidden: set[str] = set()
+        """URNs that the token may not write; one of them refuses the whole request."""
+        self.forbidden_aspects: set[tuple[str, str]] = set()
+        """Aspects that the token may not write, each with the kind of entity."""
+        self.hidden: set[str] = set()
+        """URNs that the token may not read; one of them refuses the whole request."""
         self.requests: list[tuple[str, str, Json | None]] = []
         self.faults: list[Fault] = []
         self.unknown_aspects: set[tuple[str, str]] = set()
         self.knows_slices = True
+        self.fails_at_slices = False
+        """As with Elasticsearch 7."""
         self.tells_versions = True
         self._later: list[tuple[str, Json]] = []
+        self._indexing: list[tuple[int, str]] = []
+        self._answered = 0
         self.lock = threading.RLock()
 
     def clear(self) -> None:
@@ -76,11 +95,15 @@ class DataHubDouble:
         with self.lock:
             self.stored.clear()
             self.series.clear()
-            self.indexed.clear()
-            self.graph.clear()
+            self.index.clear()
             self.requests.clear()
             self.faults.clear()
             self._later.clear()
+            self._indexing.clear()
+            for rule in (self.forbidden, self.forbidden_aspects, self.hidden):
+                rule.clear()
+            self.lists_registry = self.fails_at_slices = False
+            self.lag = LAG
 
     def settle(self) -> None:
         """Do what was accepted for later, and bring the indexes up to date."""
@@ -88,7 +111,8 @@ class DataHubDouble:
             waiting, self._later = self._later, []
             for kind, entity in waiting:
                 self._write(kind, entity)
-            for urn in self.stored:
+            self._indexing.clear()
+            for urn in {*self.stored, *self.index}:
                 self._index(urn)
 
     def put(self, urn: str, **aspects: object) -> None:
@@ -105,10 +129,13 @@ class DataHubDouble:
         path = [unquote(step) for step in parts.path.strip("/").split("/")]
         with self.lock:
             self.requests.append((method, target, body))
+            self._refresh()
             match method, path:
                 case "GET", ["config"]:
                     return 200, {"versions": {"acryldata/datahub": {"version": self.version}}}
                 case "GET", ["openapi", "v1", "registry", "models", "entity", "specifications"]:
+                    if not self.lists_registry:
+                        raise unauthorized("get the entity registry")
                     return 200, {"elements": self._specifications()}
                 case "GET", ["openapi", "relationships", "v1", *_]:
                     return 200, self._related(parse_qs(parts.query))
@@ -135,71 +162,58 @@ class DataHubDouble:
             for kind, names in ASPECTS.items()
         ]
 
+    def _refresh(self) -> None:
+        """Bring the indexes up to what was written long enough ago."""
+        self._answered += 1
+        due = [urn for moment, urn in self._indexing if moment <= self._answered]
+        self._indexing = [each for each in self._indexing if each[0] > self._answered]
+        for urn in due:
+            self._index(urn)
+
     def _collection(self, kind: str, body: Any, query: dict[str, str]) -> tuple[int, Any]:
         self._checked_kind(kind)
-        for entity in body:
-            self._check(kind, entity)
+        known = [self._check(kind, entity) for entity in body]
+        for entity in known:  # one that is forbidden refuses all of them
+            named = {(kind, name) for name in entity}
+            if entity["urn"] in self.forbidden or named & self.forbidden_aspects:
+                raise unauthorized("CREATE entities")
+            self._check_properties(entity)
         if query.get("async", "true") == "true":
-            self._later.extend((kind, entity) for entity in body)
-            return 202, [{"urn": entity["urn"]} for entity in body]
-        for entity in body:  # refused as a whole: all conditions are tried first
+            self._later.extend((kind, entity) for entity in known)
+            return 202, [{"urn": entity["urn"]} for entity in known]
+        for entity in known:  # refused as a whole: all conditions are tried first
             self._check_conditions(entity)
-        for entity in body:
-            self._write(kind, entity)
-        return 200, [{"urn": entity["urn"]} for entity in body]
+            if "propertyDefinition" in entity:
+                check_definition(
+                    self._values(), entity["urn"], entity["propertyDefinition"]["value"]
+                )
+        return 200, [self._write(kind, entity) for entity in known if len(entity) > 1]
 
-    def _check(self, kind: str, entity: Json) -> None:
+    def _check(self, kind: str, entity: Json) -> Json:
+        """Return what the server understands of an entity; unknown aspects are passed over."""
         if "urn" not in entity:
             raise RefusalError(400, "Missing `urn` field")
         self._checked_urn(kind, entity["urn"])
+        known = {"urn": entity["urn"]}
         for name, aspect in entity.items():
-            if name == "urn":
+            if name == "urn" or name not in ASPECTS[kind] or (kind, name) in self.unknown_aspects:
                 continue
-            if name not in ASPECTS[kind] or (kind, name) in self.unknown_aspects:
-                raise RefusalError(400, f"Unknown aspect {name} for entity {kind}")
             if not isinstance(aspect, dict) or not isinstance(aspect.get("value"), dict):
                 raise RefusalError(400, "Missing `value` field")
-            if name == "propertyDefinition":
-                self._check_definition(entity["urn"], aspect)
-            if name == "structuredProperties":
-                for each in aspect["value"]["properties"]:
-                    self._check_assignment(each["propertyUrn"], each["values"])
+            known[name] = aspect
+        return known
 
-    def _check_definition(self, urn: str, aspect: Json) -> None:
-        if " " in urn:
-            raise RefusalError(400, "Urn ID cannot have spaces")
-        held = self.stored.get(urn, {})
-        if "propertyDefinition" not in held:
-            return
-        if (aspect.get("headers") or {}).get("If-None-Match") == "*":
-            return
-        now, wanted = held["propertyDefinition"][0], aspect["value"]
-        if held.get("status", ({}, 0))[0].get("removed"):
-            raise RefusalError(400, "Cannot mutate a soft deleted Structured Property Definition")
-        if now["valueType"] != wanted["valueType"]:
-            raise RefusalError(400, "Value type cannot be changed")
-        if (now.get("cardinality"), wanted.get("cardinality", "SINGLE")) == ("MULTIPLE", "SINGLE"):
-            raise RefusalError(400, "Cardinality cannot be changed from MULTI to SINGLE")
-        if wanted.get("allowedValues") and not now.get("allowedValues"):
-            raise RefusalError(400, "Cannot restrict values that were previously allowed")
+    def _check_properties(self, entity: Json) -> None:
+        if "structuredProperties" in entity:
+            value = entity["structuredProperties"]["value"]
+            check_properties(self._values(), entity["urn"], value)
 
-    def _check_assignment(self, urn: str, values: list[Json]) -> None:
-        held = self.stored.get(urn, {})
-        if "propertyDefinition" not in held:
-            raise RefusalError(
-                400, "Unexpected null value found for Structured Property Definition"
-            )
-        if held.get("status", ({}, 0))[0].get("removed"):
-            raise RefusalError(400, "Cannot apply a soft deleted Structured Property value")
-        definition = held["propertyDefinition"][0]
-        if definition.get("cardinality", "SINGLE") == "SINGLE" and len(values) > 1:
-            raise RefusalError(400, "Property has cardinality 1, but multiple values were assigned")
-        allowed = [each["value"] for each in definition.get("allowedValues") or []]
-        for value in values:
-            if allowed and value not in allowed:
-                raise RefusalError(400, "Property value should be one of those allowed")
-            if not _has_type(value, definition):
-                raise RefusalError(400, "Property value should be of another type")
+    def _values(self) -> dict[str, Json]:
+        return {
+            urn: {name: value for name, (value, _) in held.items()}
+            for urn, held in self.stored.items()
+            if urn.startswith(("urn:li:structuredProperty:", "urn:li:dataset:"))
+        }
 
     def _check_conditions(self, entity: Json) -> None:
         held = self.stored.get(entity["urn"], {})
@@ -210,29 +224,36 @@ class DataHubDouble:
             if expected is not None and int(expected) != held.get(name, (None, -1))[1]:
                 raise RefusalError(412, "Expected version differs from the actual one")
 
-    def _write(self, kind: str, entity: Json) -> None:
+    def _write(self, kind: str, entity: Json) -> Json:
+        """Write aspects, and return them as they are stored."""
         urn = entity["urn"]
         held = self.stored.setdefault(urn, {})
         if not held:
             held.update(_made_by_the_server(kind, urn))
+        written: Json = {"urn": urn}
         at_once = False
         for name, aspect in entity.items():
             if name == "urn":
                 continue
-            headers = aspect.get("headers") or {}
+            headers = aspect.get("headers") or {}  # `If-None-Match` has no effect on an upsert
             at_once |= headers.get("X-DataHub-Sync-Index-Update") == "true"
+            before, version = held.get(name, (None, 0))
+            value = mutated(name, aspect["value"], before)
+            written[name] = {"value": value}
             if name in TIMESERIES:
-                moments = self.series.setdefault(urn, {}).setdefault(name, {})
-                moments[aspect["value"]["timestampMillis"]] = aspect["value"]
-            elif headers.get("If-None-Match") == "*" and name in held:
-                continue
-            elif held.get(name, (None, 0))[0] != aspect["value"]:
-                held[name] = (aspect["value"], held.get(name, (None, 0))[1] + 1)
+                self.series.setdefault(urn, {}).setdefault(name, {})[value["timestampMillis"]] = (
+                    value
+                )
+            elif before != value:
+                held[name] = (value, version + 1)
         if at_once:
-            self._index(urn)
+            self._indexing.append((self._answered + self.lag, urn))
+        return written
 
     def _index(self, urn: str) -> None:
-        self.indexed.add(urn)
+        if urn not in self.stored:
+            self.index.pop(urn, None)
+            return
         held = self.stored[urn]
         edges: set[tuple[str, str]] = set()
         lineage = held.get("upstreamLineage", ({}, 0))[0]
@@ -241,18 +262,20 @@ class DataHubDouble:
         for value in info.values():
             if isinstance(value, dict) and {"entity", "dataset"} & value.keys():
                 edges.add(("Asserts", value.get("entity") or value["dataset"]))
-        self.graph[urn] = edges
+        status = held.get("status", ({}, 0))[0]
+        self.index[urn] = Indexed(frozenset(edges), bool(status.get("removed")))
 
     def _related(self, query: dict[str, list[str]]) -> Json:
         urn, wanted = query["urn"][0], query["relationshipTypes"]
         start, count = int(query.get("start", ["0"])[0]), int(query.get("count", ["200"])[0])
         found = [
             {"relationshipType": kind, "urn": source}
-            for source in sorted(self.graph)
-            if not self._is_removed(source)
-            for kind, target in sorted(self.graph[source])
+            for source in sorted(self.index)
+            if not self.index[source].removed
+            for kind, target in sorted(self.index[source].edges)
             if target == urn and kind in wanted
         ]
+        self._check_readable([urn, *(str(each["urn"]) for each in found)])
         page = found[start : start + count]
         return {"start": start, "count": len(page), "total": len(found), "entities": page}
 
@@ -266,21 +289,24 @@ class DataHubDouble:
             raise RefusalError(400, "Failed to parse query") from error
         found = [
             urn
-            for urn in sorted(self.indexed)
+            for urn in sorted(self.index)
             if urn.split(":")[2].lower() in kinds
-            and not (hidden and self._is_removed(urn))
-            and (not terms or holds([urn, [*self.stored[urn].values()]], terms))
+            and not (hidden and self.index[urn].removed)
+            and (not terms or holds([urn, [*self.stored.get(urn, {}).values()]], terms))
         ]
         total = len(found)
         found = [urn for urn in found if urn > after]
+        if "sliceMax" in query and self.fails_at_slices:
+            raise RefusalError(500, "Internal server error occurred")
         if "sliceMax" in query and self.knows_slices:
             most = int(query["sliceMax"])
             found = [
                 urn for urn in found if zlib.crc32(urn.encode()) % most == int(query["sliceId"])
             ]
         page = found[: int(query.get("count", "10"))]
+        self._check_readable(page)
         aspects = body.get("aspects") or []
-        read = (self._read(urn, aspects, query) for urn in page)
+        read = (self._read(urn, aspects, query) for urn in page if urn in self.stored)
         entities = [entity for entity in read if len(entity) > 1]
         answer: Json = {"entities": entities, "totalCount": total}
         if len(page) < len(found):
@@ -289,6 +315,7 @@ class DataHubDouble:
 
     def _batch_get(self, kind: str, body: Any, query: dict[str, str]) -> list[Json]:
         found = []
+        self._check_readable([wanted["urn"] for wanted in body])
         for wanted in body:
             self._checked_urn(self._checked_kind(kind), wanted["urn"])
             if wanted["urn"] in self.stored:
@@ -312,21 +339,19 @@ class DataHubDouble:
 
     def _delete(self, kind: str, urn: str, aspect: list[str]) -> tuple[int, Any]:
         self._checked_urn(self._checked_kind(kind), urn)
-        held = self.stored.get(urn)
-        if held is None or (aspect and aspect[0] not in held):
-            raise RefusalError(404, "nothing there")
+        if urn in self.forbidden:
+            raise unauthorized("DELETE entities")
         if aspect:
-            del held[aspect[0]]
-            self._index(urn)
+            self.stored.get(urn, {}).pop(aspect[0], None)
         else:
-            for kept in (self.stored, self.series, self.graph):
-                kept.pop(urn, None)
-            self.indexed.discard(urn)
-        return 200, None
+            self.stored.pop(urn, None)
+            self.series.pop(urn, None)
+        self._indexing.append((self._answered + self.lag, urn))
+        return 200, None  # also where there was nothing
 
-    def _is_removed(self, urn: str) -> bool:
-        status = self.stored[urn].get("status", ({}, 0))[0]
-        return bool(status.get("removed"))
+    def _check_readable(self, urns: list[str]) -> None:
+        if not self.hidden.isdisjoint(urns):
+            raise unauthorized("READ entities")
 
     def _checked_kind(self, kind: str) -> str:
         if kind not in _URN_KINDS:
@@ -344,30 +369,6 @@ class DataHubDouble:
         )
         if broken:
             raise RefusalError(400, "Invalid urn")
-
-
-def _has_type(value: Json, definition: Json) -> bool:
-    kind = definition["valueType"].rsplit(".", 1)[-1]
-    if kind == "number":
-        return "double" in value
-    if kind not in {"string", "rich_text", "date", "urn"}:
-        return True
-    text = value.get("string")
-    if kind == "date":
-        return text is not None and _is_day(text)
-    if kind == "urn":
-        types = (definition.get("typeQualifier") or {}).get("allowedTypes") or []
-        names = {each.rsplit(".", 1)[-1].lower() for each in types}
-        found = re.match(r"urn:li:([^:]+):.", text or "")
-        return found is not None and (not names or found[1].lower() in names)
-    return text is not None
-
-
-def _is_day(text: str) -> bool:
-    try:
-        return datetime.strptime(text, "%Y-%m-%d").strftime("%Y-%m-%d") == text
-    except ValueError:
-        return False
 
 
 _DATASET = re.compile(r"urn:li:dataset:\(urn:li:dataPlatform:[^,()]+,[^,()]+,[A-Z_]+\)\Z")

@@ -106,6 +106,7 @@ class TestDataHub:
         self, platform: DataHubHandler, server: tuple[str, DataHubDouble]
     ) -> None:
         platform.apply(Batch(datasets=[rich_dataset(name) for name in ("customers", "refunds")]))
+        platform.search("")  # waits for the index
         server[1].requests.clear()
 
         (hit,) = platform.search("customers gold").hits

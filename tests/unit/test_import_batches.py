@@ -54,6 +54,7 @@ class World:
     def run(self, **options: Any) -> ImportResult:
         """Import as a new process does."""
         self.double.requests.clear()
+        self.double.settle()  # what an earlier process wrote is in the indexes by now
         environment = {"DATAHUB_GMS_URL": self.url}
         with Application(state_dir=self.state, environment=environment, clock=self._clock) as lumos:
             return lumos.importer("datahub").run(str(self.document), **options)
@@ -65,6 +66,7 @@ class World:
         return Counter(path.rpartition("/")[2] for path in paths if path.startswith(_ENTITIES))
 
     def exported(self) -> dict[str, Any]:
+        self.double.settle()
         with DataHubHandler.from_config({"gms_server": self.url}) as catalog:
             document = catalog.export_all(at=AT).to_json()
         return {name: document[name] for name in ("datasets", "lineage_edges")}

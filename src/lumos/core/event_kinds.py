@@ -194,6 +194,15 @@ EVENT_KINDS: Final[Mapping[str, EventKind]] = {
         },
         level=logging.WARNING,
     ),
+    "index.waited": EventKind(
+        "The index of a catalog was waited for, until it showed what was written before.",
+        "{platform}: its index was waited for {seconds} s; complete: {complete}",
+        {
+            "platform": "The catalog.",
+            "seconds": _SECONDS,
+            "complete": "Whether it then showed everything; otherwise the time was over.",
+        },
+    ),
     "spark.started": EventKind(
         "A Spark session is ready.",
         "Spark on {master} was ready after {seconds} s: {how}",

@@ -119,7 +119,8 @@ def test_adding_an_owner_leaves_assertions_alone(
 
     platform.emit_ownership(dataset().urn, "ada")
 
-    assert server.stored["urn:li:assertion:theirs"]["assertionInfo"][0] == edited
+    found = server.stored["urn:li:assertion:theirs"]["assertionInfo"][0]
+    assert found == {**edited, "entityUrn": HERE}  # which the server adds
 
 
 def test_what_somebody_adds_to_what_is_being_taken_away_stays(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
@@ -13,22 +14,31 @@ from lumos.core.errors import (
     PlatformAnswerError,
     PlatformConflictError,
     PlatformError,
+    PlatformFailureError,
+    PlatformForbiddenError,
     PlatformNotFoundError,
 )
+from lumos.core.events import emit, since
+from lumos.core.platform.http import failing_at_once
+from lumos.core.platform.impl.datahub.mapping.added_by_server import in_agreement, without_added
+from lumos.core.platform.impl.datahub.mapping.observations import SERIES
+from lumos.core.platform.impl.datahub.mapping.own_writes import POINTING, OwnWrites, targets
 from lumos.core.platform.impl.datahub.settings import LARGEST_REQUEST
+from lumos.core.platform.refusals import REFUSALS, ends_run
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.errors import LumosError
     from lumos.core.json_reading import Json
     from lumos.core.platform.http import CatalogHttp
     from lumos.core.platform.impl.datahub.settings import DataHubSettings
 
 T = TypeVar("T")
-ONLY_NEW: Final[Mapping[str, str]] = {"If-None-Match": "*"}
-"""Lets an aspect be written only where there is none; elsewhere it is passed over in silence."""
 AT_ONCE: Final[Mapping[str, str]] = {"X-DataHub-Sync-Index-Update": "true"}
-"""Lets the answer come after the search and graph indexes know of the write."""
+"""Lets the server hand a write to the search and graph indexes before it answers."""
+NEW: Final[Mapping[str, str]] = {}
+"""The versions of an entity of which nothing may be there yet."""
 SCROLL: Final = "openapi/v3/entity/scroll"
 _RELATIONS: Final = "openapi/relationships/v1/"
 _OF_CONFIG: Final = frozenset({"versions", "noCode", "models", "patchCapable"})
@@ -36,6 +46,8 @@ _OF_PAGES: Final = frozenset({"entities", "scrollId", "totalCount", "total"})
 _PAGE: Final = 500
 _FEW: Final = 200
 _VERSION: Final = "If-Version-Match"
+_FIRST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 2.0
 _NONE: Final = "-1"
 """The version of what must not be there yet."""
 
@@ -67,6 +79,9 @@ class DataHubClient:
         self._http = http
         self._settings = settings
         self._known: dict[str, frozenset[str]] | None = None
+        self._unknown: set[tuple[str, str]] = set()
+        self._slices = settings.slices
+        self.own = OwnWrites()
 
     def get(
         self, kind: str, urns: Sequence[str], *, aspects: Iterable[str] = ()
@@ -85,19 +100,75 @@ class DataHubClient:
     def scroll(
         self, kind: str, *, aspects: Sequence[str] = (), include_removed: bool = False
     ) -> Iterator[StoredEntity]:
-        """Yield all entities of a kind, read in several slices at a time, in no order."""
-        slices = range(self._settings.slices)
-        read = self._http.map(
-            lambda number: [*self._slice(kind, number, aspects, include_removed=include_removed)],
-            slices,
-            workers=self._settings.slices,
-        )
+        """Yield all entities of a kind, read in several slices at a time, in no order.
+
+        What was written through this client and is not in the index yet is read by its name.
+        """
         seen: set[str] = set()  # a server that knows no slices gives everything in each
-        for part in read:
+        removed: list[str] = []  # by this client; somebody else may have it back
+        for part in self._parts(kind, aspects, include_removed=include_removed):
             for held in part:
-                if held.urn not in seen:
-                    seen.add(held.urn)
+                if held.urn in seen:
+                    continue
+                seen.add(held.urn)
+                if self.own.is_gone(kind, held.urn, include_removed=include_removed):
+                    removed.append(held.urn)
+                else:
                     yield held
+        missing = self.own.missing(kind, seen, include_removed=include_removed)
+        for held in self._by_name(kind, [*missing, *removed], aspects):
+            if include_removed or not is_removed(held):
+                yield held
+
+    def _by_name(
+        self, kind: str, urns: Sequence[str], aspects: Sequence[str]
+    ) -> Iterator[StoredEntity]:
+        """Yield entities with some aspects, or all of them, and whether they are removed."""
+        also = ("status",) if aspects else ()
+        for page in pages_of(urns, _FEW):
+            yield from self.get(kind, page, aspects=(*aspects, *also))
+
+    def _parts(
+        self, kind: str, aspects: Sequence[str], *, include_removed: bool
+    ) -> Iterator[list[StoredEntity]]:
+        """Yield what the slices have, or all at once where the server fails at slices."""
+
+        def read(number: int) -> list[StoredEntity]:
+            return [*self._slice(kind, number, aspects, include_removed=include_removed)]
+
+        if self._slices > 1:
+            try:
+                with failing_at_once():
+                    parts = [*self._http.map(read, range(self._slices), workers=self._slices)]
+            except PlatformFailureError:
+                self._slices = 1  # an older search engine has none
+            else:
+                yield from parts
+                return
+        yield read(0)
+
+    def wait_for_index(self, kind: str) -> None:
+        """Wait until the index shows what was written and removed of a kind through this client.
+
+        It waits no longer than the settings allow, and logs how long it took.
+        """
+        if not self.own.unseen:
+            return
+        self.own.unseen, began, pause = False, time.monotonic(), _FIRST_PAUSE
+        while not (complete := self._shows_own(kind)):
+            if since(began) + pause > self._settings.index_seconds:
+                break
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        emit("index.waited", platform="datahub", seconds=since(began), complete=complete)
+
+    def _shows_own(self, kind: str) -> bool:
+        parts = self._parts(kind, (f"{kind}Key",), include_removed=False)
+        seen = {held.urn for part in parts for held in part}
+        gone = [urn for urn in seen if self.own.is_gone(kind, urn, include_removed=False)]
+        back = {held.urn for held in self._by_name(kind, gone, ("status",)) if not is_removed(held)}
+        stale = set(gone) - back
+        return not stale and not self.own.missing(kind, seen, include_removed=False)
 
     def _slice(
         self, kind: str, number: int, aspects: Sequence[str], *, include_removed: bool
@@ -108,8 +179,8 @@ class DataHubClient:
             "skipCache": "true",
             "includeSoftDelete": "true" if include_removed else "false",
         }
-        if self._settings.slices > 1:
-            params |= {"sliceId": number, "sliceMax": self._settings.slices}
+        if self._slices > 1:
+            params |= {"sliceId": number, "sliceMax": self._slices}
         pages = self._http.pages(
             "POST",
             SCROLL,
@@ -132,8 +203,8 @@ class DataHubClient:
             PlatformConflictError: a version that was to be replaced is no longer there.
         """
         for kind in dict.fromkeys(write.kind for write in writes):
-            bodies = [_body(write) for write in writes if write.kind == kind and write.aspects]
-            batches = [*self._batches(bodies)]
+            given = [write for write in writes if write.kind == kind and write.aspects]
+            batches = [*self._batches(given)]
             for _ in self._http.map(
                 partial(self._post, kind),
                 batches,
@@ -141,18 +212,68 @@ class DataHubClient:
             ):
                 pass
 
-    def _post(self, kind: str, bodies: Sequence[orjson.Fragment]) -> None:
+    def write_each(self, writes: Sequence[Write]) -> list[tuple[Write, LumosError]]:
+        """Write aspects, and return the writes that the server refuses, each with the reason.
+
+        A request that is refused is taken apart, so that one entity costs no other.
+
+        Raises:
+            PlatformConflictError: a version that was to be replaced is no longer there.
+        """
+        try:
+            self.write(writes)
+        except PlatformConflictError:
+            raise
+        except REFUSALS as error:
+            if ends_run(error):
+                raise
+            if len(writes) == 1:
+                return [(writes[0], error)]
+            return [refused for write in writes for refused in self.write_each([write])]
+        return []
+
+    def _post(self, kind: str, batch: _Batch) -> None:
         path = f"openapi/v3/entity/{kind.lower()}"
         written = self._http.json(
-            "POST", path, params={"async": "false"}, body=bodies, idempotent=True
+            "POST", path, params={"async": "false"}, body=batch.bodies, idempotent=True
         )
         if not isinstance(written, list):  # whoever answers need not have written anything
             raise self._unlike("POST", path)
+        for write in batch.writes:
+            self.own.note(kind, write.urn, write.aspects)
+        self._learn_unknown(kind, batch.writes, written)
+
+    def _learn_unknown(self, kind: str, writes: Sequence[Write], written: list[JsonValue]) -> None:
+        """Notice aspects that the server passed over in silence, as it does not know them.
+
+        Raises:
+            PlatformConflictError: there are some, and what they hold has to be kept elsewhere.
+        """
+        told = {
+            str(each.get("urn")): each.keys()
+            for each in written
+            if isinstance(each, dict) and len(each) > 1
+        }
+        dropped: dict[str, str] = {}
+        for write in writes:
+            for name in write.aspects.keys() - told.get(write.urn, write.aspects.keys()) - SERIES:
+                dropped.setdefault(name, write.urn)
+        new = [name for name in sorted(dropped) if (kind.lower(), name) not in self._unknown]
+        new = [name for name in new if not self._has(kind, dropped[name], name)]
+        if new:
+            self._unknown.update((kind.lower(), name) for name in new)
+            raise PlatformConflictError(
+                f"datahub: this server has no {', '.join(new)} of a {kind}", hint="run again"
+            )
+
+    def _has(self, kind: str, urn: str, aspect: str) -> bool:
+        return any(aspect in held.aspects for held in self.get(kind, [urn], aspects=(aspect,)))
 
     def delete(self, kind: str, urn: str) -> None:
         """Remove an entity for good; one that is not there is no error."""
         path = f"openapi/v3/entity/{kind.lower()}/{quote(urn, safe='')}"
         self._without_complaint(path)
+        self.own.note_deleted(kind, urn)
 
     def delete_aspect(self, kind: str, held: StoredEntity, aspect: str) -> None:
         """Remove an aspect that is still as it was read; DataHub has no condition for this.
@@ -169,7 +290,24 @@ class DataHubClient:
         self._without_complaint(path)
 
     def related(self, urn: str, *types: str) -> list[tuple[str, str]]:
-        """Return kind and URN of whatever points to an entity in one of these ways."""
+        """Return kind and URN of whatever points to an entity in one of these ways.
+
+        Of what was written through this client the aspects count, as the graph lags behind.
+        """
+        found: dict[tuple[str, str], None] = {}
+        in_graph = self._in_graph(urn, types)
+        for kind in types:
+            source, aspect = POINTING[kind]
+            told = [each for each in in_graph if each[0] == kind]
+            own = {there for there in self.own.pointing_at(urn) if _is_of_kind(there, source)}
+            own |= {there for _, there in told if self.own.was_written(source, there)}
+            found.update((each, None) for each in told if each[1] not in own)
+            for held in self._by_name(source, sorted(own), (aspect,)):
+                if urn in targets(held.aspects) and not is_removed(held):
+                    found[kind, held.urn] = None
+        return [*found]
+
+    def _in_graph(self, urn: str, types: Sequence[str]) -> list[tuple[str, str]]:
         found: list[tuple[str, str]] = []
         while True:
             page = self._http.json(
@@ -201,6 +339,8 @@ class DataHubClient:
         """Tell whether this server has a place for an aspect; one that does not say has."""
         if self._known is None:
             self._known = self._specifications()
+        if (kind.lower(), aspect) in self._unknown:
+            return False
         known = self._known.get(kind.lower())
         return known is None or aspect in known
 
@@ -222,7 +362,7 @@ class DataHubClient:
                 "openapi/v1/registry/models/entity/specifications",
                 params={"start": 0, "count": _PAGE},
             )
-        except PlatformNotFoundError:
+        except (PlatformNotFoundError, PlatformForbiddenError):  # few may list them
             return {}
         elements = page.get("elements") if isinstance(page, dict) else page
         return {
@@ -240,12 +380,12 @@ class DataHubClient:
         except PlatformNotFoundError:
             return
 
-    def _batches(self, bodies: Iterable[Json]) -> Iterator[list[orjson.Fragment]]:
-        batch: list[orjson.Fragment] = []
+    def _batches(self, writes: Iterable[Write]) -> Iterator[_Batch]:
+        batch = _Batch([], [])
         aspects = size = 0
-        for body in bodies:
-            more = len(body) - 1
-            text = orjson.dumps(body)
+        for write in writes:
+            more = len(write.aspects)
+            text = orjson.dumps(_body(write))
             length = len(text)
             if length > LARGEST_REQUEST:
                 raise PlatformError(
@@ -253,14 +393,32 @@ class DataHubClient:
                     hint=f"DataHub takes no more than {LARGEST_REQUEST:,}",
                 )
             full = aspects + more > self._settings.batch_size or size + length > LARGEST_REQUEST
-            if batch and full:
+            if batch.writes and full:
                 yield batch
-                batch, aspects, size = [], 0, 0
-            batch.append(orjson.Fragment(text))
+                batch, aspects, size = _Batch([], []), 0, 0
+            batch.writes.append(write)
+            batch.bodies.append(orjson.Fragment(text))
             aspects += more
             size += length
-        if batch:
+        if batch.writes:
             yield batch
+
+
+class _Batch(NamedTuple):
+    """What is written by one request."""
+
+    writes: list[Write]
+    bodies: list[orjson.Fragment]
+
+
+def is_removed(held: StoredEntity) -> bool:
+    """Tell whether an entity is marked as removed."""
+    status = held.aspects.get("status")
+    return isinstance(status, dict) and bool(status.get("removed"))
+
+
+def _is_of_kind(urn: str, kind: str) -> bool:
+    return urn.startswith(f"urn:li:{kind}:")
 
 
 def pages_of(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
@@ -275,7 +433,7 @@ def _body(write: Write) -> Json:
         version = (write.versions or {}).get(name, _NONE)
         if write.versions is not None and version:
             headers[_VERSION] = version
-        body[name] = {"value": value, "headers": headers}
+        body[name] = {"value": in_agreement(name, value), "headers": headers}
     return body
 
 
@@ -313,7 +471,7 @@ def held_of(entity: JsonValue) -> StoredEntity:
     versions: dict[str, str] = {}
     for name, each in entity.items():
         if name != "urn" and isinstance(each, dict) and each.get("value") is not None:
-            aspects[name] = each["value"]
+            aspects[name] = without_added(name, each["value"])
             told = each.get("systemMetadata")
             versions[name] = str(told.get("version") or "") if isinstance(told, dict) else ""
     return StoredEntity(urn, aspects, versions)

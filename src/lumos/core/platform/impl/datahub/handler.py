@@ -15,10 +15,17 @@ from lumos.core.models import DatasetLineage, LumosDataset, Urn
 from lumos.core.platform.batch import Batch, Document, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.http import DEFAULT_RETRIES, CatalogHttp, RetryPolicy
-from lumos.core.platform.impl.datahub.client import DataHubClient, StoredEntity, Write, pages_of
+from lumos.core.platform.impl.datahub.client import (
+    DataHubClient,
+    StoredEntity,
+    Write,
+    is_removed,
+    pages_of,
+)
 from lumos.core.platform.impl.datahub.fidelity import FIDELITY
 from lumos.core.platform.impl.datahub.mapping.aspects import EXTENSION, DatasetConversion
 from lumos.core.platform.impl.datahub.mapping.containers import ASPECT as CONTAINER
+from lumos.core.platform.impl.datahub.mapping.containers import innermost
 from lumos.core.platform.impl.datahub.mapping.emptied import DELETED
 from lumos.core.platform.impl.datahub.mapping.entities import (
     FORMS,
@@ -63,6 +70,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _IDENTITY, _EXTENSION = "identity", "extension"
 _CONFLICTS = 20
+_STRUCTURED = "structuredProperties"
 
 _LEAST_VERSION = (0, 14)
 """The first one whose interface v3 has all that is asked of it."""
@@ -206,7 +214,7 @@ class DataHubHandler(CatalogHandler):
 
     @override
     def notices(self) -> tuple[str, ...]:
-        return self._definitions.notices()
+        return (*self._companions.notices(), *self._definitions.notices())
 
     @override
     def close(self) -> None:
@@ -237,6 +245,7 @@ class DataHubHandler(CatalogHandler):
 
     @override
     def _narrowed(self, words: tuple[str, ...]) -> Narrowed:
+        self._client.wait_for_index(DATASET)
         return narrowed(self._http, self._conversion, words=words, is_dataset=is_dataset)
 
     def _emit_datasets(self, documents: Sequence[Document], seen: Mapping[str, Seen]) -> None:
@@ -257,19 +266,17 @@ class DataHubHandler(CatalogHandler):
         documents = {self._conversion.datahub_urn(str(each["urn"])): each for each in datasets}
         there_now = self._client.get(DATASET, [*documents]) if over is None else over
         held = {each.urn: each for each in there_now}
-        self._definitions.learn(documents.values())
+        assigned = [each.aspects.get(_STRUCTURED) for each in there_now]
+        self._definitions.learn(documents.values(), there=assigned)
+        made = {each: self._aspects(each, documents[each], held.get(each)) for each in documents}
+        self._create_companions(documents, made)
         writes: list[Write] = []
         gone: list[tuple[StoredEntity, str]] = []
         for there, document in documents.items():
             before = held.get(there) or StoredEntity(there, {}, {})
-            aspects = self._conversion.aspects(
-                document,
-                knows=partial(self._client.knows, DATASET),
-                there=before.aspects,
-                takes=self._definitions.takes,
-            )
-            if CONTAINER in before.aspects and not _is_from_here(document):
-                aspects.pop(CONTAINER, None)  # who put it elsewhere knows better
+            aspects = made[there]
+            if self._companions.lacks(_container_in(aspects)):
+                aspects = self._aspects(there, document, before)
             changed = {
                 name: value for name, value in aspects.items() if before.aspects.get(name) != value
             }
@@ -284,14 +291,40 @@ class DataHubHandler(CatalogHandler):
             gone.extend(
                 (before, name) for name in DELETED if name in before.aspects.keys() - aspects
             )
-        with self._beside:
-            for there, document in documents.items():
-                self._companions.prepare(there, document)
-            self._companions.flush()
         self._client.write(writes)
         for before, name in gone:
             self._client.delete_aspect(DATASET, before, name)
         self._put_assertions(documents, held, only_changed=over is not None)
+
+    def _aspects(self, there: str, document: Document, held: StoredEntity | None) -> Json:
+        """Return the aspects that a dataset is to have."""
+        before = {} if held is None else held.aspects
+        properties = before.get(_STRUCTURED)
+        aspects = self._conversion.aspects(
+            document,
+            knows=partial(self._has_place, there),
+            there=before,
+            takes=partial(self._definitions.takes, dataset=there, there=properties),
+        )
+        if CONTAINER in before and not _is_from_here(document):
+            aspects.pop(CONTAINER, None)  # who put it elsewhere knows better
+        return self._definitions.with_immutable(aspects, properties)
+
+    def _create_companions(
+        self, documents: Mapping[str, Document], made: Mapping[str, Json]
+    ) -> None:
+        """Create what datasets refer to and is not there."""
+        with self._beside:
+            for there, document in documents.items():
+                own = _container_in(made[there]) == innermost(there)
+                self._companions.prepare(there, document, container=own)
+            self._companions.flush()
+
+    def _has_place(self, there: str, aspect: str) -> bool:
+        """Tell whether the server can hold an aspect of a dataset."""
+        if aspect == CONTAINER and self._companions.lacks(innermost(there)):
+            return False
+        return self._client.knows(DATASET, aspect)
 
     def _put_assertions(
         self,
@@ -329,17 +362,15 @@ class DataHubHandler(CatalogHandler):
         """Write what Lumos knows of an entity; all else that stands in its aspects stays."""
         found = self._client.get(made.kind, [made.urn])
         held = found[0] if found else StoredEntity(made.urn, {}, {})
-        aspects = {
-            **merged(kind, document, made=made, held=held, environment=self._settings.environment),
-            **self._revived(made.kind),
-        }
+        aspects = merged(
+            kind, document, made=made, held=held, environment=self._settings.environment
+        )
+        if is_removed(held):
+            aspects = {**aspects, "status": {"removed": False}}
         changed = {
             name: value for name, value in aspects.items() if held.aspects.get(name) != value
         }
         self._client.write([Write(made.kind, made.urn, changed, versions=held.versions)])
-
-    def _revived(self, kind: str) -> dict[str, JsonValue]:
-        return {"status": {"removed": False}} if self._client.knows(kind, "status") else {}
 
 
 def retried(act: Callable[[], T]) -> T:
@@ -354,6 +385,11 @@ def retried(act: Callable[[], T]) -> T:
 
 def _name(pair: tuple[JsonValue, JsonValue]) -> str:
     return str(pair[0])
+
+
+def _container_in(aspects: Mapping[str, JsonValue]) -> str | None:
+    container = aspects.get(CONTAINER)
+    return str(container.get(CONTAINER)) if isinstance(container, dict) else None
 
 
 def _checked_alike(one: Mapping[str, JsonValue], other: Mapping[str, JsonValue]) -> bool:

@@ -34,6 +34,10 @@ class DataHubSettings(ServerLimits):
     slices: Annotated[int, Field(ge=1, le=64)] = Field(
         default=4, description="In how many parts, at a time, a listing is read."
     )
+    index_seconds: Annotated[float, Field(ge=0)] = Field(
+        default=30.0,
+        description="Seconds that a search waits for the index to show what was written before.",
+    )
     batch_size: Annotated[int, Field(ge=1, le=MOST_ASPECTS)] = Field(
         default=MOST_ASPECTS, description="How many aspects a request writes at most."
     )

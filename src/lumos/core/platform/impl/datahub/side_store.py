@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.json_reading import Json
-    from lumos.core.platform.impl.datahub.client import DataHubClient
+    from lumos.core.platform.impl.datahub.client import DataHubClient, StoredEntity
 
 _CONTAINER: Final = "container"
 _PROPERTIES: Final = "containerProperties"
@@ -39,14 +39,20 @@ class HiddenContainers:
     ) -> Iterator[StoredDocument]:
         """Yield the documents of a section, or those of names."""
         prefix = f"{_PREFIX}{section}-"
-        for held in self._client.scroll(_CONTAINER, aspects=(_PROPERTIES,), include_removed=True):
+        for held in self._held(prefix, names):
             properties = held.aspects.get(_PROPERTIES)
-            if not held.urn.startswith(prefix) or not isinstance(properties, dict):
-                continue
-            name = held.urn.removeprefix(prefix)
-            if names is None or name in names:
+            if held.urn.startswith(prefix) and isinstance(properties, dict):
                 custom = cast("Json", properties.get("customProperties") or {})
+                name = held.urn.removeprefix(prefix)
                 yield StoredDocument(name, partial(unpacked, custom.get(KEY)))
+
+    def _held(self, prefix: str, names: Collection[str] | None) -> Iterator[StoredEntity]:
+        if names is None:
+            aspects = ("containerKey", _PROPERTIES)
+            yield from self._client.scroll(_CONTAINER, aspects=aspects, include_removed=True)
+            return
+        for page in self._client.pages(_CONTAINER, [f"{prefix}{name}" for name in sorted(names)]):
+            yield from page
 
     def write(self, section: str, documents: Mapping[str, JsonValue]) -> None:
         """Keep documents in place of those of the same names."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MEASURED: Final = frozenset({"datasetProfile", "operation", "datasetUsageStatistics"})
 """Time series: what was measured of a dataset at some time, by whomever."""
+SERIES: Final = MEASURED | {"assertionRunEvent"}
+"""Time series that Lumos writes; the server keeps them in its index alone."""
 TIMESERIES: Final = MEASURED | {"usageFeatures", "storageFeatures", "testResults"}
 """Aspects that are measured and not stated; the server makes some of them by itself."""
 _OWN: Final = "lumos"

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from lumos.core.errors import PlatformConflictError, PlatformForbiddenError
 from lumos.core.models.base import canonical_json
-from lumos.core.platform.impl.datahub.client import ONLY_NEW, Write
+from lumos.core.platform.impl.datahub.client import NEW, Write
+from lumos.core.platform.impl.datahub.mapping.added_by_server import asserted_entity
 from lumos.core.platform.impl.datahub.mapping.containers import containers_of
 from lumos.core.platform.impl.datahub.mapping.fields import column_of
 from lumos.core.platform.impl.datahub.mapping.stash import KEY
@@ -42,6 +44,8 @@ _OF_COLUMNS: Final[Mapping[str, Json]] = {
 """Checks of columns that DataHub has words of its own for."""
 _STAMP: Final[Json] = {"time": 0, "actor": "urn:li:corpuser:lumos"}
 _FOREIGN: Final = "assertionInfo"
+_TRIES: Final = 20
+"""How often something is looked at anew that others create at the same time."""
 
 
 class Stated(NamedTuple):
@@ -58,6 +62,8 @@ class Companions:
     def __init__(self, client: DataHubClient) -> None:
         self._client = client
         self._ensured: set[str] = set()
+        self._forbidden: set[str] = set()
+        self._refused: dict[str, tuple[list[str], PlatformForbiddenError]] = {}
         self._waiting: dict[str, Write] = {}
 
     def ensure(self, entities: Iterable[tuple[str, str, Json]]) -> None:
@@ -66,19 +72,69 @@ class Companions:
             self._wait_for(kind, urn, aspects)
         self.flush()
 
-    def prepare(self, there: str, dataset: Mapping[str, JsonValue]) -> None:
-        """Note what a dataset refers to, to be created by the next `flush`."""
-        for container in containers_of(there):
-            self._wait_for("container", container.urn, container.aspects)
+    def prepare(self, there: str, dataset: Mapping[str, JsonValue], *, container: bool) -> None:
+        """Note what a dataset refers to, to be created by the next `flush`.
+
+        Args:
+            there: what DataHub calls the dataset.
+            dataset: the dataset.
+            container: whether it is in the containers that its name tells of.
+        """
+        for each in containers_of(there) if container else ():
+            self._wait_for("container", each.urn, each.aspects)
         owners = cast("Json", dataset.get("ownership") or {}).get("owners")
         for owner in cast("list[Json]", owners or []):
             self._prepare_owner_type(str(owner.get("type")))
 
     def flush(self) -> None:
-        """Create what was noted and is not there yet."""
+        """Create what was noted and is not there yet; what may not be created is left out."""
         waiting, self._waiting = self._waiting, {}
-        self._client.write([*waiting.values()])
+        for kind in dict.fromkeys(write.kind for write in waiting.values()):
+            self._create([write for write in waiting.values() if write.kind == kind])
         self._ensured.update(waiting)
+
+    def lacks(self, urn: str | None) -> bool:
+        """Tell whether an entity is not there, and may not be created."""
+        return urn in self._forbidden
+
+    def notices(self) -> list[str]:
+        """Return what people should know of what could not be created."""
+        return [
+            f"datahub: {len(urns):,} of kind {kind} may not be created, and datasets do without "
+            f"them: {error.message}"
+            for kind, (urns, error) in sorted(self._refused.items())
+        ]
+
+    def _create(self, writes: Sequence[Write]) -> None:
+        for _ in range(_TRIES):
+            new = self._new(writes)
+            try:
+                self._client.write(new)
+            except PlatformConflictError:  # somebody else creates them as well
+                continue
+            except PlatformForbiddenError as error:
+                if len(new) > 1:
+                    for write in new:
+                        self._create([write])
+                else:
+                    self._refuse(new[0], error)
+            return
+
+    def _new(self, writes: Sequence[Write]) -> list[Write]:
+        """Return what is missing of entities that do not say what they are."""
+        wanted = {write.urn: write for write in writes}
+        new: list[Write] = []
+        for page in self._client.pages(writes[0].kind, [*wanted]):
+            for held in page:
+                write = wanted[held.urn]
+                if next(iter(write.aspects)) not in held.aspects:
+                    missing = {n: v for n, v in write.aspects.items() if n not in held.aspects}
+                    new.append(write._replace(aspects=missing, versions=NEW))
+        return new
+
+    def _refuse(self, write: Write, error: PlatformForbiddenError) -> None:
+        self._forbidden.add(write.urn)
+        self._refused.setdefault(write.kind, ([], error))[0].append(write.urn)
 
     def put_assertions(self, datasets: Sequence[Stated]) -> None:
         """Bring the assertions that Lumos shows in DataHub to those that datasets have now.
@@ -106,10 +162,10 @@ class Companions:
     def assertions_by_dataset(self) -> dict[str, list[str]]:
         """Return the assertions of every dataset."""
         found: dict[str, list[str]] = {}
-        for held in self._client.scroll(_ASSERTION, aspects=(_INFO,)):
+        for held in self._client.scroll(_ASSERTION, aspects=("assertionKey", _INFO)):
             info = held.aspects.get(_INFO)
             if isinstance(info, dict):
-                found.setdefault(entity_of(info), []).append(held.urn)
+                found.setdefault(asserted_entity(info), []).append(held.urn)
         return found
 
     def add_assertions(self, document: Json, there: str, assertions: Sequence[str]) -> None:
@@ -134,7 +190,7 @@ class Companions:
 
     def _wait_for(self, kind: str, urn: str, aspects: Json) -> None:
         if urn not in self._ensured:
-            self._waiting.setdefault(urn, Write(kind, urn, aspects, headers=ONLY_NEW))
+            self._waiting.setdefault(urn, Write(kind, urn, aspects))
 
 
 def assertion_urn(there: str, assertion: Mapping[str, JsonValue]) -> str:
@@ -234,16 +290,6 @@ def _read(held: StoredEntity) -> Json | None:
     if info.get("description") and isinstance(info["description"], str):
         told["description"] = info["description"]
     return told
-
-
-def entity_of(info: Mapping[str, JsonValue]) -> str:
-    """Return what an assertion is about; an empty text where it does not say."""
-    for value in info.values():
-        if isinstance(value, dict):
-            entity = value.get("entity") or value.get("dataset")
-            if isinstance(entity, str):
-                return entity
-    return str(info.get("entityUrn") or "")
 
 
 def _run_event(urn: str, there: str, check: Mapping[str, JsonValue]) -> Json:

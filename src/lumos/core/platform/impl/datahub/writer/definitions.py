@@ -12,13 +12,15 @@ from datetime import date
 from threading import Lock
 from typing import TYPE_CHECKING, Final, cast
 
-from lumos.core.platform.impl.datahub.client import AT_ONCE, ONLY_NEW, StoredEntity, Write
+from lumos.core.errors import PlatformConflictError
+from lumos.core.platform.impl.datahub.client import NEW, StoredEntity, Write
 from lumos.core.platform.impl.datahub.mapping.structured import (
     DEFINITION,
     KIND,
     MADE_BY_LUMOS,
     PREFIX,
     property_definition,
+    read_structured,
     values_of,
 )
 
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 
 _SINGLE: Final = "SINGLE"
 _DAY: Final = "0000-00-00"
+_MOST_BYTES: Final = 32_766
+"""Of a text as UTF-8; the search index takes no longer one."""
+_TRIES: Final = 20
+"""How often definitions are looked at anew that others make at the same time."""
 
 
 class Definitions:
@@ -38,26 +44,51 @@ class Definitions:
     def __init__(self, client: DataHubClient) -> None:
         self._client = client
         self._known: dict[str, StoredEntity] = {}
+        self._refused: dict[str, str] = {}
         self._told: dict[str, str] = {}
         self._lock = Lock()
 
-    def learn(self, datasets: Iterable[Mapping[str, JsonValue]]) -> None:
-        """Look at the definitions that datasets need, and guess those that nobody made."""
+    def learn(
+        self, datasets: Iterable[Mapping[str, JsonValue]], *, there: Iterable[JsonValue] = ()
+    ) -> None:
+        """Look at the definitions that datasets need, and guess those that nobody made.
+
+        Args:
+            datasets: what is to be written.
+            there: the structured properties that they have so far.
+        """
         needed: dict[str, JsonValue] = {}
+        assigned = {urn for aspect in there for urn in read_structured(aspect)}
         for dataset in datasets:
             for name, value in cast("Json", dataset.get("properties") or {}).items():
                 if _can_be_defined(name) and _is_wider(value, needed.get(name)):
                     needed[name] = value
-        if needed and self._client.knows_kind(KIND):
+        if (needed or assigned) and self._client.knows_kind(KIND):
             with self._lock:
+                self._read(sorted(assigned - self._known.keys()))
                 self._learn(needed)
 
-    def takes(self, urn: str, value: JsonValue) -> bool:
-        """Tell whether a property can have a value; one that it cannot is noted for `notices`."""
+    def takes(
+        self, urn: str, value: JsonValue, *, dataset: str = "", there: JsonValue = None
+    ) -> bool:
+        """Tell whether a property can have a value; one that it cannot is noted for `notices`.
+
+        Args:
+            urn: the property.
+            value: its value.
+            dataset: what DataHub calls the dataset.
+            there: the structured properties that the dataset has so far.
+        """
         if not _can_be_defined(urn):
             self._told[urn] = (
                 f"datahub: {urn} cannot be a property there for the spaces in its name: its values "
                 "are kept in the property lumos"
+            )
+            return False
+        if urn in self._refused:
+            self._told[urn] = (
+                f"datahub: {urn} could not be defined there: its values are kept in the property "
+                f"lumos: {self._refused[urn]}"
             )
             return False
         held = self._known.get(urn)
@@ -65,14 +96,38 @@ class Definitions:
             return True
         removed = _is_removed(held)
         defined = cast("Json", held.aspects[DEFINITION])
-        if not removed and takes(defined, value):
+        before = read_structured(there)
+        fixed = bool(defined.get("immutable")) and before.get(urn, value) != value
+        elsewhere = not _is_on_platform(defined, dataset)
+        if not removed and not fixed and not elsewhere and takes(defined, value):
             return True
         kind = "removed" if removed else f"for {_described(defined)}"
+        if elsewhere or fixed:
+            kind = "for other platforms" if elsewhere else "immutable"
         self._told[urn] = (
             f"datahub: {urn} is {kind} there, and some values do not fit: they are kept in the "
             "property lumos, and shown once it takes them and the dataset is written again"
         )
         return False
+
+    def with_immutable(self, aspects: Json, there: JsonValue) -> Json:
+        """Return aspects with the immutable properties of a dataset, which may not change or go."""
+        assigned = there.get("properties") if isinstance(there, dict) else None
+        before = {str(each["propertyUrn"]): each for each in cast("list[Json]", assigned or [])}
+        fixed = {urn: each for urn, each in before.items() if self._is_immutable(urn)}
+        if not fixed:
+            return aspects
+        wanted = cast("Json", aspects.get("structuredProperties") or {}).get("properties")
+        named = {str(each["propertyUrn"]): each for each in cast("list[Json]", wanted or [])}
+        whole = {**named, **fixed}
+        order = [*(urn for urn in before if urn in whole), *(u for u in whole if u not in before)]
+        properties = cast("JsonValue", [whole[urn] for urn in order])
+        return {**aspects, "structuredProperties": {"properties": properties}}
+
+    def _is_immutable(self, urn: str) -> bool:
+        held = self._known.get(urn)
+        defined = held.aspects[DEFINITION] if held is not None else None
+        return isinstance(defined, dict) and bool(defined.get("immutable"))
 
     def refuses(self, held: StoredEntity, wanted: JsonValue) -> bool:
         """Tell whether a definition that is there cannot become another, and note it."""
@@ -97,15 +152,20 @@ class Definitions:
         return tuple(self._told[name] for name in sorted(self._told))
 
     def _learn(self, needed: Mapping[str, JsonValue]) -> None:
+        for _ in range(_TRIES):
+            try:
+                self._define({u: v for u, v in needed.items() if u not in self._refused})
+            except PlatformConflictError:  # somebody else defines them as well
+                self._read([*needed])
+                continue
+            return
+
+    def _define(self, needed: Mapping[str, JsonValue]) -> None:
         self._read([urn for urn in needed if urn not in self._known])
-        guessed = {
-            urn: property_definition(urn, value)
+        writes = [
+            Write(KIND, urn, {DEFINITION: property_definition(urn, value)}, versions=NEW)
             for urn, value in needed.items()
             if urn not in self._known
-        }
-        writes = [
-            Write(KIND, urn, {DEFINITION: defined}, headers={**ONLY_NEW, **AT_ONCE})
-            for urn, defined in guessed.items()
         ]
         small = [urn for urn, value in needed.items() if self._grown(urn, value)]
         self._read(small)  # somebody may have gone on with them
@@ -114,7 +174,8 @@ class Definitions:
                 versions = self._known[urn].versions
                 writes.append(Write(KIND, urn, {DEFINITION: grown}, versions=versions))
         if writes:
-            self._client.write(writes)
+            for write, error in self._client.write_each(writes):
+                self._refused[write.urn] = error.message
             self._read([write.urn for write in writes])
 
     def _grown(self, urn: str, value: JsonValue) -> Json | None:
@@ -131,13 +192,24 @@ def takes(definition: Mapping[str, JsonValue], value: JsonValue) -> bool:
     values = values_of(value)
     if len(values) > 1 and definition.get("cardinality", _SINGLE) == _SINGLE:
         return False
-    allowed = [
-        next(iter(cast("Json", each["value"]).values()))
-        for each in cast("list[Json]", definition.get("allowedValues") or [])
-    ]
+    allowed = _allowed(definition)
+    if any(isinstance(each, str) and len(each.encode()) > _MOST_BYTES for each in values):
+        return False
     if allowed and any(each not in allowed for each in values):
         return False
     return all(_is_of_type(definition, each) for each in values)
+
+
+def _allowed(definition: Mapping[str, JsonValue]) -> list[JsonValue]:
+    return [
+        next(iter(cast("Json", each["value"]).values()))
+        for each in cast("list[Json]", definition.get("allowedValues") or [])
+    ]
+
+
+def _is_on_platform(definition: Mapping[str, JsonValue], dataset: str) -> bool:
+    platforms = cast("list[str]", definition.get("allowedPlatforms") or [])
+    return not platforms or not dataset or any(f"({each}," in dataset for each in platforms)
 
 
 def _is_of_type(definition: Mapping[str, JsonValue], value: JsonValue) -> bool:
@@ -175,9 +247,10 @@ def _is_urn_of(text: str, definition: Mapping[str, JsonValue]) -> bool:
 
 def _can_become(now: Mapping[str, JsonValue], wanted: Mapping[str, JsonValue]) -> bool:
     """Tell whether DataHub lets a definition change into another."""
-    same_type = now.get("valueType") == wanted.get("valueType")
+    same_type = all(now.get(part) == wanted.get(part) for part in ("valueType", "qualifiedName"))
     fewer = now.get("cardinality") == "MULTIPLE" and wanted.get("cardinality", _SINGLE) == _SINGLE
-    restricted = bool(wanted.get("allowedValues")) and not now.get("allowedValues")
+    before, after = (_allowed(each) for each in (now, wanted))
+    restricted = bool(after) and (not before or any(each not in after for each in before))
     return same_type and not fewer and not restricted
 
 

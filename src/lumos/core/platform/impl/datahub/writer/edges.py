@@ -39,7 +39,7 @@ class EdgeStore:
 
     def all(self, unread: UnreadableItems) -> Iterator[LineageEdge]:
         """Yield every edge once, in no order; a dataset without a usable name is noted."""
-        held = self._client.scroll(_DATASET, aspects=(ASPECT,))
+        held = self._client.scroll(_DATASET, aspects=("datasetKey", ASPECT))
         for edges in unread.each("lineage_edge", held, self.of, name=attrgetter("urn")):
             yield from edges
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, TypeGuard, cast
 
-from lumos.core.errors import InvalidUrnError
+from lumos.core.errors import InvalidUrnError, PlatformError, PlatformForbiddenError
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.datahub.client import StoredEntity, Write
+from lumos.core.platform.impl.datahub.mapping.added_by_server import asserted_entity
 from lumos.core.platform.impl.datahub.mapping.entities import FORMS, read_entity, wire_entity
 from lumos.core.platform.impl.datahub.mapping.lineage import ASPECT, read_edges, with_edges
 from lumos.core.platform.impl.datahub.mapping.residue import residue, restored
@@ -25,12 +26,12 @@ from lumos.core.platform.impl.datahub.mapping.structured import (
 )
 from lumos.core.platform.impl.datahub.mapping.structured import KIND as STRUCTURED
 from lumos.core.platform.impl.datahub.side_store import put_residue, residues
-from lumos.core.platform.impl.datahub.writer.companions import entity_of
 from lumos.core.platform.unreadable import UNFIT
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+    from lumos.core.errors import LumosError
     from lumos.core.json_reading import Json
     from lumos.core.platform.impl.datahub.client import DataHubClient
     from lumos.core.platform.impl.datahub.writer.definitions import Definitions
@@ -100,7 +101,7 @@ class ForeignEntities:
         if waiting:
             kept = residues(self._store, STRUCTURED)
             found.update({urn: kept[urn] for urn in waiting & kept.keys()})
-        for held in self._client.scroll("dataset", aspects=(ASPECT,)):
+        for held in self._client.scroll("dataset", aspects=("datasetKey", ASPECT)):
             left = self._left_of_lineage(held)
             if left:
                 found[held.urn] = {ASPECT: left}
@@ -120,11 +121,20 @@ class ForeignEntities:
         kinds = {urn: (urn.split(":") * 3)[2] for urn in entities}
         known = [urn for urn in entities if kinds[urn] in order]
         known.sort(key=lambda urn: (order.index(kinds[urn]), urn))
+        refused: list[tuple[Write, LumosError]] = []
         for kind, urns in groupby(known, kinds.__getitem__):
             if self._client.knows_kind(kind):
-                self._write(kind, {urn: entities[urn] for urn in urns})
+                refused += self._write(kind, {urn: entities[urn] for urn in urns})
+        if refused:
+            write, error = refused[0]
+            forbidden = isinstance(error, PlatformForbiddenError)
+            raise (PlatformForbiddenError if forbidden else PlatformError)(
+                f"datahub: {len(refused):,} of {len(known):,} entities were refused, the others "
+                f"are written; {write.urn}: {error.message}",
+                hint=error.hint,
+            )
 
-    def _write(self, kind: str, entities: Mapping[str, Json]) -> None:
+    def _write(self, kind: str, entities: Mapping[str, Json]) -> list[tuple[Write, LumosError]]:
         writes: list[Write] = []
         for page in self._client.pages(kind, [*entities]):
             for held in page:
@@ -148,9 +158,11 @@ class ForeignEntities:
                 run = {_RUN: changed.pop(_RUN)} if _RUN in changed else {}
                 writes.append(Write(kind, held.urn, changed, versions=held.versions))
                 writes.append(Write(kind, held.urn, run, headers={}))
-        self._client.write(writes)
+        given = [write for write in writes if write.aspects]
+        refused = self._client.write_each(given) if given else []
         if kind == STRUCTURED:
             self._definitions.forget()
+        return refused
 
     def _waits(self, held: StoredEntity, whole: Json, left: Json) -> bool:
         """Keep a definition beside the guess that cannot become it, until somebody deletes that."""
@@ -247,7 +259,7 @@ _SYSTEM_ACTOR: Final = "urn:li:corpuser:__datahub_system"
 
 
 def _of_assertion(aspects: Mapping[str, JsonValue]) -> bool:
-    return entity_of(_part(aspects, "assertionInfo")).startswith("urn:li:dataset:")
+    return asserted_entity(_part(aspects, "assertionInfo")).startswith("urn:li:dataset:")
 
 
 _TOLD_BY: Final[Mapping[str, Callable[[Mapping[str, JsonValue]], bool]]] = {
