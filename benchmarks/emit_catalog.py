@@ -25,21 +25,24 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, cast
 
 from typing_extensions import override
 
-from lumos.core.controllers.sync_controller import SyncController, SyncTarget
-from lumos.core.models import LumosDataset
+from lumos.core.controllers.sync_controller import SyncController
+from lumos.core.models import Contributor, LumosDataset
 from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.http import CatalogHttp
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
 from lumos.core.platform.threads import mapped
+from lumos.core.runtime.project import Project
+from lumos.core.runtime.settings import LumosSettings
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.core.store.database import StateDatabase
 from lumos.feature.sync.settings import SyncSettings
 
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.run_report import RunReport
+    from lumos.core.runtime.runs import Run
 
 COLUMNS = 30
 BARE = 1_500
@@ -201,19 +205,43 @@ class _Unstored:
         pass
 
 
+class _Work(UnitOfWork):
+    """A state and a catalog that are open already."""
+
+    def __init__(
+        self, database: StateDatabase, target: MetadataPlatformInterface, *, workers: int
+    ) -> None:
+        super().__init__(Project(environment={}, clock=lambda: AT))
+        self.__dict__ |= {"reader": database, "writer": database}
+        self._target = target
+        self._settings = LumosSettings(sync=SyncSettings(workers=workers))
+
+    @property
+    @override
+    def settings(self) -> LumosSettings:
+        return self._settings
+
+    @override
+    def platform(
+        self, name: str | None = None, *, writing: bool = False, by: Contributor | None = None
+    ) -> MetadataPlatformInterface:
+        return self._target
+
+    @override
+    def place(self, name: str | None) -> str:
+        return str(self._target.BATCH)
+
+    @contextmanager
+    @override
+    def begin_run(self, operation: str) -> Iterator[Run]:
+        yield _Unstored()
+
+
 def _measure(
     state: Path, target: MetadataPlatformInterface, *, url: str, workers: int
 ) -> tuple[Measured, Measured]:
     with StateDatabase.open(state) as database, CatalogHttp(url, name="count") as counter:
-        controller = SyncController(
-            source=lambda _: (EmbeddedHandler(database), database),
-            target=lambda _name, _writing: SyncTarget(target, f"{target.name} {target.BATCH}"),
-            settings=lambda: SyncSettings(workers=workers),
-            source_names=tuple,
-            begin_run=lambda _: nullcontext(_Unstored()),
-            clock=lambda: AT,
-            take_in=lambda _dataset, by: None,
-        )
+        controller = SyncController(_Work(database, target, workers=workers))
         return _timed(controller, counter), _timed(controller, counter)
 
 

@@ -27,7 +27,9 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
-from lumos.bootstrap import Application
+from lumos.core.controllers.ingestion_controller import IngestionController
+from lumos.core.runtime.project import Project as LumosProject
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
 from lumos.feature.ingestion.handlers.postgres import queries
 from lumos.feature.ingestion.handlers.postgres.connection import read_only_transaction
@@ -118,9 +120,11 @@ class Project:
 
     def ingest(self, stages: Stages) -> IngestResult:
         """Run the ingestion of the command line on the session that is there."""
-        opened = Application(config=self._config, state_dir=self._state, environment=os.environ)
-        with opened as application:
-            return application._ingestion_on(self._session).ingest(progress=stages)
+        project = LumosProject(
+            config=self._config, given_state_dir=self._state, environment=os.environ
+        )
+        with UnitOfWork(project, open_session=self._session) as work:
+            return IngestionController(work).ingest(progress=stages)
 
 
 def spent_by(times: ProcessTimes, act: Callable[[], object]) -> Spent:

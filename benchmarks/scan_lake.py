@@ -30,8 +30,10 @@ from typing_extensions import override
 
 from engine_start import STOCK, once
 from lake import SIZES, make_lake
-from lumos.bootstrap import Application
+from lumos.core.controllers.ingestion_controller import IngestionController
 from lumos.core.progress import Progress
+from lumos.core.runtime.project import Project as LumosProject
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.spark.class_archive import trainer_command
 from lumos.spark.engine_record import FOLDER_VARIABLE
 from lumos.spark.java import find_java
@@ -122,10 +124,11 @@ class Project:
 
     def ingest(self, stages: Stages) -> IngestResult:
         """Run the ingestion of the command line on the session that is there."""
-        opened = Application(config=self.config, state_dir=self._state, environment=os.environ)
-        with opened as application:
-            controller = application._ingestion_on(self._session)
-            return controller.ingest(progress=stages)
+        project = LumosProject(
+            config=self.config, given_state_dir=self._state, environment=os.environ
+        )
+        with UnitOfWork(project, open_session=self._session) as work:
+            return IngestionController(work).ingest(progress=stages)
 
     def rows(self) -> dict[str, int]:
         """Return the rows of the formats that count them, as the file index has them."""

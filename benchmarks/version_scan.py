@@ -73,7 +73,7 @@ def read(folder: Path, snapshot: str) -> int:
 
 def scan(folder: Path, snapshot: str) -> int:
     with Application(state_dir=folder, environment={}) as application:
-        return application.versions.compute(target=snapshot).counts.new
+        return application.version_scans.compute(target=snapshot).counts.new
 
 
 def seconds(act: Callable[[], object]) -> float:
@@ -96,7 +96,7 @@ def only(action: str, folder: str, snapshot: str) -> None:
 def compare(folder: Path, size: int, *, rounds: int) -> None:
     first, second = stored(folder, size)
     with Application(state_dir=folder, environment={}) as application:
-        applied = seconds(lambda: application.versions.apply(target=first))
+        applied = seconds(lambda: application.version_scans.apply(target=first))
         size_of_database = (folder / DATABASE_FILE).stat().st_size
     print(
         f"{size:>8,} datasets  first versions {applied / size * 1e6:6.1f} us each, "

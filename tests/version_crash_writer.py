@@ -11,16 +11,17 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 from typing_extensions import override
 
-from lumos.bootstrap import Application
 from lumos.core.controllers.version_controller import VersionController
 from lumos.core.progress import Progress
+from lumos.core.runtime.project import Project
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.core.store.history import HistoryRepository, NewEntry
-from lumos.feature.snapshot.source import LoadedSource
+from lumos.feature.snapshot.source import LoadedSource, SnapshotSource
+from lumos.feature.versioning.publishing import Transactional
 from version_states import snapshot_of, tables
 
 DATASETS = 24
@@ -66,28 +67,44 @@ def source_of(state: str) -> LoadedSource:
     return LoadedSource(snapshot_of(tables(DATASETS, int(state)), day=int(state)), state)
 
 
+class Versioning(VersionController):
+    """Versions made-up snapshots."""
+
+    @override
+    def _opened(self, reference: str) -> SnapshotSource:
+        return source_of(reference)
+
+
+class WrongVersioning(Versioning):
+    """Writes each version in a transaction of its own."""
+
+    @override
+    def _writer(self, *, alerts: bool) -> tuple[HistoryRepository, Transactional]:
+        return OneByOne(self._work.writer), Untied()
+
+
+def opened(place: Path) -> UnitOfWork:
+    return UnitOfWork(Project(given_state_dir=place, environment={}))
+
+
 def apply_forever(place: Path, start: int, *, protocol: str) -> None:
-    with Application(state_dir=place, environment={}) as application:
-        parts = replace(application.versions._parts, open_snapshot=source_of)
-        if protocol == "one-by-one":
-            wrong = OneByOne(application._writer), Untied()
-            parts = replace(parts, writer=lambda _alerts: wrong)
+    kind = WrongVersioning if protocol == "one-by-one" else Versioning
+    with opened(place) as work:
         state = start
         while True:
             told = Acknowledging(state)
-            VersionController(parts).apply(target=str(state), batch_size=BATCH, progress=told)
+            kind(work).apply(target=str(state), batch_size=BATCH, progress=told)
             state += 1
 
 
 def main() -> None:
     place, protocol = Path(sys.argv[1]), sys.argv[2]
     for folder in (place, place / "warm"):  # the database is there, and all is imported
-        with Application(state_dir=folder, environment={}) as application:
-            parts = replace(application.versions._parts, open_snapshot=source_of)
+        with opened(folder) as work:
             if folder != place:
-                VersionController(parts).apply(target="0")
+                Versioning(work).apply(target="0")
             else:
-                parts.writer(False)
+                _ = work.writer
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

@@ -50,8 +50,8 @@ def write_snapshot(folder: Path, datasets: Sequence[LumosDataset], *, day: int =
 
 def fill_catalog(application: Application, datasets: Iterable[LumosDataset]) -> None:
     """Bring datasets into the catalog without giving them versions."""
-    platform = application._platform(None, writing=True)
-    with application._writer.transaction():
+    platform = application.platform(None, writing=True)
+    with application.writer.transaction():
         for dataset in datasets:
             platform.emit_dataset(dataset)
 

@@ -21,7 +21,6 @@ from pydantic import BaseModel, SecretStr
 from pydantic_core import PydanticUndefined
 
 import lumos
-from lumos.bootstrap.settings import LumosSettings
 from lumos.core import errors
 from lumos.core.changes import PROFILES, RULES, Rule
 from lumos.core.changes.profiles import BASES, CONFLUENT_ALIASES
@@ -33,6 +32,7 @@ from lumos.core.models.facets import FACETS
 from lumos.core.platform.factory import EMBEDDED, PlatformFactory
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity, fidelity_of
 from lumos.core.platform.interface import Capability
+from lumos.core.runtime.settings import LumosSettings
 from lumos.core.settings import SourceEntry, settings_json_schema
 from lumos.core.settings.loader import ENVIRONMENT_KEYS
 from lumos.core.settings.raw import RawSettings

@@ -180,7 +180,7 @@ def holding_the_lock(folder: Path) -> Iterator[int]:
         "import sys; from pathlib import Path\n"
         "from lumos.bootstrap import Application\n"
         "with Application(state_dir=Path(sys.argv[1]), environment={}) as application:\n"
-        "    with application._begin_run('a long import'):\n"
+        "    with application.begin_run('a long import'):\n"
         "        print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

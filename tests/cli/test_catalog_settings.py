@@ -89,7 +89,7 @@ def test_doctor_tells_wrong_settings_once(lumos: Lumos) -> None:
 def test_doctor_does_not_wait_for_a_catalog_as_long_as_a_sync_does(
     lumos: Lumos, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lumos.bootstrap.application.DOCTOR_SECONDS", 0.2)
+    monkeypatch.setattr("lumos.core.controllers.system_controller.DOCTOR_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes calls and says nothing
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         Path("lumos.yaml").write_text(

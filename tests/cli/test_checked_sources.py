@@ -151,7 +151,7 @@ def test_doctor_connects_to_each_source_and_says_how_it_is(lumos: Lumos, project
 def test_a_source_that_hangs_holds_doctor_up_for_a_bounded_time(
     lumos: Lumos, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lumos.bootstrap.application.DOCTOR_SECONDS", 0.5)
+    monkeypatch.setattr("lumos.core.controllers.system_controller.DOCTOR_SECONDS", 0.5)
     with scripted_server() as server:
         server.answer(Reply(silent=True))
         Path("lumos.yaml").write_text(

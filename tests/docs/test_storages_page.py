@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from lumos.bootstrap.settings import settings_from_mapping
 from lumos.core.errors import SourceError, UnreadableItemError
+from lumos.core.runtime.settings import settings_from_mapping
 from lumos.core.storage.port import ListedObject
 from lumos.core.storage.s3 import S3Source
 from lumos.feature.ingestion.handlers.factory import HandlerFactory

@@ -18,11 +18,8 @@ from typing_extensions import override
 from command_line import FEBRUARY, JANUARY
 from lumos.bootstrap import Application
 from lumos.core.controllers.report_controller import ReportController
-from lumos.core.platform.factory import PlatformFactory
-from lumos.core.store.database import StateDatabase
-from lumos.core.store.history import HistoryRepository
-from lumos.core.store.runs import RunRepository
-from lumos.core.store.snapshots.snapshot_store import SnapshotStore
+from lumos.core.runtime.project import Project
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.feature.migration.page import Line, Listed, migration_page
 
 pytestmark = pytest.mark.service
@@ -83,15 +80,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         application.snapshots.create()
         application.importer().run(str(folder / "attack.json"))
         application.snapshots.create()
-        with StateDatabase.open(state / "lumos.db", read_only=True) as database:
-            ReportController(
-                PlatformFactory.embedded_over(database),
-                history=HistoryRepository(database),
-                runs=RunRepository(database),
-                list_snapshots=SnapshotStore(state / "snapshots").list,
-                open_snapshot=application.snapshots.opened,
-                clock=lambda: NOW,
-            ).write(folder / "report.html")
+    with UnitOfWork(Project(given_state_dir=state, environment={}, clock=lambda: NOW)) as work:
+        ReportController(work).write(folder / "report.html")
     return folder / "report.html"
 
 

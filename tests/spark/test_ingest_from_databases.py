@@ -328,7 +328,7 @@ def test_found_declared_and_edited_a_dataset_is_one_with_three_contributors(url:
             )
         ingested()
         with Application(environment=os.environ) as application:
-            catalog = application._platform(None)
+            catalog = application.platform(None)
             there = catalog.get_dataset(urn(url, "orders"))
             tags = tuple(tag for tag in there.tags if tag != "gold")
             assert tags != there.tags, "the example has the tag"
@@ -343,8 +343,8 @@ def test_found_declared_and_edited_a_dataset_is_one_with_three_contributors(url:
             "source:db",
         ]
         with Application(environment=os.environ) as application:
-            there = application._platform(None).get_dataset(urn(url, "orders"))
-            here = application._platform("embedded").get_dataset(urn(url, "orders"))
+            there = application.platform(None).get_dataset(urn(url, "orders"))
+            here = application.platform("embedded").get_dataset(urn(url, "orders"))
         assert there.documentation.description == here.documentation.description == "What we know."
         assert "seen" in here.tags
         assert "gold" not in here.tags, "what a person took away stays away"

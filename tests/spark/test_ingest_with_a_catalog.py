@@ -52,7 +52,7 @@ def in_datahub(name: str) -> LumosDataset:
 
 
 def _catalog(application: Application) -> MetadataPlatformInterface:
-    return application._platform(None)
+    return application.platform(None)
 
 
 def test_the_catalog_gets_what_was_ingested(datahub: DataHubDouble) -> None:

@@ -12,8 +12,8 @@ import pytest
 from pydantic import JsonValue
 
 from alert_servers import mail_server, webhook_server
-from lumos.bootstrap.settings import settings_from_mapping
 from lumos.core.models.alert import Alert
+from lumos.core.runtime.settings import settings_from_mapping
 from lumos.core.settings.problems import InvalidSettingsError
 from lumos.feature.alerting.channels import DeliveryError, deliver
 from lumos.feature.alerting.messages import MOST_TOLD, Message, message_of, trial_message

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from given_work import GivenWork, given_project
 from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.models import DatasetVersion, Tag, with_parts
 from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
-from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.testing.platform_samples import dataset, edge
 from state_databases import ENGINES, url_for
 
@@ -58,12 +58,9 @@ def catalog(database: StateDatabase) -> EmbeddedHandler:
 
 @pytest.fixture
 def snapshots(catalog: EmbeddedHandler, tmp_path: Path) -> SnapshotController:
-    return SnapshotController(
-        SnapshotStore(tmp_path / "snapshots"),
-        platform_of=lambda _: catalog,
-        platform_names=("embedded",),
-        clock=(AT + timedelta(seconds=second) for second in count()).__next__,
-    )
+    clock = (AT + timedelta(seconds=second) for second in count()).__next__
+    project = given_project(tmp_path, clock=clock)
+    return SnapshotController(GivenWork(project, platforms={None: catalog}))
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from lumos.bootstrap.settings import load_settings
 from lumos.core.changes import ChangePolicy, DeprecationWindow, PolicyException, diff_datasets
 from lumos.core.changes.policy import matches_dataset
 from lumos.core.changes.policy_settings import policy_of
 from lumos.core.models import Bump, ChangeLevel, LumosDataset, Urn, with_parts
+from lumos.core.runtime.settings import load_settings
 from lumos.core.settings import InvalidSettingsError
 from strategies import datasets
 

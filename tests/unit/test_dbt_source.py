@@ -25,7 +25,6 @@ from dbt_artifacts import (
     scanned,
     written,
 )
-from lumos.bootstrap.settings import load_settings
 from lumos.core.models import (
     Access,
     AssertionStatus,
@@ -46,6 +45,7 @@ from lumos.core.models import (
     User,
 )
 from lumos.core.models.base import CanonicalModel
+from lumos.core.runtime.settings import load_settings
 from lumos.feature.ingestion.handlers.dbt import artifacts
 from lumos.feature.ingestion.handlers.dbt.handler import DbtHandler
 from lumos.feature.ingestion.handlers.factory import HandlerFactory

@@ -94,5 +94,5 @@ def test_a_definition_that_an_earlier_run_guessed_wrongly_is_told_in_the_report(
     assert len([line for line in report.warnings if URN in line]) == 2
     assert "**7** days" not in str(report.warnings)
     assert double.stored[URN]["propertyDefinition"] == (guessed, 1)
-    found = application.sync._target("datahub", False).platform.get_dataset(dataset().urn)
+    found = application.sync._target("datahub", writing=False).platform.get_dataset(dataset().urn)
     assert found.properties[URN] == "**7** days"

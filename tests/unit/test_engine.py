@@ -20,6 +20,8 @@ import pytest
 from command_line import Result, run_here
 from lumos.core.controllers.engine_controller import EngineController
 from lumos.core.errors import NotPrivateError, StateReadOnlyError, UsageError
+from lumos.core.runtime.project import Project
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.core.settings import RawSettings
 from lumos.spark import engine, engine_process
 from lumos.spark.connect import loopback_session
@@ -228,7 +230,7 @@ def test_an_engine_is_for_this_machine_alone(folder: EngineFolder, tmp_path: Pat
 @pytest.mark.parametrize("minutes", [0, -1, float("nan"), float("inf")])
 def test_a_time_that_makes_no_sense_is_refused(minutes: float) -> None:
     with pytest.raises(UsageError, match="idle"):
-        EngineController(SparkSettings, environment={}).start(minutes)
+        EngineController(UnitOfWork(Project(environment={}))).start(minutes)
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:

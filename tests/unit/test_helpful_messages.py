@@ -7,9 +7,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from lumos.bootstrap.settings import load_settings
 from lumos.core.errors import InvalidModelError
 from lumos.core.models import LumosDataset
+from lumos.core.runtime.settings import load_settings
 from lumos.core.settings import InvalidSettingsError
 from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.ingestion.source_types import type_problems

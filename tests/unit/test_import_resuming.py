@@ -229,12 +229,12 @@ def test_a_clock_set_back_does_not_hide_that_somebody_else_wrote_meanwhile(
         state_dir=tmp_path / "state", environment={}, clock=lambda: NOW
     ) as application:
         dataset = sample_snapshot(SIZE).datasets[0]
-        application._writer.execute("DELETE FROM datasets WHERE urn = :urn", {"urn": dataset.urn})
-        with application._begin_run("ingest"):
+        application.writer.execute("DELETE FROM datasets WHERE urn = :urn", {"urn": dataset.urn})
+        with application.begin_run("ingest"):
             pass
 
     result = at_clock(tmp_path, NOW)(document)
 
     assert result.resumed == 0
     with Application(state_dir=tmp_path / "state", environment={}) as application:
-        assert len(list(application._platform(None).list())) == SIZE
+        assert len(list(application.platform(None).list())) == SIZE

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from lumos.core.controllers.runs import stored_run
 from lumos.core.errors import LeaseLostError, LumosError, StateLockedError
 from lumos.core.run_report import RunRecorder
+from lumos.core.runtime.runs import stored_run
 from lumos.core.store import leases
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.leases import WRITE_STATE, Holder, Lease, LeaseKey, Request, acquire

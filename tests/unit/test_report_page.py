@@ -17,12 +17,12 @@ from lumos.bootstrap import Application
 from lumos.core.controllers.report_controller import ReportController
 from lumos.core.errors import StateError, UnreadableItemError, UsageError
 from lumos.core.models import LumosDataset, OperationalMetadata
-from lumos.core.platform.factory import PlatformFactory
 from lumos.core.run_report import RunRecorder
+from lumos.core.runtime.project import Project
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
 from lumos.core.store.runs import RunRepository
-from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.feature.extraction.catalog_report import CatalogReport
 from lumos.feature.extraction.inventory import Limits, inventory_of, listed
 from lumos.feature.extraction.report_page import report_page
@@ -162,21 +162,12 @@ class Shop:
             )
 
     def build(self, limits: Limits | None = None) -> CatalogReport:
-        with StateDatabase.open(self.folder / "lumos.db", read_only=True) as database:
-            return self.controller(database, limits).build()
+        with self.opened() as work:
+            return ReportController(work, limits=limits or Limits()).build()
 
-    def controller(self, database: StateDatabase, limits: Limits | None = None) -> ReportController:
-        store = SnapshotStore(self.folder / "snapshots")
-        with Application(state_dir=self.folder, environment={}) as application:
-            return ReportController(
-                PlatformFactory.embedded_over(database),
-                history=HistoryRepository(database),
-                runs=RunRepository(database),
-                list_snapshots=store.list,
-                open_snapshot=application.snapshots.opened,
-                clock=lambda: NOW,
-                limits=limits or Limits(),
-            )
+    def opened(self) -> UnitOfWork:
+        project = Project(given_state_dir=self.folder, environment={}, clock=lambda: NOW)
+        return UnitOfWork(project)
 
     def _tick(self) -> datetime:
         self.now += timedelta(minutes=1)
@@ -503,8 +494,8 @@ def test_the_json_of_a_report_reads_back(evolved: Shop) -> None:
 def test_writing_replaces_a_page_and_refuses_what_is_no_file(evolved: Shop, tmp_path: Path) -> None:
     target = tmp_path / "report.html"
     target.write_text("old")
-    with StateDatabase.open(evolved.folder / "lumos.db", read_only=True) as database:
-        controller = evolved.controller(database)
+    with evolved.opened() as work:
+        controller = ReportController(work)
         controller.write(target)
 
         assert ORDERS in target.read_text("utf-8")

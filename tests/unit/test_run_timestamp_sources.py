@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lumos.bootstrap.settings import settings_from_mapping
 from lumos.core.controllers.run_timestamp_controller import RunTimestampController
 from lumos.core.run_report import RunRecorder
+from lumos.core.runtime.project import Project
+from lumos.core.runtime.settings import settings_from_mapping
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.feature.ingestion.scan.sources import ScanSources, scan_sources
 
 
@@ -23,10 +25,8 @@ def test_a_run_timestamp_describes_a_source_as_an_ingestion_does(tmp_path: Path)
         "partitioning_format": "day=%Y%m%d",
     }
     entries = settings_from_mapping({"sources": [source]}, {}).sources
-    unused: Any = None
-    timed = RunTimestampController(
-        ingestion_on=unused, open_session=unused, state_dir=lambda: tmp_path, clock=unused
-    )._sources(entries, are_named=True)
+    work = UnitOfWork(Project(given_state_dir=tmp_path, environment={}))
+    timed = RunTimestampController(work)._sources(entries, are_named=True)
     recorder = RunRecorder("ingest", started_at=datetime(2026, 1, 1, tzinfo=UTC))
 
     ingested = scan_sources(entries, recorder, skip=str(tmp_path), parallel=1)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lumos.bootstrap.settings import load_settings, settings_from_mapping
 from lumos.core.errors import ConfigurationError, MissingExtraError, SourceError
 from lumos.core.models import Urn
 from lumos.core.run_report import RunRecorder
+from lumos.core.runtime.settings import load_settings, settings_from_mapping
 from lumos.core.storage.azure import AzureSource
 from lumos.core.storage.gcs import GcsSource
 from lumos.core.storage.hdfs import HdfsSource

@@ -10,10 +10,10 @@ from textwrap import dedent
 import pytest
 from pydantic import Field, SecretStr, field_validator
 
-from lumos.bootstrap.settings import LumosSettings, load_settings, settings_from_mapping
 from lumos.core.errors import ConfigurationError, InputUnreadableError
 from lumos.core.platform.factory import _BUILTINS
 from lumos.core.redaction import SecretRegistry
+from lumos.core.runtime.settings import LumosSettings, load_settings, settings_from_mapping
 from lumos.core.settings import InvalidSettingsError, RawSettings, SettingsModel, validate_against
 
 

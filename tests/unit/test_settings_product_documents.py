@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from lumos.bootstrap.planned_settings import (
+from lumos.core.redaction import SecretRegistry
+from lumos.core.runtime.planned_settings import (
     CustomApiIntegration,
     DbtTestsIntegration,
     GreatExpectationsIntegration,
 )
-from lumos.bootstrap.settings import LumosSettings, load_settings, settings_from_mapping
-from lumos.core.redaction import SecretRegistry
+from lumos.core.runtime.settings import LumosSettings, load_settings, settings_from_mapping
 from lumos.core.settings import read_document
 
 DOCUMENTS = Path(__file__).parents[1] / "golden" / "product_documents"

@@ -7,7 +7,7 @@ import sys
 
 import jsonschema
 
-from lumos.bootstrap.settings import LumosSettings
+from lumos.core.runtime.settings import LumosSettings
 from lumos.core.settings import settings_json_schema
 
 

@@ -19,8 +19,8 @@ from pydantic import (
     model_validator,
 )
 
-from lumos.bootstrap.settings import LumosSettings, load_settings
 from lumos.core.redaction import SecretRegistry
+from lumos.core.runtime.settings import LumosSettings, load_settings
 from lumos.core.settings import InvalidSettingsError, RawSettings, validate_against
 
 SECRET = "hunter2-Very/Secret"

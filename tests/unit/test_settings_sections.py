@@ -7,7 +7,7 @@ import sys
 
 from pydantic import BaseModel
 
-from lumos.bootstrap.settings import LumosSettings
+from lumos.core.runtime.settings import LumosSettings
 from lumos.core.settings import ProjectSettings
 
 
@@ -27,7 +27,7 @@ def test_each_section_is_a_model_of_the_package_that_reads_it() -> None:
     assert owners == {
         "alerts": "lumos.feature.alerting",
         "change_policy": "lumos.core.changes",
-        "features": "lumos.bootstrap",
+        "features": "lumos.core.runtime",
         "logging": "lumos.core",
         "observations": "lumos.core.store",
         "search": "lumos.feature.search",
@@ -46,7 +46,7 @@ def test_a_project_has_no_section_of_a_package_by_itself() -> None:
 def test_settings_are_loaded_without_the_packages_that_read_them() -> None:
     script = """
 import sys
-import lumos.bootstrap.settings
+import lumos.core.runtime.settings
 heavy = ("lumos.core.changes.rules", "lumos.feature.sync.sync_run", "lumos.spark.session",
          "lumos.core.store.database", "lumos.feature.alerting.channels", "pyspark", "sqlalchemy")
 sys.exit(", ".join(name for name in heavy if name in sys.modules))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lumos
-from lumos.bootstrap.settings import LumosSettings
+from lumos.core.runtime.settings import LumosSettings
 
 PACKAGE = Path(lumos.__file__).parent
 CODE = "\n".join(

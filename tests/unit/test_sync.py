@@ -15,8 +15,9 @@ from typing import ClassVar
 import pytest
 from typing_extensions import override
 
+from given_work import GivenWork, given_project
 from lumos.bootstrap import Application
-from lumos.core.controllers.sync_controller import SyncController, SyncTarget
+from lumos.core.controllers.sync_controller import SyncController
 from lumos.core.errors import (
     PlatformAuthError,
     PlatformConflictError,
@@ -43,15 +44,22 @@ from lumos.core.platform.fidelity import FidelityReport
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import Capability
 from lumos.core.run_report import RunReport
+from lumos.core.runtime.settings import settings_from_mapping
 from lumos.core.store.catalog.catalog_tables import CatalogTables
 from lumos.core.store.database import StateDatabase
 from lumos.feature.ingestion.state_writer import StateWriter
 from lumos.feature.sync.results import SyncResult
 from lumos.feature.sync.settings import SyncSettings, Truth, TruthSettings
 from lumos.testing.platform_samples import dataset, edge, rich_dataset
-from unstored_runs import Unstored
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
+SETTINGS = settings_from_mapping(
+    {
+        "sources": [{"type": "local", "name": "lake", "path": "/nowhere"}],
+        "features": {"schema_tracking": False},
+    },
+    {},
+)
 
 
 class Counting(EmbeddedHandler):
@@ -134,18 +142,14 @@ class World:
             self.local.emit_dataset(dataset(f"t{number}"))
 
     def sync(self, output: str = "other", **options: object) -> SyncResult:
-        from contextlib import nullcontext
-
-        controller = SyncController(
-            source=lambda _: (self.local, self.database),
-            target=lambda _name, _writing: SyncTarget(self.target, output),
-            settings=lambda: self.settings,
-            source_names=lambda: ("lake",),
-            begin_run=lambda _: nullcontext(Unstored(self.reports)),
-            take_in=self.writer.take_in,
-            clock=lambda: AT,
+        settings = SETTINGS.model_copy(update={"sync": self.settings})
+        work = GivenWork(
+            given_project(Path("nowhere"), settings, clock=lambda: AT),
+            database=self.database,
+            platforms={output: self.target},
+            reports=self.reports,
         )
-        return controller.sync(output, **options)  # type: ignore[arg-type]
+        return SyncController(work).sync(output, **options)  # type: ignore[arg-type]
 
     def edit(self, name: str, **parts: object) -> None:
         held = self.target.get_dataset(dataset(name).urn)

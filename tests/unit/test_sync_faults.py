@@ -5,27 +5,26 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from catalog_stations import STATIONS, Station
 from faulty_wire import FAULTS, faulty_wire
-from lumos.core.controllers.sync_controller import SyncController, SyncTarget
+from given_work import GivenWork, given_project
+from lumos.core.controllers.sync_controller import SyncController
 from lumos.core.errors import PlatformError
 from lumos.core.models import Domain, GlossaryTerm, Group, Tag, User
 from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.core.run_report import RunReport
-from lumos.core.store.catalog.catalog_tables import CatalogTables
+from lumos.core.runtime.settings import FeatureSettings, LumosSettings
 from lumos.core.store.database import StateDatabase
-from lumos.feature.ingestion.state_writer import StateWriter
 from lumos.feature.sync.results import SyncResult
 from lumos.feature.sync.settings import SyncSettings
 from lumos.testing.platform_samples import AT, dataset, edge
-from unstored_runs import Unstored
 
 FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
 SIZE = 1_000 if FULL_SIZE else 8
@@ -69,24 +68,22 @@ class World:
         self.local = EmbeddedHandler(database)
         self.reports: list[RunReport] = []
         self._database = database
-        self._writer = StateWriter(
-            database, CatalogTables(database), versions=None, clock=lambda: AT, author="ada"
-        )
         self._station = station
 
     def sync(self) -> SyncResult:
         """Sync once, as a new process does."""
         with self._station.connect() as target:
-            controller = SyncController(
-                source=lambda _: (self.local, self._database),
-                target=lambda _name, _writing: SyncTarget(target, "there"),
-                settings=lambda: SyncSettings(batch_size=SIZE // 4),
-                source_names=tuple,
-                begin_run=lambda _: nullcontext(Unstored(self.reports)),
-                take_in=self._writer.take_in,
-                clock=lambda: AT,
+            settings = LumosSettings(
+                sync=SyncSettings(batch_size=SIZE // 4),
+                features=FeatureSettings(schema_tracking=False),
             )
-            return controller.sync("there")
+            work = GivenWork(
+                given_project(Path("nowhere"), settings, clock=lambda: AT),
+                database=self._database,
+                platforms={"there": target},
+                reports=self.reports,
+            )
+            return SyncController(work).sync("there")
 
     def sync_until_done(self) -> int:
         """Sync until a run ends without a failure, and return how many did not."""

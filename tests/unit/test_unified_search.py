@@ -11,7 +11,8 @@ import pytest
 from typing_extensions import override
 
 from doubles.amundsen_database import amundsen_over, publish_orders, sqlite_engine
-from lumos.core.controllers.search_controller import CatalogNames, SearchController
+from given_work import GivenWork, given_project
+from lumos.core.controllers.search_controller import SearchController
 from lumos.core.errors import (
     LumosError,
     PlatformAuthError,
@@ -20,9 +21,8 @@ from lumos.core.errors import (
     UnknownNameError,
     UsageError,
 )
-from lumos.core.models import LumosDataset
+from lumos.core.models import Contributor, LumosDataset
 from lumos.core.platform.batch import Batch, Identity, Seen
-from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.platform.interface import (
     DEFAULT_PAGE,
@@ -32,6 +32,7 @@ from lumos.core.platform.interface import (
     SearchHit,
     SearchPage,
 )
+from lumos.core.runtime.settings import LumosSettings
 from lumos.core.store.database import StateDatabase
 from lumos.feature.search.unified_search import LAST_HIT, MOST_AT_ONCE, Catalog, UnifiedSearch
 from lumos.testing.platform_samples import dataset, rich_dataset
@@ -181,28 +182,37 @@ def embedded(tmp_path: Path) -> Iterator[EmbeddedHandler]:
         yield platform
 
 
+class _Catalogs(GivenWork):
+    """Catalogs of which those with an address cannot be opened."""
+
+    @override
+    def platform(
+        self, name: str | None = None, *, writing: bool = False, by: Contributor | None = None
+    ) -> MetadataPlatformInterface:
+        if name is not None and "://" in name:
+            raise StateError("no such file")
+        return super().platform(name, writing=writing, by=by)
+
+
 @pytest.fixture
 def controller(embedded: EmbeddedHandler, tmp_path: Path) -> Iterator[SearchController]:
     """The embedded catalog, one of Amundsen, and one that cannot be opened."""
     engine = sqlite_engine(tmp_path / "amundsen.db")
     publish_orders(engine)
     with amundsen_over(engine) as amundsen:
-        opened: dict[str, MetadataPlatformInterface] = {"embedded": embedded, "amundsen": amundsen}
-
-        def open_platform(name: str) -> MetadataPlatformInterface:
-            if name.startswith("sqlite:"):
-                raise StateError("no such file")
-            if name not in opened:
-                raise UnknownNameError(f"nobody registered {name}")
-            return opened[name]
-
-        names = CatalogNames(
-            chosen=("embedded", "amundsen"),
-            configured={"amundsen"},
-            known={*PlatformFactory.names(), "snowflake"},
-            is_address=lambda name: "://" in name,
+        settings = LumosSettings.model_validate(
+            {
+                "platforms": ["embedded", "amundsen"],
+                "platform_config": {"amundsen": {}},
+                "search": {"timeout_seconds": PATIENT},
+            }
         )
-        yield SearchController(names, open_platform=open_platform, timeout=PATIENT)
+        yield SearchController(
+            _Catalogs(
+                given_project(tmp_path, settings),
+                platforms={"embedded": embedded, "amundsen": amundsen},
+            )
+        )
 
 
 def test_the_catalogs_of_the_settings_are_asked_together(
@@ -264,10 +274,10 @@ def test_a_name_is_a_catalog_or_a_platform_of_data(controller: SearchController)
 def test_a_catalog_that_is_misspelt_or_not_there_is_told(controller: SearchController) -> None:
     with pytest.raises(UnknownNameError):
         controller.search("orders", catalogs=["embedded", "amundzen"])
-    page = controller.search("orders", catalogs=["amundsen", "sqlite://ada:secret@x/y"])
+    page = controller.search("orders", catalogs=["amundsen", "postgresql://ada:secret@x/y"])
 
     assert [(each.catalog, each.problem) for each in page.problems] == [
-        ("sqlite://x/y", "no such file")
+        ("postgresql://x/y", "no such file")
     ]
 
 
@@ -278,4 +288,4 @@ def test_one_catalog_alone_answers_as_it_always_did(
 
     assert controller.search("orders", catalogs=["embedded"]) == embedded.search("orders")
     with pytest.raises(LumosError, match="no such file"):
-        controller.search("orders", catalogs=["sqlite://x/y"])
+        controller.search("orders", catalogs=["postgresql://x/y"])

@@ -36,7 +36,7 @@ def application(tmp_path: Path) -> Iterator[Application]:
 
 @pytest.fixture
 def controller(application: Application) -> VersionController:
-    return application.versions
+    return application.version_scans
 
 
 class Heard(Progress):
@@ -138,7 +138,7 @@ def test_datasets_that_are_gone_are_counted_and_retired_when_asked(
 ) -> None:
     fill_catalog(application, tables(7))
     controller.apply()
-    platform = application._platform(None, writing=True)
+    platform = application.platform(None, writing=True)
     for number in (0, 3, 6):
         platform.delete(table(number).urn)
 
@@ -159,7 +159,7 @@ def test_datasets_that_are_gone_are_counted_and_retired_when_asked(
 def test_all_datasets_may_be_gone(application: Application, controller: VersionController) -> None:
     fill_catalog(application, tables(3))
     controller.apply()
-    platform = application._platform(None, writing=True)
+    platform = application.platform(None, writing=True)
     for dataset in tables(3):
         platform.delete(dataset.urn)
 
@@ -178,7 +178,7 @@ def test_snapshots_are_applied_with_their_own_time_and_never_lead_back(
     assert controller.compute(target=days[1]).outdated == 2
     assert controller.apply(target=days[2]).counts == counts(unchanged=2)
 
-    history = HistoryRepository(application._reader)
+    history = HistoryRepository(application.reader)
     times = [each.timestamp for each in history.versions(table(0).urn)]
     assert times == [AT, AT + timedelta(days=2)]
 
@@ -217,8 +217,8 @@ def test_versions_between_two_snapshots_need_no_state(tmp_path: Path) -> None:
         day=1,
     )
     with Application(state_dir=tmp_path / "state", environment={}) as application:
-        found = application.versions.compute(source=old, target=new)
-        retired = application.versions.compute(source=old, target=new, retire=True)
+        found = application.version_scans.compute(source=old, target=new)
+        retired = application.version_scans.compute(source=old, target=new, retire=True)
 
     assert not (tmp_path / "state").exists()
     assert found.counts == counts(major=1, minor=1, first=1, unchanged=1)
@@ -261,7 +261,7 @@ def test_a_declared_version_that_is_too_low_is_a_finding(
     old = write_snapshot(tmp_path, [table(0, "a", "b", version=before)])
     new = write_snapshot(tmp_path, [table(0, *columns, version=after)], day=1)
     with Application(state_dir=tmp_path / "state", environment={}) as application:
-        found = application.versions.compute(source=old, target=new)
+        found = application.version_scans.compute(source=old, target=new)
 
     assert [change.rule for change in found.declared] == ([rule] if rule else [])
 
@@ -276,8 +276,8 @@ def test_a_policy_judges_declared_versions_too(tmp_path: Path, history: bool) ->
         config, state = tmp_path / "lumos.yaml", tmp_path / "state"
         with Application(config=config, state_dir=state, environment={}) as application:
             if history:
-                application.versions.apply(target=old)
-            found = application.versions.compute(source=None if history else old, target=new)
+                application.version_scans.apply(target=old)
+            found = application.version_scans.compute(source=None if history else old, target=new)
             return [change.level for change in found.declared]
 
     rule = "version.major_missing"
@@ -369,12 +369,12 @@ def test_a_scan_asks_a_fixed_number_of_questions_for_each_page(
         place = tmp_path / f"{count}-{changed}"
         with Application(state_dir=place, environment={}, clock=lambda: LATER) as writing:
             fill_catalog(writing, tables(count))
-            writing.versions.apply()
+            writing.version_scans.apply()
             fill_catalog(writing, tables(changed, state=1))
         monkeypatch.setattr("lumos.core.store.database.StateDatabase", CountingDatabase)
         CountingDatabase.statements = 0
         with Application(state_dir=place, environment={}, clock=lambda: LATER) as reading:
-            found = reading.versions.compute()
+            found = reading.version_scans.compute()
         monkeypatch.undo()
         assert found.counts == counts(patch=changed, unchanged=count - changed)
         return CountingDatabase.statements
@@ -392,8 +392,8 @@ def test_a_place_that_somebody_took_meanwhile_is_refused_whole(
 
     fill_catalog(application, tables(2))
     controller.apply()
-    history = HistoryRepository(application._writer)
-    planner = controller._parts.planner
+    history = HistoryRepository(application.writer)
+    planner = controller._planner
     new: LumosDataset = table(9)
     fresh = planner.first(new, at=AT, author=None)
     taken = planner.first(table(0), at=AT, author=None)

@@ -146,8 +146,8 @@ def test_a_killed_apply_tears_no_batch_and_loses_nothing_acknowledged(tmp_path: 
 
     last = write_snapshot(tmp_path, tables(DATASETS, 10**6), day=10**6)
     with Application(state_dir=tmp_path, environment={}) as application:
-        done = application.versions.apply(target=last).counts
-        again = application.versions.apply(target=last).counts
+        done = application.version_scans.apply(target=last).counts
+        again = application.version_scans.apply(target=last).counts
     assert (done.new, again.new, again.unchanged) == (DATASETS, 0, DATASETS)
     assert set(torn_batches(tmp_path)[0]) == {10**6}
 
@@ -173,6 +173,6 @@ def test_a_killed_command_is_finished_by_running_it_again(tmp_path: Path, moment
     subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
 
     with Application(state_dir=tmp_path / ".lumos", environment={}) as application:
-        found = application.versions.show(limit=1_000)
+        found = application.version_scans.show(limit=1_000)
         assert {each.version for each in found.datasets} == {"1.0.0"}
         assert found.total == 400

@@ -12,16 +12,14 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from lumos.bootstrap.settings import settings_from_mapping
+from given_work import given_project
 from lumos.core.controllers import watch_controller
-from lumos.core.controllers.ingestion_controller import IngestionController
 from lumos.core.controllers.results import IngestResult, WatchRefresh
 from lumos.core.controllers.watch_controller import WatchController
 from lumos.core.errors import LumosError, StateLockedError, UsageError
 from lumos.core.run_report import RunRecorder
-from lumos.core.settings import SourceEntry
+from lumos.core.runtime.settings import settings_from_mapping
 from lumos.feature.ingestion.results import DatasetCounts, FileTotals
-from lumos.feature.watching.settings import WatchSettings
 from lumos.spark.failures import SparkRunError
 from lumos.spark.warm_session import WarmSession
 from s3_server import Bucket
@@ -34,15 +32,9 @@ Look = Callable[[], Sequence[str]]
 class Ingestion:
     """Stands in for the real one: it looks at nothing and does what a test wants."""
 
-    def __init__(self, entries: Sequence[SourceEntry], looks: Sequence[Look]) -> None:
-        self.entries = entries
+    def __init__(self, looks: Sequence[Look]) -> None:
         self.looks = list(looks)
         self.calls: list[Mapping[str, Any]] = []
-
-    def chosen(self, names: Sequence[str]) -> list[SourceEntry]:
-        if set(names) - {entry.name for entry in self.entries}:
-            raise UsageError("there is no such source")
-        return list(self.entries)
 
     def ingest(self, **asked: Any) -> IngestResult:
         self.calls.append(asked)
@@ -77,7 +69,7 @@ class Watching:
         **how: Any,
     ) -> Ingestion:
         given = list(sources) or [{"type": "local", "name": "lake", "path": str(self.folder)}]
-        ingestion = Ingestion(settings_from_mapping({"sources": given}, {}).sources, looks)
+        ingestion = Ingestion(looks)
 
         def on_refresh(refresh: WatchRefresh) -> None:
             self.refreshes.append(refresh)
@@ -85,18 +77,16 @@ class Watching:
             if len(self.refreshes) == refreshes:
                 self.stop.set()
 
-        def ingestion_on(_session: object) -> IngestionController:
-            return ingestion  # type: ignore[return-value]
-
-        WatchController(
-            ingestion_on=ingestion_on,
-            open_session=no_session,
-            settings=lambda: WatchSettings(
-                quiet_seconds=0.1, longest_seconds=1, list_minutes=list_minutes
-            ),
-            state_dir=lambda: self.folder / ".lumos",
-            clock=lambda: NOW,
-        ).watch(stop=self.stop, on_refresh=on_refresh, tell=self.told.append, **how)
+        seconds: dict[str, JsonValue] = {"quiet_seconds": 0.1, "longest_seconds": 1}
+        settings = settings_from_mapping(
+            {"sources": given, "watch": {**seconds, "list_minutes": list_minutes}}, {}
+        )
+        project = given_project(self.folder / ".lumos", settings, clock=lambda: NOW)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(watch_controller, "IngestionController", lambda _work: ingestion)
+            WatchController(project, no_session).watch(
+                stop=self.stop, on_refresh=on_refresh, tell=self.told.append, **how
+            )
         return ingestion
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lumos.bootstrap.settings import load_settings
 from lumos.core.models import LumosDataset, Urn
+from lumos.core.runtime.settings import load_settings
 from lumos.feature.discovery.written_config import sources_document
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

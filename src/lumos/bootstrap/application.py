@@ -1,160 +1,198 @@
-"""All commands of one project, and those that run other commands."""
+"""All commands of one project."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lumos.bootstrap.ingestion import IngestionCommands
-from lumos.core.settings import SETTINGS_FILE
+from lumos.core.runtime.project import Project, utc_now
+from lumos.core.runtime.unit_of_work import UnitOfWork
 
 if TYPE_CHECKING:
+    from lumos.core.controllers.alert_controller import AlertController
+    from lumos.core.controllers.catalog_controller import CatalogController
     from lumos.core.controllers.chain_controller import ChainController
     from lumos.core.controllers.demo_controller import DemoController
+    from lumos.core.controllers.diff_controller import DiffController
+    from lumos.core.controllers.engine_controller import EngineController
+    from lumos.core.controllers.import_controller import ImportController
+    from lumos.core.controllers.ingestion_controller import IngestionController
+    from lumos.core.controllers.migration_controller import MigrationController
+    from lumos.core.controllers.people_controller import PeopleController
+    from lumos.core.controllers.profile_controller import ProfileController
+    from lumos.core.controllers.report_controller import ReportController
+    from lumos.core.controllers.run_timestamp_controller import RunTimestampController
+    from lumos.core.controllers.search_controller import SearchController
+    from lumos.core.controllers.snapshot_controller import SnapshotController
     from lumos.core.controllers.state_controller import StateController
+    from lumos.core.controllers.sync_controller import SyncController
     from lumos.core.controllers.system_controller import SystemController
-    from lumos.core.progress import Progress
-    from lumos.core.settings import InvalidSettingsError
-    from lumos.core.store.database import StateDatabase
-    from lumos.core.store.integrity import DocumentCheck
-    from lumos.feature.ingestion.reaching import SourceAttempts
-
-DOCTOR_SECONDS = 10.0
-"""How long somebody who asks for the state of a catalog waits for one answer of it."""
+    from lumos.core.controllers.version_controller import VersionController
+    from lumos.core.controllers.watch_controller import WatchController
+    from lumos.core.log_settings import LoggingSettings
 
 
-class Application(IngestionCommands):
-    """One project: its settings file never changes, and it shares nothing with other projects.
+def _ignore(_value: object) -> None:
+    pass
 
-    Each part is made when it is first asked for.
-    """
 
-    @cached_property
+class Application(UnitOfWork):
+    """A unit of work with the controllers of all commands."""
+
+    def __init__(
+        self,
+        *,
+        config: Path | None = None,
+        state_dir: Path | None = None,
+        environment: Mapping[str, str],
+        clock: Callable[[], datetime] = utc_now,
+        notice: Callable[[str], None] = _ignore,
+        on_logging: Callable[[LoggingSettings], None] = _ignore,
+    ) -> None:
+        super().__init__(
+            Project(
+                config=config,
+                given_state_dir=state_dir,
+                environment=environment,
+                clock=clock,
+                notice=notice,
+                on_logging=on_logging,
+            )
+        )
+
+    @property
+    def alerts(self) -> AlertController:
+        from lumos.core.controllers.alert_controller import AlertController
+
+        return AlertController(self)
+
+    @property
+    def snapshots(self) -> SnapshotController:
+        from lumos.core.controllers.snapshot_controller import SnapshotController
+
+        return SnapshotController(self)
+
+    @property
+    def diffs(self) -> DiffController:
+        from lumos.core.controllers.diff_controller import DiffController
+
+        return DiffController(self)
+
+    def importer(self, platform: str | None = None, *, key: Path | None = None) -> ImportController:
+        from lumos.core.controllers.import_controller import ImportController
+
+        return ImportController(self, platform, key=key)
+
+    @property
+    def migrations(self) -> MigrationController:
+        from lumos.core.controllers.migration_controller import MigrationController
+
+        return MigrationController(self)
+
+    @property
+    def sync(self) -> SyncController:
+        from lumos.core.controllers.sync_controller import SyncController
+
+        return SyncController(self)
+
+    @property
+    def catalog(self) -> CatalogController:
+        from lumos.core.controllers.catalog_controller import CatalogController
+
+        return CatalogController(self)
+
+    @property
+    def search(self) -> SearchController:
+        from lumos.core.controllers.search_controller import SearchController
+
+        return SearchController(self)
+
+    @property
+    def version_scans(self) -> VersionController:
+        from lumos.core.controllers.version_controller import VersionController
+
+        return VersionController(self)
+
+    @property
+    def people(self) -> PeopleController:
+        from lumos.core.controllers.people_controller import PeopleController
+
+        return PeopleController(self)
+
+    @property
+    def reports(self) -> ReportController:
+        from lumos.core.controllers.report_controller import ReportController
+
+        return ReportController(self)
+
+    @property
+    def ingestion(self) -> IngestionController:
+        from lumos.core.controllers.ingestion_controller import IngestionController
+
+        return IngestionController(self)
+
+    @property
+    def run_timestamps(self) -> RunTimestampController:
+        from lumos.core.controllers.run_timestamp_controller import RunTimestampController
+
+        return RunTimestampController(self)
+
+    @property
+    def watching(self) -> WatchController:
+        from lumos.core.controllers.watch_controller import WatchController
+
+        return WatchController(self.project, self.spark_session)
+
+    @property
+    def profiling(self) -> ProfileController:
+        from lumos.core.controllers.profile_controller import ProfileController
+
+        return ProfileController(self)
+
+    @property
+    def engine(self) -> EngineController:
+        from lumos.core.controllers.engine_controller import EngineController
+
+        return EngineController(self)
+
+    @property
     def system(self) -> SystemController:
         from lumos.core.controllers.system_controller import SystemController
 
-        return SystemController(
-            environment=self._environment,
-            load_settings=self._describe_settings,
-            unset_variables=self._unset_variables,
-            spark_settings=lambda: self.settings.spark,
-            state_dir=lambda: self.state_dir,
-            make_state=lambda: self._writer.place,
-            look_at_state=self._checked_state,
-            check_documents=self._checked_documents,
-            reach_platform=self._describe_platform,
-            other_platforms=self._other_platforms,
-            reach_sources=self._source_attempts,
-            clock_warnings=lambda: self.snapshots.list().warnings,
-        )
+        return SystemController(self)
 
-    @cached_property
+    @property
     def state(self) -> StateController:
         from lumos.core.controllers.state_controller import StateController
-        from lumos.core.store.same_database import same_database
 
-        return StateController(
-            open_state=self._existing_state,
-            is_own=lambda address: same_database(self._state_address, address),
-            exclude_writers=self._exclude_writers,
-            state_dir=lambda: self.state_dir,
-            environment=self._environment,
-        )
+        return StateController(self)
 
-    def _existing_state(self) -> StateDatabase:
-        """Return the state database for writing; one that does not exist is not made."""
-        _ = self._reader  # refuses a place without a state
-        return self._opened(read_only=False)
-
-    @contextmanager
-    def _exclude_writers(self, purpose: str) -> Iterator[None]:
-        """Hold the lease to write, over a connection that nothing else is done with."""
-        from lumos.core.store.leases import WRITE_STATE, acquire
-
-        request = self._lease_request(purpose)
-        with acquire(self._writer, WRITE_STATE, request=request, clock=self._clock):
-            yield
-
-    @cached_property
+    @property
     def chains(self) -> ChainController:
         from lumos.core.controllers.chain_controller import ChainController
         from lumos.core.controllers.chain_operations import ChainOperations
 
-        return ChainController(ChainOperations(self, clock=self._clock).by_name())
+        return ChainController(ChainOperations(self, clock=self.clock).by_name())
 
-    @cached_property
+    @property
     def demo(self) -> DemoController:
         from lumos.core.controllers.demo_controller import DemoController
 
-        def open_project(folder: Path) -> Application:
-            return Application(
-                config=folder / "lumos.yaml",
-                state_dir=folder / ".lumos",
-                environment=self._environment,
-                clock=self._clock,
-            )
-
-        return DemoController(open_project=open_project, open_session=self._spark_session)
+        return DemoController(self)
 
     def project_of(self, file: Path) -> Application:
-        """Return the project of a settings file, which shares nothing with this one.
-
-        It has the state folder, catalogs and connections that its own settings name, and is closed
-        with this project. A state folder given on the command line holds for both.
-        """
-        if file.absolute() == (self._config or Path(SETTINGS_FILE)).absolute():
+        """Return the project of a settings file, which shares nothing with this one."""
+        project = self.project.of(file)
+        if project is self.project:
             return self
         other = Application(
-            config=file,
-            state_dir=self._given_state_dir,
-            environment=self._environment,
-            clock=self._clock,
-            notice=self._notice,
-            on_logging=self._on_logging,
+            config=project.config,
+            state_dir=project.given_state_dir,
+            environment=project.environment,
+            clock=project.clock,
+            notice=project.notice,
+            on_logging=project.on_logging,
         )
         return self._resources.enter_context(other)
-
-    def _checked_state(self) -> str:
-        from lumos.core.store.integrity import check_structure
-
-        check_structure(self._reader)
-        return self._reader.place
-
-    def _checked_documents(self, progress: Progress) -> DocumentCheck:
-        from lumos.core.store.integrity import check_documents
-
-        return check_documents(self._reader, progress)
-
-    def _describe_settings(self) -> str:
-        file = self.settings.file
-        if file is None:
-            return "no lumos.yaml here; the defaults are used"
-        if not self.settings.change_policy.exceptions:
-            return f"{file} is valid"
-        expired = len(self._policy.expired(self._clock()))
-        told = f"; expired exceptions of the change policy: {expired}" if expired else ""
-        return f"{file} is valid{told}"
-
-    def _unset_variables(self) -> InvalidSettingsError | None:
-        return self.settings.unset_variables()
-
-    def _describe_platform(self, name: str | None) -> str:
-        from lumos.core.platform.http import impatient
-
-        with impatient(DOCTOR_SECONDS):
-            return f"{self._platform(name).reached()} answers"
-
-    def _source_attempts(self) -> SourceAttempts:
-        from lumos.feature.ingestion.reaching import SourceAttempts
-        from lumos.feature.ingestion.source_types import is_planned
-
-        read = [entry for entry in self.settings.sources if not is_planned(entry.type)]
-        return SourceAttempts(read, seconds=DOCTOR_SECONDS)
-
-    def _other_platforms(self) -> tuple[str, ...]:
-        """Return the catalogs of the settings that are not the project's own."""
-        named = {*self.settings.platform_config, *self.settings.platforms}
-        return tuple(sorted(named - {self.settings.platform}))

@@ -180,7 +180,7 @@ class Lumos:
             target: the snapshot whose datasets are versioned; the catalog by default.
             retire: also give versions to datasets that are gone.
         """
-        found = self._application.versions.compute(
+        found = self._application.version_scans.compute(
             source=None if source is None else str(source),
             target=None if target is None else str(target),
             retire=retire,
@@ -196,7 +196,7 @@ class Lumos:
         retire: bool = False,
     ) -> Versions:
         """Write the versions that datasets get; what has its version already gets no other."""
-        found = self._application.versions.apply(
+        found = self._application.version_scans.apply(
             source=None if source is None else str(source),
             target=None if target is None else str(target),
             retire=retire,
@@ -213,7 +213,7 @@ class Lumos:
         Raises:
             VersionNotFoundError: the dataset has no version yet.
         """
-        return self._application.versions.increment(urn_or_name, change_type)
+        return self._application.version_scans.increment(urn_or_name, change_type)
 
     def compare(
         self, urn_or_name: str, first: str = "previous", *, second: str = "latest"

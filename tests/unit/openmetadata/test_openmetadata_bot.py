@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,16 @@ import pytest
 from doubles.openmetadata_rules import BOT
 from doubles.openmetadata_server import TOKEN, openmetadata_at
 from doubles.openmetadata_store import Json, OpenMetadataStore
-from lumos.core.controllers.sync_controller import SyncController, SyncTarget
+from given_work import GivenWork, given_project
+from lumos.core.controllers.sync_controller import SyncController
 from lumos.core.models import DatasetLineage, Snapshot, Urn, load_snapshot, with_parts
 from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.run_report import RunReport
-from lumos.core.store.catalog.catalog_tables import CatalogTables
+from lumos.core.runtime.settings import FeatureSettings, LumosSettings
 from lumos.core.store.database import StateDatabase
-from lumos.feature.ingestion.state_writer import StateWriter
 from lumos.feature.sync.results import SyncResult
-from lumos.feature.sync.settings import SyncSettings
 from lumos.testing.platform_samples import AT
-from unstored_runs import Unstored
 from whole_snapshot import CUSTOMERS, ORDERS, whole_snapshot
 
 SHOP = Path(__file__).parents[3] / "examples/shop/january.json"
@@ -31,6 +28,9 @@ SHOP = Path(__file__).parents[3] / "examples/shop/january.json"
 
 def shop() -> Snapshot:
     return load_snapshot(json.loads(SHOP.read_text("utf-8")))
+
+
+SETTINGS = LumosSettings(features=FeatureSettings(schema_tracking=False))
 
 
 class World:
@@ -64,25 +64,15 @@ class World:
 
     def sync(self, *, token: str = TOKEN, full: bool = False) -> SyncResult:
         """Sync once, as a new process does."""
-        writer = StateWriter(
-            self._database,
-            CatalogTables(self._database),
-            versions=None,
-            clock=lambda: AT,
-            author="ada",
-        )
         with openmetadata_at(self.store.url, token=token) as target:
-            controller = SyncController(
-                source=lambda _: (self.local, self._database),
-                target=lambda _name, _writing: SyncTarget(target, "there"),
-                settings=SyncSettings,
-                source_names=tuple,
-                begin_run=lambda _: nullcontext(Unstored(self.reports)),
-                take_in=writer.take_in,
-                clock=lambda: AT,
+            work = GivenWork(
+                given_project(Path("nowhere"), SETTINGS, clock=lambda: AT),
+                database=self._database,
+                platforms={"there": target},
+                reports=self.reports,
             )
             self.store.requests.clear()
-            return controller.sync("there", full=full)
+            return SyncController(work).sync("there", full=full)
 
     def there(self) -> object:
         with openmetadata_at(self.store.url) as target:

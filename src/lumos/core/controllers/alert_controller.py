@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
 from typing import TYPE_CHECKING
 
-from lumos.core.errors import MissingExtraError, UnknownNameError
+from lumos.core.errors import UnknownNameError
 from lumos.core.settings.problems import nearest
+from lumos.core.store.alerts import AlertRepository
 from lumos.feature.alerting.channels import deliver
 from lumos.feature.alerting.messages import trial_message
 from lumos.feature.alerting.results import (
@@ -20,31 +19,20 @@ from lumos.feature.alerting.sending import AlertSender, ChannelOutcome
 
 if TYPE_CHECKING:
     from lumos.core.models import AlertState
-    from lumos.core.store.alerts import AlertRepository
-    from lumos.feature.alerting.settings import AlertSettings
+    from lumos.core.runtime.unit_of_work import UnitOfWork
 
 
 class AlertController:
-    """What `lumos alerts` does, and what runs do when they are done."""
+    """What `lumos alerts` does."""
 
-    def __init__(
-        self,
-        settings: Callable[[], AlertSettings],
-        *,
-        reader: Callable[[], AlertRepository],
-        writer: Callable[[], AlertRepository],
-        clock: Callable[[], datetime],
-    ) -> None:
-        self._settings = settings
-        self._reader = reader
-        self._writer = writer
-        self._clock = clock
+    def __init__(self, work: UnitOfWork) -> None:
+        self._work = work
 
     def list(
         self, *, state: AlertState | None = None, urn: str | None = None, limit: int = 100
     ) -> AlertListResult:
         """Return alerts, newest first."""
-        total, alerts = self._reader().list(state=state, urn=urn, limit=limit)
+        total, alerts = AlertRepository(self._work.reader).list(state=state, urn=urn, limit=limit)
         return AlertListResult(total=total, alerts=alerts)
 
     def send(self, *, everything: bool = False) -> AlertSendResult:
@@ -53,14 +41,8 @@ class AlertController:
         Raises:
             MissingExtraError: the library that sends is not installed.
         """
-        alerts = self._settings()
-        outbox = self._writer()
-        sender = AlertSender(
-            outbox,
-            {channel.name: channel for channel in alerts.channels},
-            max_attempts=alerts.max_attempts,
-            clock=self._clock,
-        )
+        outbox = AlertRepository(self._work.writer)
+        sender = AlertSender.of(self._work.settings.alerts, outbox, self._work.clock)
         outcomes = sender.send_due(everything=everything)
         waiting, given_up = outbox.unsent().values()
         return AlertSendResult(
@@ -71,19 +53,6 @@ class AlertController:
             given_up=given_up,
         )
 
-    def send_after_run(self, tell: Callable[[str], None]) -> None:
-        """Send what is due at the end of a run; a channel that fails does not fail the run."""
-        try:
-            result = self.send()
-        except MissingExtraError as error:
-            tell(f"{error.message}; {error.hint}")
-            return
-        for channel in result.channels:
-            if channel.error:
-                tell(f"alerts wait for a retry: {channel.error}")
-            if channel.sent:
-                tell(f"alerts sent to {channel.channel}: {channel.sent:,}")
-
     def test(self, name: str) -> AlertTestResult:
         """Send a test message through a channel.
 
@@ -91,7 +60,7 @@ class AlertController:
             UnknownNameError: the settings have no such channel.
             DeliveryError: the channel did not take it.
         """
-        channels = {channel.name: channel for channel in self._settings().channels}
+        channels = {channel.name: channel for channel in self._work.settings.alerts.channels}
         channel = channels.get(name)
         if channel is None:
             near = nearest(name, channels)

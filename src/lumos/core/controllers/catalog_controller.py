@@ -14,15 +14,11 @@ from lumos.feature.extraction.trends import TrendPoint, trend_of
 from lumos.feature.versioning.reported_change import ReportedChange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from datetime import datetime
 
     from lumos.core.errors import DamagedDocumentError
-    from lumos.core.models.dataset_contributions import DatasetContributions
-    from lumos.core.platform.interface import MetadataPlatformInterface
-    from lumos.core.store.catalog.observations import ObservationTable
+    from lumos.core.runtime.unit_of_work import UnitOfWork
     from lumos.feature.versioning.results import BlameResult
-    from lumos.feature.versioning.version_service import VersionManager
 
 _LOOKED_AT = 50
 _ALL = 1_000_000
@@ -31,18 +27,11 @@ _ALL = 1_000_000
 class CatalogController:
     """What `show`, `history` and `compare` do."""
 
-    def __init__(
-        self,
-        platform: MetadataPlatformInterface,
-        versions: VersionManager,
-        *,
-        contributions: Callable[[Urn], DatasetContributions],
-        observations: Callable[[], ObservationTable],
-    ) -> None:
-        self._platform = platform
-        self._versions = versions
-        self._contributions = contributions
-        self._observations = observations
+    def __init__(self, work: UnitOfWork, platform: str | None = None) -> None:
+        """Look into a catalog, by default that of the settings; histories are in the state."""
+        self._work = work
+        self._platform = work.platform(platform)
+        self._versions = work.versions(work.reader)
 
     def show(self, reference: str) -> LumosDataset:
         """Return the dataset of a URN, or of a name that only one dataset has."""
@@ -50,7 +39,9 @@ class CatalogController:
 
     def contributions(self, dataset: LumosDataset) -> tuple[ShownContribution, ...]:
         """Return who says what of a dataset, facet by facet, the one that counts first."""
-        said = self._contributions(dataset.urn).said
+        from lumos.core.store.catalog.contributions import ContributionTable
+
+        said = ContributionTable(self._work.reader).of(dataset.urn).said
         shown = [
             ShownContribution(
                 facet=facet.path,
@@ -74,15 +65,16 @@ class CatalogController:
             since: only what was measured at this time or later.
             limit: of each kind only so many, the newest.
         """
+        from lumos.core.store.catalog.observations import ObservationTable
+
         urn = self.urn_of(reference)
         name = self._name_of(urn)
         most = _ALL if limit is None else limit
+        table = ObservationTable(self._work.reader)
         damaged: list[DamagedDocumentError] = []
         points: list[TrendPoint] = []
         for kind in ObservationKind:
-            series = self._observations().series(
-                urn, kind, since=since, limit=most + 1, damaged=damaged.append
-            )
+            series = table.series(urn, kind, since=since, limit=most + 1, damaged=damaged.append)
             points += [*trend_of(series)][-most:]
         return TrendResult(
             dataset=name,

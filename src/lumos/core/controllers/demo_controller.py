@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from lumos.core.controllers.ingestion_controller import IngestionController
+from lumos.core.controllers.report_controller import ReportController
 from lumos.core.controllers.results import DemoResult
 from lumos.core.errors import UsageError
 from lumos.core.events import running
+from lumos.core.runtime.project import Project
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.core.settings import SETTINGS_FILE
 from lumos.core.store.snapshots.snapshot_files import storing
 from lumos.feature.demo.lake import evolve_lake, write_lake
 from lumos.feature.extraction.wording import verdict
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.ingestion_controller import IngestionController
-    from lumos.core.controllers.report_controller import ReportController
     from lumos.core.progress import Progress
-    from lumos.spark.lazy_session import OpenSession
 
 _MARKER = ".lumos-demo"
 _SETTINGS = """\
@@ -33,27 +32,11 @@ sources:
 """
 
 
-class DemoProject(Protocol):
-    """The project of the demo, put together."""
-
-    @property
-    def ingestion(self) -> IngestionController: ...
-
-    @property
-    def reports(self) -> ReportController: ...
-
-
 class DemoController:
     """What `lumos demo` does."""
 
-    def __init__(
-        self,
-        *,
-        open_project: Callable[[Path], AbstractContextManager[DemoProject]],
-        open_session: OpenSession,
-    ) -> None:
-        self._open_project = open_project
-        self._open_session = open_session
+    def __init__(self, work: UnitOfWork) -> None:
+        self._work = work
 
     @running("demo")
     def run(self, folder: Path, *, progress: Progress) -> DemoResult:
@@ -72,12 +55,18 @@ class DemoController:
         write_lake(lake)
         path = json.dumps(str(lake)).replace("${", "$${")
         (folder / SETTINGS_FILE).write_text(_SETTINGS.format(lake=path), encoding="utf-8")
-        with self._open_session(progress.note), self._open_project(folder) as project:
-            first = project.ingestion.ingest(progress=progress)
+        project = Project(
+            config=folder / SETTINGS_FILE,
+            given_state_dir=folder / ".lumos",
+            environment=self._work.environment,
+            clock=self._work.clock,
+        )
+        with self._work.spark_session(progress.note), UnitOfWork(project) as work:
+            first = IngestionController(work).ingest(progress=progress)
             progress.stage("changing the lake")
             evolve_lake(lake)
-            second = project.ingestion.ingest(progress=progress)
-            summary = project.reports.write(report)
+            second = IngestionController(work).ingest(progress=progress)
+            summary = ReportController(work).write(report)
         return DemoResult(
             folder=str(folder),
             lake=str(lake),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lumos.core.changes.policy import ChangePolicy
 from lumos.core.changes.profiles import resolve_profile
+from lumos.core.controllers.parts import snapshot_opener
 from lumos.core.events import running
 from lumos.core.progress import SILENT, Progress
 from lumos.feature.snapshot.diff import StreamedDiff, diff_snapshots, streamed_diff
@@ -18,37 +18,23 @@ from lumos.feature.snapshot.pair_diff import FurtherDiffs
 if TYPE_CHECKING:
     from lumos.core.controllers.results import DiffResult
     from lumos.core.platform.fidelity import AdapterRef
-    from lumos.core.run_report import Clock
+    from lumos.core.runtime.unit_of_work import UnitOfWork
     from lumos.feature.migration.results import MigrationCheck
     from lumos.feature.snapshot.pair_diff import DiffDatasets
-    from lumos.feature.snapshot.source import SnapshotSource
-
-    MovedTo = Callable[[str, str], AdapterRef | None]
-
-
-def _moved_nowhere(_source: str, _target: str) -> None:
-    pass
 
 
 class DiffController:
     """What `diff` does."""
 
-    def __init__(
-        self,
-        open_pair: Callable[[str, str, Progress], tuple[SnapshotSource, SnapshotSource]],
-        *,
-        clock: Clock,
-        policy: ChangePolicy | None = None,
-        moved_to: MovedTo = _moved_nowhere,
-    ) -> None:
-        """Take a way to two snapshots by any name, and the policy that judges changes.
+    def __init__(self, work: UnitOfWork) -> None:
+        self._work = work
+        self._opener = snapshot_opener(work)
 
-        Of two catalogs `moved_to` returns the adapter of the second, whose fidelity counts.
-        """
-        self._open_pair = open_pair
-        self._clock = clock
-        self._policy = policy or ChangePolicy()
-        self._moved_to = moved_to
+    def _moved_to(self, source: str, target: str) -> AdapterRef | None:
+        """Return the adapter of the second of two catalogs, for its fidelity; None for files."""
+        if not all(self._opener.is_catalog(name) for name in (source, target)):
+            return None
+        return self._work.adapter_ref(target)
 
     @contextmanager
     def streamed(
@@ -74,7 +60,7 @@ class DiffController:
 
         judge, further = self._judges(profile, observations=observations)
         with running("diff"):
-            old, new = self._open_pair(source, target, progress)
+            old, new = self._opener.opened_pair(source, target, progress)
             with streamed_diff(old, new, diff_datasets=judge, further=further) as found:
                 if canonical or self._moved_to(source, target) is not None:
                     found.canonical = canonical_diff(old, new)
@@ -129,7 +115,7 @@ class DiffController:
         from lumos.feature.snapshot.canonical_diff import canonical_diff
 
         judge, further = self._judges(profile, observations=observations)
-        old, new = self._open_pair(source, target, SILENT)
+        old, new = self._opener.opened_pair(source, target, SILENT)
         found = diff_snapshots(old, new, diff_datasets=judge, further=further)
         adapter_ref = self._moved_to(source, target)
         canonical = canonical_diff(old, new) if adapter_ref else None
@@ -145,9 +131,9 @@ class DiffController:
     def _judges(
         self, profile: str | None, *, observations: bool
     ) -> tuple[DiffDatasets, FurtherDiffs]:
-        policy = self._policy
+        policy = self._work.policy
         if profile is not None:
             policy = replace(policy, profile=str(resolve_profile(profile)))
-        at = self._clock()
+        at = self._work.clock()
         seen = partial(policy.judge_observations, at=at) if observations else None
         return partial(policy.judge, at=at), FurtherDiffs(partial(policy.judge_edges, at=at), seen)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from lumos.core.controllers.results import EngineResult, RunningEngine
 from lumos.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from lumos.core.runtime.unit_of_work import UnitOfWork
     from lumos.spark.engine_record import EngineRecord
-    from lumos.spark.settings import SparkSettings
 
 _LONGEST_IDLE_MINUTES = 7 * 24 * 60
 
@@ -18,11 +17,9 @@ _LONGEST_IDLE_MINUTES = 7 * 24 * 60
 class EngineController:
     """What `lumos engine` does."""
 
-    def __init__(
-        self, settings: Callable[[], SparkSettings], *, environment: Mapping[str, str]
-    ) -> None:
-        self._settings = settings
-        self._environment = environment
+    def __init__(self, work: UnitOfWork) -> None:
+        self._work = work
+        self._environment = work.environment
 
     def start(self, idle_minutes: float) -> EngineResult:
         """Have an engine run that fits the settings.
@@ -41,7 +38,7 @@ class EngineController:
                 hint=f"use a number above 0 and up to {_LONGEST_IDLE_MINUTES:,}",
             )
         record, is_new = start_engine(
-            self._settings(),
+            self._work.settings.spark,
             EngineFolder.of(self._environment),
             environment=self._environment,
             cache_dir=cache_folder(self._environment),
@@ -66,7 +63,7 @@ class EngineController:
         from lumos.spark.engine import find_engine
         from lumos.spark.engine_record import EngineFolder
 
-        settings = self._settings()
+        settings = self._work.settings.spark
         found = find_engine(settings, EngineFolder.of(self._environment))
         if found is None:
             return EngineResult(running=False, changed=False)

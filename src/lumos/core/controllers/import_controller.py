@@ -5,21 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from lumos.core.controllers.parts import following_sync, state_target
 from lumos.core.controllers.results import ImportResult
-from lumos.core.controllers.runs import report_if_cut_short
+from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.events import running
+from lumos.core.models.dataset_contributions import IMPORT
 from lumos.core.own_process import only_new_garbage
+from lumos.core.platform.factory import EMBEDDED
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder
+from lumos.core.runtime.runs import report_if_cut_short
+from lumos.core.runtime.unit_of_work import is_database
+from lumos.core.store.checkpoints import CheckpointRepository
+from lumos.feature.importing.destination import (
+    CatalogDestination,
+    Destination,
+    StateDestination,
+)
+from lumos.feature.importing.marks import ImportMarks
 from lumos.feature.importing.plan import ImportMode
 from lumos.feature.importing.tally import ImportTally
+from lumos.feature.importing.to_catalog import CatalogTarget
 from lumos.feature.sync.following_sync import with_sync
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.runs import BeginRun
-    from lumos.core.platform.fidelity import FidelityReport
-    from lumos.core.run_report import Clock
-    from lumos.feature.importing.destination import Destination
+    from pathlib import Path
+
+    from lumos.core.platform.fidelity import AdapterRef, FidelityReport
+    from lumos.core.runtime.unit_of_work import UnitOfWork
     from lumos.feature.snapshot.source import SnapshotSource
 
 DEFAULT_BATCH = 500
@@ -34,24 +47,27 @@ class ImportController:
 
     def __init__(
         self,
+        work: UnitOfWork,
+        platform: str | None = None,
         *,
-        open_snapshot: Callable[[str], SnapshotSource],
-        destination: Destination,
-        begin_run: BeginRun,
-        clock: Clock,
+        key: Path | None = None,
+        migrating: bool = False,
     ) -> None:
-        """Take the ways to the parts, so that a wrong input or a dry run touches no state.
+        """Import into a platform, by default that of the settings.
 
         Args:
-            open_snapshot: opens the snapshot that the user named.
-            destination: where to write.
-            begin_run: keeps other writers away, and stores what the run did.
-            clock: the time.
+            work: what the import reads and writes.
+            platform: the catalog.
+            key: the file of a public key that snapshots have to be signed with; without one, as
+                the settings say.
+            migrating: whether Lumos just exported the snapshot itself. It then needs no signature,
+                and goes into the catalog itself, also where that is the catalog of the settings.
         """
-        self._open_snapshot = open_snapshot
-        self._destination = destination
-        self._begin_run = begin_run
-        self._clock = clock
+        self._work = work
+        self._clock = work.clock
+        self._key = key
+        self._migrating = migrating
+        self._destination = _destination_of(work, platform, migrating=migrating)
 
     @running("import")
     def run(
@@ -72,14 +88,14 @@ class ImportController:
         `planned` is called before the first write with how well the catalog keeps each concept.
         """
         tally = ImportTally(RunRecorder("import", started_at=self._clock()))
-        source = self._open_snapshot(reference)
+        source = self._opened(reference)
         source.require_whole()
         if dry_run:
             fidelity = self._told(planned, source)
             self._destination.rehearse(source, mode, tally=tally)
             report = tally.recorder.finish(at=self._clock())
         else:
-            with self._begin_run("import") as kept, only_new_garbage():
+            with self._work.begin_run("import") as kept, only_new_garbage():
                 run = self._destination.begin(source, mode, tally=tally, progress=progress)
                 fidelity = self._told(planned, source)
                 with report_if_cut_short(tally.recorder, kept.keep, clock=self._clock):
@@ -100,6 +116,12 @@ class ImportController:
             report=report,
         )
 
+    def _opened(self, reference: str) -> SnapshotSource:
+        snapshots = SnapshotController(self._work)
+        if self._migrating:
+            return snapshots.opened(reference)
+        return snapshots.opened_for_writing(reference, self._key)
+
     def _told(
         self, planned: Callable[[FidelityReport], None] | None, source: SnapshotSource
     ) -> FidelityReport | None:
@@ -112,3 +134,41 @@ class ImportController:
         report = counted_fidelity(source, adapter_ref)
         planned(report)
         return report
+
+
+def _destination_of(work: UnitOfWork, platform: str | None, *, migrating: bool) -> Destination:
+    """Return where an import into a platform writes to, by default that of the settings.
+
+    The catalog of the settings is filled by way of the state, but not in a migration.
+    """
+    configured = work.settings.platform
+    name = configured if platform is None else platform
+    is_own = work.is_own(name)
+
+    def adapter_ref() -> AdapterRef | None:
+        return None if is_own or is_database(name) else work.platform(name)
+
+    if is_own or (not migrating and work.is_same(name, configured)):
+        return StateDestination(
+            look=lambda: work.platform_if_any(EMBEDDED),
+            target=lambda: state_target(work, IMPORT),
+            checkpoints=lambda: CheckpointRepository(work.writer),
+            keeps_history=lambda: work.settings.features.schema_tracking,
+            adapter_ref=adapter_ref,
+            sync=None if is_own else following_sync(work),
+            clock=work.clock,
+        )
+
+    def target() -> CatalogTarget:
+        return CatalogTarget(
+            work.platform(name, writing=True, by=IMPORT),
+            ImportMarks(work.writer, work.place(name), clock=work.clock),
+            work.settings.sync.workers,
+        )
+
+    return CatalogDestination(
+        look=lambda: work.platform_if_any(name),
+        target=target,
+        adapter_ref=adapter_ref,
+        clock=work.clock,
+    )

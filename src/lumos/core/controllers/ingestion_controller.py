@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import orjson
 
+from lumos.core.controllers.parts import following_sync, state_writer
 from lumos.core.controllers.results import ErrorDetail, IngestResult, NewVersion
+from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.errors import LumosError, UsageError
 from lumos.core.events import running
 from lumos.core.models import Contributor, LumosDataset
@@ -21,6 +24,7 @@ from lumos.core.platform.factory import EMBEDDED
 from lumos.core.private_files import make_private_folder
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder
+from lumos.core.store.history import HistoryRepository
 from lumos.core.store.renaming import rename_datasets
 from lumos.core.store.snapshots.snapshot_files import storing
 from lumos.core.store.state_folder import FILE_INDEX, WORK_PREFIX
@@ -37,27 +41,24 @@ from lumos.feature.ingestion.scan.sources import (
     refuse_equal_roots,
     scan_sources,
 )
+from lumos.feature.ingestion.source_addresses import source_mapping_of
 from lumos.feature.snapshot.scratch import scratch_folder
+from lumos.feature.versioning.planning import earlier_states
 from lumos.feature.versioning.reported_change import ReportedChange
 from lumos.spark.failures import spark_failures
 from lumos.spark.file_index import FileIndex, Origin
-from lumos.spark.lazy_session import LazySession, OpenSession
+from lumos.spark.lazy_session import LazySession
 
 if TYPE_CHECKING:
     from collections import Counter
 
     from pydantic import JsonValue
 
-    from lumos.core.controllers.runs import BeginRun
-    from lumos.core.controllers.snapshot_controller import SnapshotController
-    from lumos.core.models import DatasetVersion
-    from lumos.core.run_report import Clock
+    from lumos.core.models import Change, DatasetVersion, Urn
+    from lumos.core.runtime.unit_of_work import UnitOfWork
     from lumos.core.settings import SourceEntry
     from lumos.core.store.catalog.catalog_tables import CatalogTables
     from lumos.core.store.database import StateDatabase
-    from lumos.feature.ingestion.found_datasets import Judge
-    from lumos.feature.ingestion.state_writer import StateWriter
-    from lumos.feature.sync.results import SyncResult
     from lumos.spark.file_index import IndexTables, Session
     from lumos.spark.stages.rows import BuiltDataset
 
@@ -120,53 +121,32 @@ class _Scanned:
         yield from self.records.found()
 
 
+def chosen_sources(entries: Sequence[SourceEntry], names: Sequence[str]) -> list[SourceEntry]:
+    """Return the sources of these names, or all.
+
+    Raises:
+        UsageError: there is no source, or none of that name.
+        ConfigurationError: two local sources have the same root.
+    """
+    known = ", ".join(entry.name for entry in entries)
+    if not entries:
+        raise UsageError(
+            "there is no source to ingest",
+            hint="name some under `sources` in lumos.yaml, or try: lumos discover PATH",
+        )
+    for name in names:
+        if name not in {entry.name for entry in entries}:
+            raise UsageError(f"there is no source {name}", hint=f"known: {known}")
+    refuse_equal_roots(entries)
+    return [entry for entry in entries if not names or entry.name in names]
+
+
 class IngestionController:
     """What `lumos ingest` and `lumos discover` do."""
 
-    def __init__(
-        self,
-        *,
-        entries: Callable[[], Sequence[SourceEntry]],
-        settings_file: Callable[[], str | None],
-        open_session: OpenSession,
-        writer: Callable[[], StateWriter],
-        look_at_state: Callable[[], CatalogTables | None],
-        snapshots: Callable[[], SnapshotController],
-        state_dir: Callable[[], Path],
-        begin_run: BeginRun,
-        sync: Callable[[Progress], SyncResult] | None,
-        version_of: Callable[[str], DatasetVersion | None],
-        judge: Judge,
-        clock: Clock,
-    ) -> None:
-        """Take the parts.
-
-        Args:
-            entries: the sources of the settings.
-            settings_file: the file that names them, as it is known again; None without one.
-            open_session: starts Spark.
-            writer: writes to the state.
-            look_at_state: the state, to be read; None where there is none.
-            snapshots: stores what the state holds.
-            state_dir: the state folder.
-            begin_run: keeps other writers away, and stores what the run did.
-            sync: brings the catalog of the settings up to date; None where the state is it.
-            version_of: the current version of a dataset.
-            judge: says what changed.
-            clock: the time.
-        """
-        self._sync = sync
-        self._version_of = version_of
-        self._judge = judge
-        self._entries = entries
-        self._settings_file = settings_file
-        self._open_session = open_session
-        self._writer = writer
-        self._look_at_state = look_at_state
-        self._snapshots = snapshots
-        self._state_dir = state_dir
-        self._begin_run = begin_run
-        self._clock = clock
+    def __init__(self, work: UnitOfWork) -> None:
+        self._work = work
+        self._clock = work.clock
 
     @running("ingest")
     def ingest(
@@ -190,7 +170,7 @@ class IngestionController:
             UsageError: there is no source, or none of that name.
             SourceError: no source at all can be scanned.
         """
-        entries = self.chosen(names)
+        entries = chosen_sources(self._work.settings.sources, names)
         recorder = RunRecorder("ingest", started_at=self._clock())
         sources = self._sources(entries, recorder, under=under)
         run = _Run(
@@ -202,35 +182,65 @@ class IngestionController:
             inspect=inspect,
             snapshot_always=snapshot_always,
             whole_sources=lambda: self._sources(entries, recorder),
-            settings=None if names or under is not None else self._settings_file(),
+            settings=None if names or under is not None else self._settings_file,
         )
         if dry_run:
-            return self._look(run, self._look_at_state())
-        with self._begin_run("ingest") as kept, only_new_garbage():
+            return self._look(run, self._work.tables_if_any())
+        with self._work.begin_run("ingest") as kept, only_new_garbage():
             result = self._ingested(run)
             kept.keep(result.as_run_report())
         return self._synced(result, progress)
 
     def _synced(self, result: IngestResult, progress: Progress) -> IngestResult:
         """Bring the catalog of the settings up to date; what was ingested is kept if that fails."""
-        if self._sync is None:
+        sync = following_sync(self._work)
+        if sync is None:
             return result
         try:
-            return result.model_copy(update={"sync": self._sync(progress)})
+            return result.model_copy(update={"sync": sync(progress)})
         except LumosError as error:
             detail = ErrorDetail.model_validate(error.as_json())
             return result.model_copy(update={"sync_error": detail})
 
     @running("discover")
     def discover(
-        self, entries: Sequence[SourceEntry], *, progress: Progress = SILENT
+        self,
+        address: str,
+        *,
+        instance: str | None = None,
+        config: Path | None = None,
+        progress: Progress = SILENT,
     ) -> IngestResult:
-        """Find the datasets of sources that no settings name; nothing is written."""
-        recorder = RunRecorder("discover", started_at=self._clock())
-        sources = self._sources(entries, recorder)
-        return self._look(_Run(sources, recorder, full=True, under=None, progress=progress), None)
+        """Find the datasets below a folder or an address; the catalog is not written.
 
-    def write_config(
+        Args:
+            address: a path, or an address such as `s3://bucket/prefix`.
+            instance: the first part of the URNs, as the setting `instance`.
+            config: a file to write settings to that find the same again.
+            progress: receives how far it is.
+
+        Raises:
+            UsageError: the file for the settings exists already.
+        """
+        if config is not None and config.exists():
+            raise UsageError(f"{config} exists already", hint="name another file with --output")
+        recorder = RunRecorder("discover", started_at=self._clock())
+        source = source_of(address, instance=instance)
+        sources = self._sources(self._entries_of(source), recorder)
+        run = _Run(sources, recorder, full=True, under=None, progress=progress)
+        result = self._look(run, None)
+        if config is not None:
+            self._write_config(config, address, source=source, result=result)
+        return result
+
+    def _entries_of(self, source: Mapping[str, JsonValue]) -> tuple[SourceEntry, ...]:
+        """Return the source that these settings stand for, as they are written."""
+        from lumos.core.runtime.settings import settings_from_mapping
+
+        written = {key: _escaped(value) for key, value in source.items()}
+        return settings_from_mapping({"sources": [written]}, self._work.environment).sources
+
+    def _write_config(
         self,
         output: Path,
         address: str,
@@ -252,43 +262,23 @@ class IngestionController:
     def _sources(
         self, entries: Sequence[SourceEntry], recorder: RunRecorder, *, under: Folders | None = None
     ) -> ScanSources:
-        skip = str(self._state_dir().absolute())
+        skip = str(self._work.state_dir.absolute())
         return scan_sources(
             entries,
             recorder,
             skip=skip,
             parallel=_PARTS_OF_A_SOURCE,
             under=under,
-            order=[entry.name for entry in self._entries()],
+            order=[entry.name for entry in self._work.settings.sources],
         )
-
-    def chosen(self, names: Sequence[str]) -> list[SourceEntry]:
-        """Return the sources of these names, or all.
-
-        Raises:
-            UsageError: there is no source, or none of that name.
-            ConfigurationError: two local sources have the same root.
-        """
-        entries = list(self._entries())
-        known = ", ".join(entry.name for entry in entries)
-        if not entries:
-            raise UsageError(
-                "there is no source to ingest",
-                hint="name some under `sources` in lumos.yaml, or try: lumos discover PATH",
-            )
-        for name in names:
-            if name not in {entry.name for entry in entries}:
-                raise UsageError(f"there is no source {name}", hint=f"known: {known}")
-        refuse_equal_roots(entries)
-        return [entry for entry in entries if not names or entry.name in names]
 
     def _look(self, run: _Run, state: CatalogTables | None) -> IngestResult:
         with (
-            LazySession(self._open_session, run.progress.note) as session,
+            LazySession(self._work.spark_session, run.progress.note) as session,
             scratch_folder() as work,
             spark_failures(),
         ):
-            index = FileIndex(self._state_dir() / FILE_INDEX)
+            index = FileIndex(self._work.state_dir / FILE_INDEX)
             known = index.read(session, run.origin)
             run = _with_unknown_sources_whole(run, known)
             scanned = self._scanned(session, run, work=work, known=known)
@@ -304,16 +294,22 @@ class IngestionController:
         return self._result(run, scanned, found=found, had_state=had_state, datasets=datasets)
 
     def _ingested(self, run: _Run) -> IngestResult:
-        folder = self._state_dir() / FILE_INDEX
-        with storing(self._state_dir()):
+        folder = self._work.state_dir / FILE_INDEX
+        with storing(self._work.state_dir):
             make_private_folder(folder)
-            for leftover in self._state_dir().glob(f"{WORK_PREFIX}*"):  # of a run that was killed
+            for leftover in self._work.state_dir.glob(
+                f"{WORK_PREFIX}*"
+            ):  # of a run that was killed
                 shutil.rmtree(leftover, ignore_errors=True)
-            temporary = tempfile.TemporaryDirectory(prefix=WORK_PREFIX, dir=self._state_dir())
+            temporary = tempfile.TemporaryDirectory(prefix=WORK_PREFIX, dir=self._work.state_dir)
         started = self._clock()
         with (
             temporary as work,
-            LazySession(self._open_session, run.progress.note, meanwhile=self._writer) as session,
+            LazySession(
+                self._work.spark_session,
+                run.progress.note,
+                meanwhile=partial(state_writer, self._work),
+            ) as session,
             spark_failures(),
         ):
             index = FileIndex(folder)
@@ -322,7 +318,7 @@ class IngestionController:
             scanned = self._scanned(session, run, work=Path(work), known=known)
             scanned.files.remember_what_is_forgotten(index, known)
             run.look_at(scanned.files)
-            writer = self._writer()
+            writer = state_writer(self._work)
             _rename(writer.database, run)
             found = self._found(run, writer.tables)
             finds = scanned.finds
@@ -330,8 +326,9 @@ class IngestionController:
                 finds = found.compare(finds, Path(work))
             session.end_meanwhile()
             run.progress.stage("publishing", unit="datasets")
-            earlier = self._snapshots().newest()
-            if earlier is not None and (warning := self._snapshots().clock_warning()):
+            snapshots = SnapshotController(self._work)
+            earlier = snapshots.newest()
+            if earlier is not None and (warning := snapshots.clock_warning()):
                 run.recorder.warning(warning)
             with writer.database.transaction():
                 scanned.records.publish_others(found, writer)
@@ -346,7 +343,7 @@ class IngestionController:
         snapshot = None
         if run.snapshot_always or found.changes:
             run.progress.stage("storing the snapshot", unit="datasets")
-            snapshot = self._snapshots().create(EMBEDDED, reuse_identical=True).id
+            snapshot = snapshots.create(EMBEDDED, reuse_identical=True).id
         return self._result(
             run, scanned, found=found, had_state=earlier is not None, snapshot=snapshot
         )
@@ -378,7 +375,7 @@ class IngestionController:
 
     def _previous(self, run: _Run) -> dict[str, PreviousScan]:
         """Return what the last scans left for the next ones to plan by."""
-        state = None if run.full else self._look_at_state()
+        state = None if run.full else self._work.tables_if_any()
         if state is None:
             return {}
         names = [handler.name for handler in run.sources.handlers]
@@ -391,6 +388,24 @@ class IngestionController:
             now = (speaker.contributor for speaker in speakers.values())
             taken_out = state.configured_sources.taken_out(run.settings, now)
         return FoundDatasets(speakers, self._judge, self._clock(), state, taken_out=taken_out)
+
+    @property
+    def _settings_file(self) -> str | None:
+        """The settings file, by a name that is the same when the project is moved."""
+        file = self._work.settings.file
+        if file is None:
+            return None
+        return os.path.relpath(file.absolute(), self._work.state_dir.absolute())
+
+    def _version_of(self, urn: Urn) -> DatasetVersion | None:
+        return HistoryRepository(self._work.reader).current(urn)
+
+    def _judge(self, old: LumosDataset | None, new: LumosDataset | None) -> tuple[Change, ...]:
+        def earlier() -> list[LumosDataset]:
+            urn = new.urn if new is not None else ""
+            return earlier_states(lambda: HistoryRepository(self._work.reader).states(urn))
+
+        return self._work.policy.judge(old, new, at=self._clock(), earlier=earlier)
 
     def _result(
         self,
@@ -422,6 +437,26 @@ class IngestionController:
             ),
             found=datasets,
         )
+
+
+def source_of(address: str, *, instance: str | None = None) -> dict[str, JsonValue]:
+    """Return the settings of the source that a bare path or address stands for."""
+    source = source_mapping_of(address)
+    name = address.rstrip("/").rpartition("/")[2] or address
+    if source["type"] == "local":
+        path = os.path.abspath(Path(str(source["path"])).expanduser())
+        name = os.path.basename(path) or path
+        source["path"] = path
+        folder = os.path.dirname(path) if os.path.isfile(path) else path
+        if (root := os.path.basename(folder)) != name:
+            source["root"] = root or None
+    named = {} if instance is None else {"instance": instance}
+    return {"type": source.pop("type"), "name": name, **named, **source}
+
+
+def _escaped(value: JsonValue) -> JsonValue:
+    """Return a value in which nothing is a variable."""
+    return value.replace("${", "$${") if isinstance(value, str) else value
 
 
 def _rename(database: StateDatabase, run: _Run) -> None:

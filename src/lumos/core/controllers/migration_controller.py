@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from lumos.core.controllers.diff_controller import DiffController
+from lumos.core.controllers.import_controller import ImportController
 from lumos.core.controllers.results import MigrationResult
+from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.errors import GateFailedError, LumosError, StateError, UsageError
 from lumos.core.events import running
 from lumos.core.private_files import make_private_folder, tighten_below
 from lumos.core.progress import SILENT, Progress
 from lumos.core.redaction import redact
 from lumos.core.run_report import ItemOutcome
+from lumos.core.store.state_folder import MIGRATIONS
 from lumos.feature.importing.plan import ImportMode
 from lumos.feature.migration.checks import everything_moved
 from lumos.feature.migration.page import Line, Listed, migration_page
@@ -29,10 +33,7 @@ from lumos.feature.snapshot.pair_diff import Fate
 from lumos.feature.snapshot.selection import ExportedPart
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.diff_controller import DiffController
-    from lumos.core.controllers.import_controller import ImportController
-    from lumos.core.controllers.snapshot_controller import SnapshotController
-    from lumos.core.platform.fidelity import AdapterRef
+    from lumos.core.runtime.unit_of_work import UnitOfWork
     from lumos.feature.snapshot.diff import StreamedDiff
 
 DEFAULT_BATCH: Final = 500
@@ -47,38 +48,10 @@ class MigrationController:
     had exported, at the batch where the import stopped.
     """
 
-    def __init__(
-        self,
-        *,
-        snapshots: Callable[[], SnapshotController],
-        diffs: Callable[[], DiffController],
-        importer: Callable[[str], ImportController],
-        adapter_ref: Callable[[str], AdapterRef],
-        place_of: Callable[[str], str],
-        is_same: Callable[[str, str], bool],
-        counts_versions: Callable[[str], bool],
-        folder: Callable[[], Path],
-    ) -> None:
-        """Take the ways to the parts.
-
-        Args:
-            snapshots: exports and checks.
-            diffs: compares.
-            importer: imports into a catalog.
-            adapter_ref: returns the adapter of a catalog, for its fidelity.
-            place_of: identifies a catalog even if another one once had its name in the settings.
-            is_same: whether two names mean the same catalog.
-            counts_versions: whether an import into a catalog goes on with its own versions.
-            folder: where exports and reports are kept.
-        """
-        self._snapshots = snapshots
-        self._diffs = diffs
-        self._importer = importer
-        self._adapter_ref = adapter_ref
-        self._place_of = place_of
-        self._is_same = is_same
-        self._counts_versions = counts_versions
-        self._folder = folder
+    def __init__(self, work: UnitOfWork) -> None:
+        self._work = work
+        self._snapshots = SnapshotController(work)
+        self._diffs = DiffController(work)
 
     @running("migrate")
     def migrate(
@@ -102,20 +75,20 @@ class MigrationController:
             GateFailedError: what was exported is not whole; nothing was written.
         """
         self._check(source, target)
-        place = self._folder() / f"{_file_name(source)}-to-{_file_name(target)}"
+        place = self._work.state_dir / MIGRATIONS / f"{_file_name(source)}-to-{_file_name(target)}"
         if dry_run:
             place /= "dry-run"  # beside what an interrupted migration goes on with
         progress.note(f"reading {_shown(source)}")
         resumed = self._export(source, place, restart=restart or dry_run, progress=progress)
         snapshot = place / "snapshot"
-        validation = self._snapshots().validate(str(snapshot))
+        validation = self._snapshots.validate(str(snapshot))
         if validation.status == "fail":
             raise GateFailedError(
                 f"what {_shown(source)} holds did not pass the checks; nothing was written",
                 hint=f"see: lumos validate {snapshot}",
             )
         fidelity = counted_fidelity(
-            self._snapshots().opened(str(snapshot)), self._adapter_ref(target)
+            self._snapshots.opened(str(snapshot)), self._work.adapter_ref(target)
         )
         result = MigrationResult(
             source=_shown(source),
@@ -130,20 +103,22 @@ class MigrationController:
         if dry_run:
             (place / _UNFINISHED).unlink(missing_ok=True)
             progress.note(f"comparing with {_shown(target)}")
-            would = self._importer(target).run(str(snapshot), mode=mode, dry_run=True)
+            would = ImportController(self._work, target, migrating=True).run(
+                str(snapshot), mode=mode, dry_run=True
+            )
             return result.model_copy(update={"imported": would})
         planned(result)
-        imported = self._importer(target).run(
+        imported = ImportController(self._work, target, migrating=True).run(
             str(snapshot), mode=mode, batch_size=batch_size, restart=restart, progress=progress
         )
         progress.note(f"comparing with {_shown(target)}")
-        compared = self._diffs().streamed(str(snapshot), target, canonical=True, progress=progress)
+        compared = self._diffs.streamed(str(snapshot), target, canonical=True, progress=progress)
         with compared as found:
-            checks = self._diffs().checks(
+            checks = self._diffs.checks(
                 found,
                 source,
                 target=target,
-                own_versions=self._counts_versions(target),
+                own_versions=self._work.is_own(target),
                 unreadable=_kinds(result.unreadable),
             )
             verdict = _verdict(found, checks or (), unreadable=result.unreadable)
@@ -153,25 +128,25 @@ class MigrationController:
         return _reported(done, place)
 
     def _check(self, source: str, target: str) -> None:
-        known = ", ".join(self._snapshots().catalogs)
+        known = ", ".join(self._snapshots.catalogs)
         for name in (source, target):
-            if not self._snapshots().is_catalog(name):
+            if not self._snapshots.is_catalog(name):
                 raise UsageError(
                     f"'{_shown(name)}' is no catalog",
                     hint=f"give one of {known}, or sqlite:///FILE of another Lumos catalog",
                 )
-        if self._is_same(source, target):
+        if self._work.is_same(source, target):
             raise UsageError("a catalog cannot be migrated to itself", hint="give another --to")
 
     def _export(self, source: str, place: Path, *, restart: bool, progress: Progress) -> bool:
         """Write what the source holds, unless an unfinished migration has done so."""
-        mark, origin = place / _UNFINISHED, self._place_of(source)
+        mark, origin = place / _UNFINISHED, self._work.place(source)
         if not restart and _read(mark) == origin and self._opens(place / "snapshot"):
             return True
         try:
             make_private_folder(place)
             mark.unlink(missing_ok=True)
-            exported = self._snapshots().export(
+            exported = self._snapshots.export(
                 place / "snapshot",
                 ExportedPart(platform=source),
                 form=SnapshotForm.FOLDER,
@@ -187,7 +162,7 @@ class MigrationController:
 
     def _opens(self, snapshot: Path) -> bool:
         try:
-            self._snapshots().opened(str(snapshot)).require_whole()
+            self._snapshots.opened(str(snapshot)).require_whole()
         except LumosError:
             return False
         return True

@@ -6,16 +6,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from lumos.core.controllers.catalog_controller import CatalogController
+from lumos.core.controllers.parts import following_sync, state_target
 from lumos.core.controllers.results import ProfiledDataset, ProfileResult
 from lumos.core.errors import DamagedDocumentError, LumosError, UnreadableItemError, UsageError
 from lumos.core.events import running
-from lumos.core.models import LumosDataset, Urn, with_parts
+from lumos.core.models import Contributor, ContributorKind, LumosDataset, Urn, with_parts
 from lumos.core.models.origin import Origin, origin_of
 from lumos.core.platform.batches import dataset_or_none
+from lumos.core.platform.factory import EMBEDDED
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder
+from lumos.core.store.catalog.contributions import ContributionTable
 from lumos.core.store.snapshots.snapshot_files import storing
 from lumos.core.store.state_folder import FILE_INDEX
 from lumos.feature.ingestion.scan.file_functions import READERS
@@ -35,19 +39,15 @@ from lumos.spark.run_folder import run_folder
 from lumos.spark.stages.profiling import DatasetFiles
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.runs import BeginRun
-    from lumos.core.platform.interface import MetadataPlatformInterface
-    from lumos.core.run_report import Clock
+    from lumos.core.runtime.unit_of_work import UnitOfWork
     from lumos.core.settings import SourceEntry
     from lumos.core.storage.port import StorageSource
     from lumos.core.storage.sealed import SealedSource
     from lumos.feature.ingestion.scan.sources import ScanSource
-    from lumos.feature.sync.following_sync import FollowingSync
-    from lumos.feature.versioning.publishing import StateTarget
     from lumos.spark.file_index import IndexTables
-    from lumos.spark.lazy_session import OpenSession
 
 T = TypeVar("T")
+_PROFILE: Final = Contributor(ContributorKind.INFERRED, "profile")
 _INGEST = "run lumos ingest, which finds them"
 
 
@@ -62,30 +62,9 @@ class _Task(NamedTuple):
 class ProfileController:
     """What `lumos profile` does."""
 
-    def __init__(
-        self,
-        *,
-        entries: Callable[[], Sequence[SourceEntry]],
-        open_session: OpenSession,
-        catalog: Callable[[], MetadataPlatformInterface],
-        find: Callable[[str], LumosDataset],
-        found_by: Callable[[Sequence[str]], Sequence[str]],
-        target: Callable[[], StateTarget],
-        state_dir: Callable[[], Path],
-        begin_run: BeginRun,
-        sync: FollowingSync | None,
-        clock: Clock,
-    ) -> None:
-        self._sync = sync
-        self._entries = entries
-        self._open_session = open_session
-        self._catalog = catalog
-        self._find = find
-        self._found_by = found_by
-        self._target = target
-        self._state_dir = state_dir
-        self._begin_run = begin_run
-        self._clock = clock
+    def __init__(self, work: UnitOfWork) -> None:
+        self._work = work
+        self._clock = work.clock
 
     @running("profile")
     def profile(
@@ -120,21 +99,22 @@ class ProfileController:
         ]
         profiles = self._profiled(tasks, runs, options=options, progress=progress) if tasks else []
         report = recorder.finish(at=self._clock())
-        with self._begin_run("profile") as run:
+        with self._work.begin_run("profile") as run:
             self._keep(profiles)
             run.keep(report)
-        report = with_sync(report, self._sync, progress=progress)
+        report = with_sync(report, following_sync(self._work), progress=progress)
         return ProfileResult.of(report, profiles=tuple(profiles))
 
     def _chosen(
         self, references: Sequence[str], sources: Sequence[str], recorder: RunRecorder
     ) -> Iterable[LumosDataset]:
-        yield from map(self._find, references)
-        known = {entry.name: entry for entry in self._entries()}
+        if references:
+            yield from map(CatalogController(self._work, EMBEDDED).show, references)
+        known = {entry.name: entry for entry in self._work.settings.sources}
         for name in sources:
             if name not in known:
                 raise UsageError(f"there is no source {name}", hint=f"known: {', '.join(known)}")
-            catalog = self._catalog()
+            catalog = self._work.platform(EMBEDDED)
             names = [files.storage.name for files in self._files(known[name])]
             if not names:
                 raise UsageError(
@@ -147,6 +127,12 @@ class ProfileController:
                 except DamagedDocumentError as error:
                     recorder.failed(urn, error)
 
+    def _found_by(self, sources: Sequence[str]) -> list[str]:
+        """Return the URNs of what some sources have."""
+        table = ContributionTable(self._work.reader)
+        contributors = (Contributor(ContributorKind.SOURCE, name) for name in sources)
+        return sorted(urn for each in contributors for urn, _ in table.found_states(each))
+
     def _task(self, dataset: LumosDataset) -> _Task:
         origin = origin_of(dataset)
         if origin is None:
@@ -154,7 +140,7 @@ class ProfileController:
                 f"{dataset.urn}: no files of it are known",
                 hint="datasets of files can be profiled that lumos ingest found",
             )
-        for entry in self._entries():
+        for entry in self._work.settings.sources:
             if not origin.source.startswith(entry.name):
                 continue
             for files in self._files(entry):
@@ -166,7 +152,7 @@ class ProfileController:
         )
 
     def _files(self, entry: SourceEntry) -> Iterable[ScanSource]:
-        return files_of(entry, skip=str(self._state_dir().absolute()))
+        return files_of(entry, skip=str(self._work.state_dir.absolute()))
 
     def _profiled(
         self, tasks: Sequence[_Task], runs: _Runs, *, options: ProfileOptions, progress: Progress
@@ -174,10 +160,10 @@ class ProfileController:
         profiles = []
         with (
             self._private_folder() as private,
-            self._open_session(progress.note) as spark,
+            self._work.spark_session(progress.note) as spark,
             spark_failures(),
         ):
-            index = FileIndex(self._state_dir() / FILE_INDEX).read(
+            index = FileIndex(self._work.state_dir / FILE_INDEX).read(
                 lambda: spark, IndexOrigin(READERS, {})
             )
             profiler = Profiler(
@@ -195,7 +181,7 @@ class ProfileController:
     @contextmanager
     def _private_folder(self) -> Iterator[Path]:
         """Yield a folder for credentials; all workers of Spark see the state folder."""
-        state = self._state_dir()
+        state = self._work.state_dir
         with ExitStack() as stack:
             with storing(state):
                 place = state if state.is_dir() else None
@@ -206,7 +192,7 @@ class ProfileController:
         """Store profiles with datasets as they are by now; nothing else of them changes."""
         if not profiles:
             return
-        target = self._target()
+        target = state_target(self._work, _PROFILE)
         with target.database.transaction():
             for each in profiles:
                 present = dataset_or_none(target.platform, each.dataset)

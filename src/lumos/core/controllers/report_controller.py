@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 import lumos
-from lumos.core.changes import ChangePolicy
+from lumos.core.controllers.parts import snapshot_opener
 from lumos.core.errors import StateError, UsageError
 from lumos.core.models import Change, Urn
 from lumos.core.platform.unreadable import reading_report
 from lumos.core.run_report import RunReport
-from lumos.core.store.runs import RunState
+from lumos.core.store.history import HistoryRepository
+from lumos.core.store.runs import RunRepository, RunState
 from lumos.core.store.snapshots.snapshot_files import FilesForOthers, storing, write_atomically
 from lumos.feature.extraction.catalog_report import (
     CatalogReport,
@@ -32,12 +33,9 @@ from lumos.feature.snapshot.diff import diff_snapshots
 from lumos.feature.snapshot.pair_diff import FurtherDiffs
 
 if TYPE_CHECKING:
-    from lumos.core.platform.interface import MetadataPlatformInterface
-    from lumos.core.run_report import Clock
-    from lumos.core.store.history import HistoryRepository
-    from lumos.core.store.runs import RunRepository, StoredRun
+    from lumos.core.runtime.unit_of_work import UnitOfWork
+    from lumos.core.store.runs import StoredRun
     from lumos.core.store.snapshots.manifest import SnapshotInfo
-    from lumos.feature.snapshot.source import SnapshotSource
 
 _RUNS_LOOKED_AT = 50
 
@@ -45,30 +43,15 @@ _RUNS_LOOKED_AT = 50
 class ReportController:
     """What `lumos report` does."""
 
-    def __init__(
-        self,
-        platform: MetadataPlatformInterface,
-        *,
-        history: HistoryRepository,
-        runs: RunRepository,
-        list_snapshots: Callable[[], Sequence[SnapshotInfo]],
-        open_snapshot: Callable[[str], SnapshotSource],
-        clock: Clock,
-        policy: ChangePolicy | None = None,
-        limits: Limits = DEFAULT_LIMITS,
-    ) -> None:
-        self._platform = platform
-        self._history = history
-        self._runs = runs
-        self._list_snapshots = list_snapshots
-        self._open_snapshot = open_snapshot
-        self._clock = clock
-        self._policy = policy or ChangePolicy()
+    def __init__(self, work: UnitOfWork, *, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._work = work
+        self._platform = work.platform()
+        self._clock = work.clock
         self._limits = limits
 
     def build(self) -> CatalogReport:
         """Return the state of the catalog now, and what changed between the newest snapshots."""
-        snapshots = self._list_snapshots()
+        snapshots = self._work.snapshot_store.list()
         changes = self._changes([info for info in snapshots if info.problem is None])
         since = self._time_of_previous(snapshots) if changes else None
         runs, cut_off = self._newest_of_each_operation()
@@ -116,12 +99,12 @@ class ReportController:
         if len(snapshots) < 2:  # noqa: PLR2004 - a comparison takes two
             return None
         previous, latest = snapshots[-2:]
-        at = self._clock()
+        at, policy, opener = self._clock(), self._work.policy, snapshot_opener(self._work)
         found = diff_snapshots(
-            self._open_snapshot(previous.id),
-            self._open_snapshot(latest.id),
-            diff_datasets=partial(self._policy.judge, at=at),
-            further=FurtherDiffs(partial(self._policy.judge_edges, at=at)),
+            opener.opened(previous.id),
+            opener.opened(latest.id),
+            diff_datasets=partial(policy.judge, at=at),
+            further=FurtherDiffs(partial(policy.judge_edges, at=at)),
         )
         return ChangeSummary(
             previous=_reference(previous),
@@ -145,7 +128,8 @@ class ReportController:
         return max((at for at in times if newest is None or at <= newest), default=None)
 
     def _versions(self, since: datetime | None) -> Listed[NewVersion]:
-        total, newest = self._history.since(since, limit=self._limits.findings, now=self._clock())
+        history = HistoryRepository(self._work.reader)
+        total, newest = history.since(since, limit=self._limits.findings, now=self._clock())
         return Listed(
             total=total,
             items=tuple(
@@ -166,7 +150,7 @@ class ReportController:
         """Return the newest report of each operation, and say which runs after it have none."""
         newest: dict[str, StoredRun] = {}
         cut_off: list[str] = []
-        for run in self._runs.recent(_RUNS_LOOKED_AT, now=self._clock()):
+        for run in RunRepository(self._work.reader).recent(_RUNS_LOOKED_AT, now=self._clock()):
             if run.report:
                 newest.setdefault(run.operation, run)
             elif run.state is RunState.EXPIRED and run.operation not in newest:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from lumos.core.controllers.ingestion_controller import IngestionController, chosen_sources
 from lumos.core.errors import UsageError
 from lumos.core.events import running
 from lumos.core.progress import SILENT, Progress
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.core.store.state_folder import FILE_INDEX
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
 from lumos.feature.ingestion.partition_check import (
@@ -24,30 +26,15 @@ from lumos.spark.file_index import FileIndex, Origin
 from lumos.spark.warm_session import WarmSession
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from lumos.core.controllers.ingestion_controller import IngestionController
     from lumos.core.controllers.results import IngestResult
-    from lumos.core.run_report import Clock
     from lumos.core.settings import SourceEntry
-    from lumos.spark.lazy_session import OpenSession
 
 
 class RunTimestampController:
     """What `lumos ingest --run-timestamp` does."""
 
-    def __init__(
-        self,
-        *,
-        ingestion_on: Callable[[OpenSession], IngestionController],
-        open_session: OpenSession,
-        state_dir: Callable[[], Path],
-        clock: Clock,
-    ) -> None:
-        self._ingestion_on = ingestion_on
-        self._open_session = open_session
-        self._state_dir = state_dir
-        self._clock = clock
+    def __init__(self, work: UnitOfWork) -> None:
+        self._work = work
 
     @running("ingest of a partition")
     def ingest(
@@ -77,19 +64,22 @@ class RunTimestampController:
             ConfigurationError: a format is invalid, or no dataset has partitions of that form.
         """
         time = parsed_timestamp(timestamp)
-        with WarmSession(self._open_session) as session:
-            ingestion = self._ingestion_on(session)
-            sources = self._sources(ingestion.chosen(names), are_named=bool(names))
+        with (
+            WarmSession(self._work.spark_session) as session,
+            UnitOfWork(self._work.project, open_session=session) as work,
+        ):
+            chosen = chosen_sources(work.settings.sources, names)
+            sources = self._sources(chosen, are_named=bool(names))
             entries = sorted({source.entry for source in sources})
             with session(progress.note) as spark, spark_failures():
-                index = FileIndex(self._state_dir() / FILE_INDEX)
+                index = FileIndex(self._work.state_dir / FILE_INDEX)
                 scanned = ScanSources({source.name: source.scanned for source in sources})
                 before = index.read(lambda: spark, Origin(READERS, scanned.places))
                 under = None if before is None else partition_folders(before, sources, time)
-            check = PartitionCheck(sources, time, before=before, now=self._clock())
+            check = PartitionCheck(sources, time, before=before, now=self._work.clock())
             if under is None:
                 check.told.append("not every source was known, so all was listed once")
-            result = ingestion.ingest(
+            result = IngestionController(work).ingest(
                 names=entries,
                 dry_run=dry_run,
                 full=full,
@@ -102,7 +92,7 @@ class RunTimestampController:
     def _sources(
         self, entries: Sequence[SourceEntry], *, are_named: bool
     ) -> list[PartitionedSource]:
-        skip = str(self._state_dir().absolute())
+        skip = str(self._work.state_dir.absolute())
         sources = []
         for entry in entries:
             handler = HandlerFactory.get_handler(entry)

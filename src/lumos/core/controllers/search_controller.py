@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from urllib.parse import urlsplit
 
 from lumos.core.errors import (
@@ -15,10 +15,13 @@ from lumos.core.errors import (
 )
 from lumos.core.events import running
 from lumos.core.platform.abilities import IdentityAbility
+from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.search_page import SearchFilters, SearchPage
+from lumos.core.runtime.unit_of_work import is_database
 
 if TYPE_CHECKING:
-    from lumos.core.platform.interface import MetadataPlatformInterface
+    from lumos.core.runtime.settings import LumosSettings
+    from lumos.core.runtime.unit_of_work import UnitOfWork
     from lumos.feature.search.merging import Identities
 
 _ALSO_DATA: Final = frozenset({"snowflake"})
@@ -32,17 +35,25 @@ class CatalogNames(NamedTuple):
     """Those of the settings, in their order: `platforms`, or else `platform`."""
     configured: Collection[str]
     known: Collection[str]
-    is_address: Callable[[str], bool]
+
+    @classmethod
+    def of(cls, settings: LumosSettings) -> Self:
+        """Return the catalogs of the settings."""
+        return cls(
+            chosen=tuple(dict.fromkeys(settings.platforms)) or (settings.platform,),
+            configured=frozenset(settings.platform_config),
+            known=frozenset(PlatformFactory.names()),
+        )
 
     def means_a_catalog(self, name: str) -> bool:
         """Return whether a name given to `--platform` is that of a catalog and not of data."""
-        if name in self.chosen or self.is_address(name):
+        if name in self.chosen or is_database(name):
             return True
         return name not in _ALSO_DATA and (name in self.configured or name in self.known)
 
     def shown(self, name: str) -> str:
         """Return what answers call a catalog; an address without user and password."""
-        if not self.is_address(name):
+        if not is_database(name):
             return name
         place = urlsplit(name)
         return f"{place.scheme}://{place.netloc.rpartition('@')[2]}{place.path}"
@@ -51,16 +62,9 @@ class CatalogNames(NamedTuple):
 class SearchController:
     """What `lumos search` does."""
 
-    def __init__(
-        self,
-        names: CatalogNames,
-        *,
-        open_platform: Callable[[str], MetadataPlatformInterface],
-        timeout: float,
-    ) -> None:
-        self._names = names
-        self._open = open_platform
-        self._timeout = timeout
+    def __init__(self, work: UnitOfWork) -> None:
+        self._work = work
+        self._names = CatalogNames.of(work.settings)
 
     @running("search")
     def search(
@@ -90,7 +94,7 @@ class SearchController:
         named, wanted = self._told_apart(platforms, filters or SearchFilters())
         names = tuple(dict.fromkeys((*catalogs, *named))) or self._names.chosen
         if len(names) == 1:
-            platform = self._open(names[0])
+            platform = self._work.platform(names[0])
             return platform.search(query, wanted, limit=limit, offset=offset)
         from lumos.feature.search.unified_search import Catalog, UnifiedSearch
 
@@ -98,12 +102,14 @@ class SearchController:
         unopened: list[tuple[str, LumosError]] = []
         for name in names:
             try:
-                opened.append(Catalog(self._names.shown(name), self._open(name)))
+                opened.append(Catalog(self._names.shown(name), self._work.platform(name)))
             except ConfigurationError:
                 raise
             except LumosError as error:
                 unopened.append((self._names.shown(name), error))
-        search = UnifiedSearch(timeout=self._timeout, identities=self._identities)
+        search = UnifiedSearch(
+            timeout=self._work.settings.search.timeout_seconds, identities=self._identities
+        )
         return search.search(
             query, wanted, catalogs=opened, unopened=unopened, limit=limit, offset=offset
         )
@@ -128,6 +134,6 @@ class SearchController:
     def _identities(self, names: Collection[tuple[str, str]]) -> Identities:
         """Return which datasets catalogs mean, as far as the embedded catalog knows."""
         try:
-            return IdentityAbility.of(self._open("embedded")).find_identities(names)
+            return IdentityAbility.of(self._work.platform("embedded")).find_identities(names)
         except (NoCatalogError, CapabilityError):
             return {}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lumos
+from lumos.core.controllers.parts import snapshot_opener
 from lumos.core.controllers.results import (
     ExportResult,
     SnapshotListing,
@@ -17,6 +18,7 @@ from lumos.core.errors import UsageError
 from lumos.core.events import emit, running
 from lumos.core.models import SNAPSHOT_SCHEMA_VERSION
 from lumos.core.platform.abilities import content_fingerprint, reading_at_once
+from lumos.core.platform.factory import PlatformFactory
 from lumos.core.platform.unreadable import reading_report
 from lumos.core.progress import SILENT, Progress
 from lumos.core.store.settings import RetentionSettings
@@ -24,7 +26,7 @@ from lumos.core.store.snapshots.retention import from_the_future, prunable
 from lumos.feature.snapshot.contents import catalog_content, source_content
 from lumos.feature.snapshot.export import document_chunks, export_document
 from lumos.feature.snapshot.forms import SnapshotForm
-from lumos.feature.snapshot.opening import PlatformOf, SnapshotOpener, located
+from lumos.feature.snapshot.opening import located
 from lumos.feature.snapshot.results import PruneResult
 from lumos.feature.snapshot.scratch import Scratch
 from lumos.feature.snapshot.selection import ExportedPart, selected
@@ -38,9 +40,10 @@ from lumos.feature.snapshot.verification import sign_snapshot, verify
 
 if TYPE_CHECKING:
     from lumos.core.platform.interface import MetadataPlatformInterface
-    from lumos.core.run_report import Clock, RunReport
+    from lumos.core.run_report import RunReport
+    from lumos.core.runtime.unit_of_work import UnitOfWork
+    from lumos.core.store.settings import RetentionSettings
     from lumos.core.store.snapshots.manifest import SnapshotInfo, VerifyReport
-    from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 
 _EVERYTHING = ExportedPart()
 
@@ -58,26 +61,11 @@ def _fingerprint(catalog: MetadataPlatformInterface) -> str | None:
 class SnapshotController:
     """What `snapshot`, `export` and `validate` do."""
 
-    def __init__(
-        self,
-        store: SnapshotStore,
-        *,
-        platform_of: PlatformOf,
-        platform_names: tuple[str, ...],
-        clock: Clock,
-        retention: Callable[[], RetentionSettings] = RetentionSettings,
-        trusted_keys: Callable[[], Sequence[Path]] = tuple,
-    ) -> None:
-        """Take the store and a way to the catalogs, the default one under the name None."""
-        self._store = store
-        self._trusted_keys = trusted_keys
-        self._retention = retention
-        self._platform_of = platform_of
-        self._clock = clock
-        self._catalogs = platform_names
-        self._opener = SnapshotOpener(
-            store, platform_of=platform_of, platform_names=platform_names, clock=clock
-        )
+    def __init__(self, work: UnitOfWork) -> None:
+        self._work = work
+        self._clock = work.clock
+        self._store = work.snapshot_store
+        self._opener = snapshot_opener(work)
 
     @running("snapshot create")
     def create(
@@ -93,7 +81,7 @@ class SnapshotController:
         `unread` is called with what the catalog holds and could not be read.
         """
         now = self._clock()
-        catalog = self._platform_of(platform)
+        catalog = self._work.platform(platform)
         with reading_at_once(catalog):
             known = _fingerprint(catalog) if reuse_identical else None
             if known and (newest := self._store.newest_made_of(known)) is not None:
@@ -140,7 +128,7 @@ class SnapshotController:
         Raises:
             UsageError: there is no rule.
         """
-        rules = rules or self._retention()
+        rules = rules or self._work.settings.snapshots.retention
         if not rules:
             raise UsageError(
                 "there is no rule for what to keep",
@@ -218,7 +206,7 @@ class SnapshotController:
     @property
     def catalogs(self) -> tuple[str, ...]:
         """The names that catalogs of other systems, and the embedded one, go by."""
-        return self._catalogs
+        return PlatformFactory.names()
 
     def is_catalog(self, reference: str) -> bool:
         """Return whether a name means a catalog."""
@@ -237,7 +225,7 @@ class SnapshotController:
         """
         if key is not None:
             return self._opener.opened_signed(reference, (key,))
-        return self._opener.opened_trusted(reference, self._trusted_keys())
+        return self._opener.opened_trusted(reference, self._work.settings.trusted_key_files)
 
     def _exported(self, what: ExportedPart, progress: Progress) -> StoredSource:
         if what.snapshot is None:

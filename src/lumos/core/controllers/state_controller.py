@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,10 +10,12 @@ from lumos.core.controllers.results import MovedTable, StateMoveResult
 from lumos.core.errors import StateError, UsageError
 from lumos.core.progress import SILENT, Progress
 from lumos.core.store.database import StateDatabase, engine_for
+from lumos.core.store.same_database import same_database
 from lumos.core.store.state_folder import DATABASE_FILE, FILE_INDEX, MIGRATIONS, SNAPSHOTS
 from lumos.core.store.state_move import StateCopy, copy_state
 
 if TYPE_CHECKING:
+    from lumos.core.runtime.unit_of_work import UnitOfWork
     from lumos.core.store.engine import Engine
 
 URL_VARIABLE: Final = "LUMOS_DATABASE_URL"
@@ -24,29 +25,8 @@ _LEFT_IN_PLACE: Final = (SNAPSHOTS, FILE_INDEX, MIGRATIONS)
 class StateController:
     """What `lumos state` does."""
 
-    def __init__(
-        self,
-        *,
-        open_state: Callable[[], StateDatabase],
-        is_own: Callable[[str], bool],
-        exclude_writers: Callable[[str], AbstractContextManager[None]],
-        state_dir: Callable[[], Path],
-        environment: Mapping[str, str],
-    ) -> None:
-        """Take the parts.
-
-        Args:
-            open_state: opens the existing state database of the project for writing.
-            is_own: returns whether an address leads to that database.
-            exclude_writers: keeps other commands from writing to the state.
-            state_dir: the state folder.
-            environment: the variables of the process.
-        """
-        self._open_state = open_state
-        self._is_own = is_own
-        self._exclude_writers = exclude_writers
-        self._state_dir = state_dir
-        self._environment = environment
+    def __init__(self, work: UnitOfWork) -> None:
+        self._work = work
 
     def move(self, to: str, progress: Progress = SILENT) -> StateMoveResult:
         """Copy the state database to an empty one elsewhere, and compare both.
@@ -62,15 +42,15 @@ class StateController:
         if not to.strip():
             raise UsageError("--to is empty", hint="give a path or postgresql://…")
         engine = engine_for(to)
-        source = self._open_state()
-        with self._exclude_writers("state move"):
-            if engine.exists() and self._is_own(to):
+        source = self._work.existing_state()
+        with self._work.exclude_writers("state move"):
+            if engine.exists() and same_database(self._work.project.state_address, to):
                 raise UsageError(f"{source.place} is where the state is already")
             copied = _copied(source, to, engine=engine, progress=progress)
             return self._result(copied, source=source.place, engine=engine)
 
     def _result(self, copied: StateCopy, *, source: str, engine: Engine) -> StateMoveResult:
-        folder = self._state_dir()
+        folder = self._work.state_dir
         return StateMoveResult(
             source=source,
             destination=engine.place,
@@ -85,8 +65,8 @@ class StateController:
 
     def _next_step(self, engine: Engine) -> str:
         path = _file_of(engine)
-        by_variable = bool(self._environment.get(URL_VARIABLE))
-        if path is not None and path == (self._state_dir() / DATABASE_FILE).absolute():
+        by_variable = bool(self._work.environment.get(URL_VARIABLE))
+        if path is not None and path == (self._work.state_dir / DATABASE_FILE).absolute():
             what = URL_VARIABLE if by_variable else "database_url in the settings"
             return f"remove {what}: this is where the state is without it"
         address = "the URL given with --to" if path is None else f"sqlite:///{path}"

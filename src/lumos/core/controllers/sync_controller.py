@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from lumos.core.controllers.runs import report_if_cut_short
+from lumos.core.controllers.parts import state_writer
 from lumos.core.errors import UsageError
 from lumos.core.events import emit, running
-from lumos.core.models import Contributor, ContributorKind, LumosDataset
+from lumos.core.models import Contributor, ContributorKind
+from lumos.core.models.dataset_contributions import IMPORT
 from lumos.core.own_process import only_new_garbage
+from lumos.core.platform.factory import EMBEDDED, PlatformFactory
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder, RunReport
+from lumos.core.runtime.runs import report_if_cut_short
+from lumos.core.runtime.unit_of_work import is_database
 from lumos.core.store.catalog.contributions import ContributionTable
 from lumos.core.store.sync_states import SyncStates
 from lumos.feature.sync.former_names import under_former_names
@@ -21,25 +25,19 @@ from lumos.feature.sync.plan import SyncPlan
 from lumos.feature.sync.removals import Removals
 from lumos.feature.sync.results import SyncedKind, SyncResult
 from lumos.feature.sync.sync_run import SyncRun
-from lumos.feature.sync.tally import Ends, SyncTally, telling_how_far
+from lumos.feature.sync.tally import Ends, SyncTally
 
 if TYPE_CHECKING:
-    from lumos.core.controllers.runs import BeginRun, Run
     from lumos.core.platform.fidelity import FidelityReport
     from lumos.core.platform.interface import MetadataPlatformInterface
-    from lumos.core.run_report import Clock
+    from lumos.core.runtime.runs import Run
+    from lumos.core.runtime.unit_of_work import UnitOfWork
     from lumos.core.store.database import StateDatabase
     from lumos.feature.sync.settings import SyncSettings
 
 
 _OBJECTS_UNDER_WAY = 400_000
 """More than what the datasets consist of that are read, compared, converted and sent at a time."""
-
-
-class TakeIn(Protocol):
-    """Writes a dataset to the state as a contributor wants it to be."""
-
-    def __call__(self, dataset: LumosDataset, *, by: Contributor) -> None: ...
 
 
 class SyncTarget(NamedTuple):
@@ -64,35 +62,9 @@ class _Asked(NamedTuple):
 class SyncController:
     """What `lumos sync` does."""
 
-    def __init__(
-        self,
-        *,
-        source: Callable[[bool], tuple[MetadataPlatformInterface, StateDatabase]],
-        target: Callable[[str, bool], SyncTarget],
-        settings: Callable[[], SyncSettings],
-        source_names: Callable[[], tuple[str, ...]],
-        begin_run: BeginRun,
-        take_in: TakeIn,
-        clock: Clock,
-    ) -> None:
-        """Take the ways to the parts, so that a wrong input or a dry run touches no state.
-
-        Args:
-            source: the embedded catalog and its database, for writing if so asked.
-            target: the catalog of a name, for writing if so asked.
-            settings: how to sync.
-            source_names: the sources of the settings.
-            begin_run: keeps other writers away, and stores what the run did.
-            take_in: writes a dataset to the state as people of a catalog want it to be.
-            clock: the time.
-        """
-        self._take_in = take_in
-        self._source = source
-        self._target = target
-        self._settings = settings
-        self._source_names = source_names
-        self._begin_run = begin_run
-        self._clock = clock
+    def __init__(self, work: UnitOfWork) -> None:
+        self._work = work
+        self._clock = work.clock
 
     @running("sync")
     def sync(
@@ -122,7 +94,7 @@ class SyncController:
             PlatformError: the catalog is out of reach; run again to go on.
         """
         self._check_sources(sources)
-        settings = self._settings()
+        settings = self._work.settings.sync
         if max_removals is not None:
             settings = settings.model_copy(update={"max_removals": max_removals})
         tally = SyncTally(RunRecorder("sync", started_at=self._clock()))
@@ -135,8 +107,7 @@ class SyncController:
         )
         if dry_run:
             return self._synced(asked, settings, tally=tally, progress=progress)
-        begun = self._begin_run("sync")
-        with begun as run, only_new_garbage(after=_OBJECTS_UNDER_WAY), telling_how_far(tally):
+        with self._work.begin_run("sync") as run, only_new_garbage(after=_OBJECTS_UNDER_WAY):
             return self._synced(asked, settings, tally=tally, progress=progress, run=run)
 
     def _synced(
@@ -149,8 +120,9 @@ class SyncController:
         run: Run | None = None,
     ) -> SyncResult:
         writing = run is not None
-        source, database = self._source(writing)
-        target = self._target(asked.output, writing)
+        database = self._work.writer if writing else self._work.reader
+        source = PlatformFactory.embedded_over(database)
+        target = self._target(asked.output, writing=writing)
         if writing:
             target.platform.reached()  # a wrong address is one line, not one for each dataset
         states = SyncStates(database, target.key)
@@ -178,7 +150,7 @@ class SyncController:
                     plan=plan,
                     tally=tally,
                     clock=self._clock,
-                    take_in=partial(self._take_in, by=people),
+                    take_in=partial(state_writer(self._work).take_in, by=people),
                     progress=progress,
                 ).send()
             if not asked.sources:
@@ -202,11 +174,25 @@ class SyncController:
             report=report,
         )
 
+    def _target(self, name: str, *, writing: bool) -> SyncTarget:
+        work = self._work
+        if work.is_own(name):
+            raise UsageError(
+                "sync reads the embedded catalog and writes another one",
+                hint="give --output datahub, openmetadata, atlas, amundsen, snowflake or "
+                "sqlite:///FILE",
+            )
+        # A dry run asks a catalog for what it can only, and makes no database.
+        chosen = EMBEDDED if is_database(name) and not writing else name
+        platform = work.platform(chosen, writing=writing, by=IMPORT)
+        return SyncTarget(platform, f"{platform.name} {work.place(name)}")
+
     def _check_sources(self, sources: tuple[str, ...]) -> None:
-        if unknown := set(sources) - set(self._source_names()):
+        known = tuple(entry.name for entry in self._work.settings.sources)
+        if unknown := set(sources) - set(known):
             raise UsageError(
                 f"the settings have no source {', '.join(sorted(unknown))}",
-                hint=f"they have {', '.join(self._source_names()) or 'none'}",
+                hint=f"they have {', '.join(known) or 'none'}",
             )
 
 

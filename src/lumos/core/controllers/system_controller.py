@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lumos.core.controllers.results import DoctorCheck, DoctorReport, InitResult
+from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.errors import LumosError, NoCatalogError, StateError, StateReadOnlyError
 from lumos.core.events import running
+from lumos.core.platform.http import impatient
 from lumos.core.progress import SILENT, Progress
 from lumos.core.redaction import PROCESS_SECRETS, redact
 from lumos.core.settings import SETTINGS_FILE, InvalidSettingsError
+from lumos.core.store.integrity import check_documents, check_structure
+from lumos.feature.ingestion.reaching import SourceAttempts
+from lumos.feature.ingestion.source_types import is_planned
 
 if TYPE_CHECKING:
-    from lumos.core.store.integrity import DocumentCheck
-    from lumos.feature.ingestion.reaching import SourceAttempts
-    from lumos.spark.settings import SparkSettings
+    from lumos.core.runtime.unit_of_work import UnitOfWork
 
 _LOW_DISK_BYTES = 1 << 30
 _SETTINGS = "settings"
@@ -32,40 +35,16 @@ _SOURCE = "source "
 _STATE = "state database"
 _DOCUMENTS = "stored documents"
 _MINIMUM_PYTHON = (3, 11)
+DOCTOR_SECONDS = 10.0
+"""How long somebody who asks for the state of a catalog waits for one answer of it."""
 
 
 class SystemController:
     """What `lumos init` and `lumos doctor` do."""
 
-    def __init__(
-        self,
-        *,
-        environment: Mapping[str, str],
-        load_settings: Callable[[], str],
-        unset_variables: Callable[[], InvalidSettingsError | None],
-        spark_settings: Callable[[], SparkSettings],
-        state_dir: Callable[[], Path],
-        make_state: Callable[[], str],
-        look_at_state: Callable[[], str],
-        check_documents: Callable[[Progress], DocumentCheck],
-        reach_platform: Callable[[str | None], str],
-        other_platforms: Callable[[], tuple[str, ...]],
-        reach_sources: Callable[[], SourceAttempts],
-        clock_warnings: Callable[[], tuple[str, ...]],
-    ) -> None:
-        """Take the parts as functions: each may fail, and doctor must then still check the rest."""
-        self._environment = environment
-        self._load_settings = load_settings
-        self._unset_variables = unset_variables
-        self._spark_settings = spark_settings
-        self._state_dir = state_dir
-        self._make_state = make_state
-        self._look_at_state = look_at_state
-        self._check_documents = check_documents
-        self._reach_platform = reach_platform
-        self._other_platforms = other_platforms
-        self._reach_sources = reach_sources
-        self._clock_warnings = clock_warnings
+    def __init__(self, work: UnitOfWork) -> None:
+        """Take what a project holds; any part of it may fail, and the other checks go on."""
+        self._work = work
 
     def init(self, folder: Path) -> InitResult:
         """Write a commented `lumos.yaml` unless there is one, and make the state database.
@@ -86,9 +65,9 @@ class SystemController:
                 f"cannot write {target}: {os.strerror(error.errno or 0)}",
                 hint="run lumos init in a folder that you may write to",
             ) from None
-        self._load_settings()
+        _ = self._work.settings
         return InitResult(
-            settings_file=str(target), settings_created=created, state=self._make_state()
+            settings_file=str(target), settings_created=created, state=self._work.writer.place
         )
 
     @running("doctor")
@@ -98,23 +77,23 @@ class SystemController:
             ("python", self._python),
             ("java", self._java),
             ("spark", self._spark),
-            (_SETTINGS, self._load_settings),
+            (_SETTINGS, self._settings),
             (_VARIABLES, self._variables),
-            (_STATE, self._look_at_state),
+            (_STATE, self._state),
             (_DOCUMENTS, partial(self._documents, progress)),
             ("disk", self._disk),
             ("clock", self._clock),
-            ("catalog", partial(self._reach_platform, None)),
+            ("catalog", partial(self._platform, None)),
         ]
         with suppress(LumosError):  # the check of the settings reports it
-            attempts = self._reach_sources()  # they answer while other things are checked
+            attempts = self._source_attempts()  # they answer while other things are checked
             checks += (
                 (f"{_SOURCE}{PROCESS_SECRETS.redact(name)}", partial(attempts.outcome, name))
                 for name in attempts.names
             )
             others = self._other_platforms()
             checks += (
-                (f"catalog {redact(name)}", partial(self._reach_platform, name)) for name in others
+                (f"catalog {redact(name)}", partial(self._platform, name)) for name in others
             )
         done: list[DoctorCheck] = []
         for name, check in checks:
@@ -138,7 +117,7 @@ class SystemController:
     def _java(self) -> str:
         from lumos.spark.java import find_java
 
-        runtime = find_java(self._environment)
+        runtime = find_java(self._work.environment)
         return f"Java {runtime.version} from {runtime.origin}"
 
     def _spark(self) -> str:
@@ -149,15 +128,44 @@ class SystemController:
         except metadata.PackageNotFoundError:
             raise LumosError("PySpark is not installed", hint="pip install pyspark") from None
         try:
-            settings = self._spark_settings()
+            settings = self._work.settings.spark
         except LumosError:  # the check of the settings reports it
             return version
         if found := exposures(settings):
             raise _Warning("; ".join([version, *found]))
         return version
 
+    def _settings(self) -> str:
+        file = self._work.settings.file
+        if file is None:
+            return "no lumos.yaml here; the defaults are used"
+        if not self._work.settings.change_policy.exceptions:
+            return f"{file} is valid"
+        expired = len(self._work.policy.expired(self._work.clock()))
+        counted = f"; expired exceptions of the change policy: {expired}" if expired else ""
+        return f"{file} is valid{counted}"
+
+    def _state(self) -> str:
+        check_structure(self._work.reader)
+        return self._work.reader.place
+
+    def _platform(self, name: str | None) -> str:
+        with impatient(DOCTOR_SECONDS):
+            return f"{self._work.platform(name).reached()} answers"
+
+    def _source_attempts(self) -> SourceAttempts:
+        entries = self._work.settings.sources
+        read = [entry for entry in entries if not is_planned(entry.type)]
+        return SourceAttempts(read, seconds=DOCTOR_SECONDS)
+
+    def _other_platforms(self) -> tuple[str, ...]:
+        """Return the catalogs of the settings that are not the project's own."""
+        settings = self._work.settings
+        named = {*settings.platform_config, *settings.platforms}
+        return tuple(sorted(named - {settings.platform}))
+
     def _documents(self, progress: Progress) -> str:
-        found = self._check_documents(progress)
+        found = check_documents(self._work.reader, progress)
         if not found.damaged:
             return f"{found.documents:,} match their checksums"
         names = ", ".join(f"{each.kind} {each.name}" for each in found.named)
@@ -169,7 +177,7 @@ class SystemController:
         )
 
     def _disk(self) -> str:
-        folder = self._state_dir()
+        folder = self._work.state_dir
         while not folder.exists():
             folder = folder.parent
         free = shutil.disk_usage(folder).free
@@ -178,12 +186,12 @@ class SystemController:
         return f"{free / (1 << 30):.0f} GiB free"
 
     def _variables(self) -> str:
-        if unset := self._unset_variables():
+        if unset := self._work.settings.unset_variables():
             raise _Warning("\n".join(unset.lines()))
         return "all that the settings need are set"
 
     def _clock(self) -> str:
-        if warnings := self._clock_warnings():
+        if warnings := SnapshotController(self._work).list().warnings:
             raise _Warning("\n".join(warnings))
         return "no snapshot is dated in the future"
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from lumos.core.changes.declared import declared_version_changes
+from lumos.core.controllers.catalog_controller import CatalogController
+from lumos.core.controllers.parts import following_sync
+from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.errors import DamagedDocumentError
 from lumos.core.events import running
 from lumos.core.models import Bump, Change, Urn
+from lumos.core.platform.factory import EMBEDDED
 from lumos.core.platform.unreadable import Unreadable, outcomes
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder
+from lumos.core.store.catalog.catalog_states import CatalogStates
 from lumos.core.store.history import NewEntry
 from lumos.core.store.snapshots.part_format import dataset_item_of, dataset_of, hash_of, urn_of
 from lumos.feature.snapshot.pairs import aligned_buckets
 from lumos.feature.sync.following_sync import with_sync
-from lumos.feature.versioning.planning import is_removal
+from lumos.feature.versioning.planning import VersionPlanner, is_removal
 from lumos.feature.versioning.results import (
     ComputedVersion,
     CurrentVersion,
@@ -28,24 +33,26 @@ from lumos.feature.versioning.results import (
     VersionsResult,
 )
 from lumos.feature.versioning.scanning import ScannedVersion, VersionScan
-from lumos.feature.versioning.sources import BATCH, GoneDatasets, SnapshotStates, batches
+from lumos.feature.versioning.sources import (
+    BATCH,
+    GoneDatasets,
+    SnapshotStates,
+    StoredStates,
+    batches,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from pydantic import JsonValue
 
-    from lumos.core.controllers.runs import BeginRun
     from lumos.core.models import LumosDataset
-    from lumos.core.run_report import Clock
+    from lumos.core.runtime.unit_of_work import UnitOfWork
     from lumos.core.store.history import HistoryRepository, KnownVersion
     from lumos.feature.snapshot.source import SnapshotSource
-    from lumos.feature.sync.following_sync import FollowingSync
     from lumos.feature.versioning.models import VersionUpdateResult
-    from lumos.feature.versioning.planning import VersionPlanner
     from lumos.feature.versioning.publishing import Transactional
     from lumos.feature.versioning.sources import VersionedStates
-    from lumos.feature.versioning.version_service import VersionManager
 
 HISTORY = "history"
 DEFAULT_LISTED = 1_000
@@ -107,29 +114,6 @@ class _Tally:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class VersionParts:
-    """What the commands on versions are made of, each opened when it is first needed."""
-
-    versions: Callable[[bool], VersionManager]
-    """Opens the histories of single datasets, for writing if asked."""
-    history: Callable[[], HistoryRepository]
-    writer: Callable[[bool], tuple[HistoryRepository, Transactional]]
-    """Opens the histories for writing; owners get alerts on what it adds if asked."""
-    state: Callable[[int], VersionedStates]
-    """Opens the state, to be read in pages of so many datasets."""
-    sync: FollowingSync | None
-    """Brings the catalog of the settings up to date; None where the state is it."""
-    open_snapshot: Callable[[str], SnapshotSource]
-    urn_of: Callable[[str], Urn]
-    require: Callable[[Urn], object]
-    """Refuses a URN that the state does not hold."""
-    planner: VersionPlanner
-    begin_run: BeginRun
-    clock: Clock
-    author: str
-
-
 class VersionController:
     """What `version show`, `compute` and `apply` do.
 
@@ -137,23 +121,28 @@ class VersionController:
     one transaction: an interrupted run is finished by running it again.
     """
 
-    def __init__(self, parts: VersionParts) -> None:
-        self._parts = parts
+    def __init__(self, work: UnitOfWork) -> None:
+        self._work = work
+        self._planner = VersionPlanner(
+            policy=work.policy, prefix=work.settings.cloud_version_prefix
+        )
 
     def show(
         self, reference: str | None = None, *, limit: int = _PAGE, after: str = ""
     ) -> VersionsResult:
         """Return the version of one dataset with its cloud versions, or those of a page of all."""
-        history = self._parts.history()
+        history = self._work.history(self._work.reader)
         if reference is None:
             page = history.currents_after(after, limit=limit, checked=True)
             known = tuple(CurrentVersion.of(each.urn, each.version) for each in page)
             return VersionsResult(datasets=known, total=history.count())
-        urn = self._parts.urn_of(reference)
-        manager = self._parts.versions(False)
+        urn = CatalogController(self._work).urn_of(reference)
+        manager = self._work.versions(self._work.reader)
         version = manager.get_current_version(urn)
         if version is None:
-            self._parts.require(urn)  # a dataset that is not there is not one without a version
+            self._work.platform(EMBEDDED).get_dataset(
+                urn
+            )  # a dataset that is not there is not one without a version
         datasets = (CurrentVersion.of(urn, version),) if version else ()
         return VersionsResult(
             datasets=datasets, total=len(datasets), mapping=manager.get_version_mappings(urn)
@@ -168,14 +157,13 @@ class VersionController:
             VersionNotFoundError: the dataset has no version yet.
             PlatformError: the version is kept, and the catalog could not be brought up to date.
         """
-        urn = self._parts.urn_of(reference)
-        with self._parts.begin_run("version"):
-            _, database = self._parts.writer(True)
-            with database.transaction():
-                manager = self._parts.versions(True)
-                result = manager.increment_version(urn, change_type, author=author)
-        if self._parts.sync is not None:
-            self._parts.sync(SILENT)
+        urn = CatalogController(self._work).urn_of(reference)
+        work = self._work
+        with work.begin_run("version"), work.writer.transaction():
+            manager = work.versions(work.writer)
+            result = manager.increment_version(urn, change_type, author=author)
+        if (sync := following_sync(work)) is not None:
+            sync(SILENT)
         return result
 
     @running("version compute")
@@ -201,13 +189,13 @@ class VersionController:
         states = self._states(target)
         progress.stage("comparing datasets", total=states.count(), unit="datasets")
         if source is not None:
-            old = self._parts.open_snapshot(source)
+            old = self._opened(source)
             new = self._as_snapshot(states)
             for found in self._between(old, new, retire=retire, at=states.at, tally=tally):
                 tally.add(found)
             tally.damaged += getattr(new, "unreadable", ())
             return tally.result(old.name, states.name, dry_run=True)
-        history = self._parts.history()
+        history = self._work.history(self._work.reader)
         for versions, done in self._against_history(states, history, retire=retire, tally=tally):
             for found in versions:
                 tally.add(found)
@@ -239,22 +227,22 @@ class VersionController:
             alert: whether alerts are made; of what the state holds now if not given.
             progress: receives how many datasets are committed.
         """
-        recorder = RunRecorder("version apply", started_at=self._parts.clock())
+        recorder = RunRecorder("version apply", started_at=self._work.clock())
         tally = _Tally(limit)
         names = [source, target] if source else [target]
         steps = [self._states(name, batch_size) for name in names]  # a run would make a state
-        with self._parts.begin_run("version apply") as run:
+        with self._work.begin_run("version apply") as run:
             for states in steps:
                 retires = retire and states is steps[-1]
                 progress.stage("applying versions", total=states.count(), unit="datasets")
                 alerts = alert if alert is not None else not states.declares
-                written = self._parts.writer(alerts)
+                written = self._writer(alerts=alerts)
                 self._apply(states, written, retire=retires, tally=tally, run=(recorder, progress))
             for each in tally.damaged:
                 recorder.failed(each.item, each.error)
-            report = recorder.finish(at=self._parts.clock())
+            report = recorder.finish(at=self._work.clock())
             run.keep(report)
-        report = with_sync(report, self._parts.sync, progress=progress)
+        report = with_sync(report, following_sync(self._work), progress=progress)
         found = tally.result(steps[0].name if source else HISTORY, steps[-1].name, dry_run=False)
         return VersionApplyResult(**dict(found), report=report)
 
@@ -286,10 +274,10 @@ class VersionController:
     ) -> Iterator[tuple[list[ScannedVersion], int]]:
         """Yield the versions of each page, and how many datasets were looked at by then."""
         scan = VersionScan(
-            planner=self._parts.planner,
+            planner=self._planner,
             history=history,
             at=states.at,
-            author=self._parts.author,
+            author=self._work.author,
             check_declared=partial(self._check_declared, at=states.at) if states.declares else None,
         )
         ordered = not states.declares
@@ -375,7 +363,7 @@ class VersionController:
     def _step(
         self, old: bytes | None, new: bytes, *, at: datetime, tally: _Tally
     ) -> ScannedVersion | None:
-        planner, author = self._parts.planner, self._parts.author
+        planner, author = self._planner, self._work.author
         dataset = dataset_of(new)
         if old is None:
             planned = planner.first(dataset, at=at, author=author, first=dataset.version)
@@ -398,27 +386,35 @@ class VersionController:
         self, old: LumosDataset, new: LumosDataset, *, changes: Sequence[Change], at: datetime
     ) -> tuple[Change, ...]:
         """Return what is wrong with a declared version, unless the policy ignores that."""
-        policy = self._parts.planner.policy
+        policy = self._planner.policy
         found = declared_version_changes(old, new, changes=changes, profile=policy.profile)
         judged = policy.adjusted(found, old=old, at=at)
         return tuple(each for each in judged if not (each.policy and each.policy.ignored))
 
     def _removal(self, line: bytes, *, at: datetime) -> ScannedVersion | None:
-        planner, author = self._parts.planner, self._parts.author
+        planner, author = self._planner, self._work.author
         state = dataset_of(line)
         current = planner.first(state, at=at, author=author, first=state.version).version
         planned = planner.removal(current, state, at=at, author=author)
         return _uncounted(ScannedVersion(state.urn, 2, planned)) if planned else None
 
+    def _writer(self, *, alerts: bool) -> tuple[HistoryRepository, Transactional]:
+        """Return the histories for writing; breaking versions store alerts if asked."""
+        return self._work.history(self._work.writer, alerts=alerts), self._work.writer
+
+    def _opened(self, reference: str) -> SnapshotSource:
+        return SnapshotController(self._work).opened_for_writing(reference)
+
     def _as_snapshot(self, states: VersionedStates) -> SnapshotSource:
         if isinstance(states, SnapshotStates):
             return states.source
-        return self._parts.open_snapshot(states.name)
+        return self._opened(states.name)
 
     def _states(self, snapshot: str | None, batch: int = BATCH) -> VersionedStates:
         if snapshot is None:
-            return self._parts.state(batch)
-        return SnapshotStates(self._parts.open_snapshot(snapshot), batch=batch)
+            states = CatalogStates(self._work.reader)
+            return StoredStates(states, name=EMBEDDED, at=self._work.clock(), batch=batch)
+        return SnapshotStates(self._opened(snapshot), batch=batch)
 
 
 def _version_in(line: bytes) -> JsonValue:

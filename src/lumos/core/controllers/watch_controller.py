@@ -7,10 +7,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
+from lumos.core.controllers.ingestion_controller import IngestionController, chosen_sources
 from lumos.core.controllers.results import ErrorDetail, WatchRefresh
 from lumos.core.errors import ConfigurationError, InputUnreadableError, LumosError, UsageError
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
 from lumos.feature.watching.folders import EVERYTHING, fewest
 from lumos.feature.watching.inbox import Gathered, Inbox
@@ -20,15 +23,13 @@ from lumos.spark.warm_session import WarmSession
 
 if TYPE_CHECKING:
     import threading
-    from pathlib import Path
 
-    from lumos.core.controllers.ingestion_controller import IngestionController
     from lumos.core.controllers.results import IngestResult
     from lumos.core.run_report import Clock, ItemOutcome
+    from lumos.core.runtime.project import Project
     from lumos.core.storage.s3 import S3Source
     from lumos.feature.ingestion.handlers.factory import AnyHandler
     from lumos.feature.ingestion.scan.sources import Folders
-    from lumos.feature.watching.settings import WatchSettings
     from lumos.spark.lazy_session import OpenSession, Tell
 
 Reason = Literal["start", "events", "listing"]
@@ -40,23 +41,21 @@ _LONGEST_PAUSE: Final = 300.0
 _SECONDS_PER_MINUTE: Final = 60
 
 
+class Ingest(Protocol):
+    """Looks into the folders of a refresh."""
+
+    def __call__(
+        self, *, names: Sequence[str], under: Folders | None, snapshot_always: bool
+    ) -> IngestResult: ...
+
+
 class WatchController:
     """What `lumos watch` does."""
 
-    def __init__(
-        self,
-        *,
-        ingestion_on: Callable[[OpenSession], IngestionController],
-        open_session: OpenSession,
-        settings: Callable[[], WatchSettings],
-        state_dir: Callable[[], Path],
-        clock: Clock,
-    ) -> None:
-        self._ingestion_on = ingestion_on
+    def __init__(self, project: Project, open_session: OpenSession) -> None:
+        """Take the project, each refresh of which is a run, and the way to start Spark for all."""
+        self._project = project
         self._open_session = open_session
-        self._settings = settings
-        self._state_dir = state_dir
-        self._clock = clock
 
     def watch(
         self,
@@ -86,14 +85,15 @@ class WatchController:
             ConfigurationError: the settings cannot be used.
             LumosError: with `once`, what the only try failed of.
         """
-        settings = self._settings()
+        settings = self._project.settings.watch
         inbox = Inbox(quiet=settings.quiet_seconds, longest=settings.longest_seconds)
         with WarmSession(self._open_session) as session, ExitStack() as running:
-            ingestion = self._ingestion_on(session)
-            skip = str(self._state_dir().absolute())
-            handlers = [HandlerFactory.get_handler(each) for each in ingestion.chosen(names)]
+            skip = str(self._project.state_dir.absolute())
+            chosen = chosen_sources(self._project.settings.sources, names)
+            handlers = [HandlerFactory.get_handler(each) for each in chosen]
             sources = [each for handler in handlers for each in _watched(handler)]
-            run = _Watch(ingestion, sources, inbox, on_refresh=on_refresh, clock=self._clock)
+            ingest = partial(self._ingested, session)
+            run = _Watch(ingest, sources, inbox, on_refresh=on_refresh, clock=self._project.clock)
             queues = _queues(handlers, inbox)
             if once:
                 if listing:
@@ -112,6 +112,20 @@ class WatchController:
             tell(_introduction(sources, list_minutes=settings.list_minutes))
             run.until(stop, listing=listing, list_minutes=settings.list_minutes)
 
+    def _ingested(
+        self,
+        session: OpenSession,
+        *,
+        names: Sequence[str],
+        under: Folders | None,
+        snapshot_always: bool,
+    ) -> IngestResult:
+        """Carry out one refresh; it closes all that it opens, but not Spark."""
+        with UnitOfWork(self._project, open_session=session) as work:
+            return IngestionController(work).ingest(
+                names=names, under=under, snapshot_always=snapshot_always
+            )
+
 
 class _Watched(NamedTuple):
     """A storage of a source, or a source that has none, and who reports its changes."""
@@ -129,7 +143,7 @@ class _Watched(NamedTuple):
 class _Watch:
     """One watch while it runs."""
 
-    ingestion: IngestionController
+    ingest: Ingest
     sources: Sequence[_Watched]
     inbox: Inbox
     on_refresh: OnRefresh
@@ -219,7 +233,7 @@ class _Watch:
         self, names: Sequence[str], under: Folders | None, *, gathered: Gathered, reason: Reason
     ) -> None:
         entries = {each.name: each.entry for each in self.sources}
-        result = self.ingestion.ingest(
+        result = self.ingest(
             names=sorted({entries[name] for name in names}),
             under=under,
             snapshot_always=self._owes_snapshot,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lumos.bootstrap import Application
-from lumos.core.errors import EXIT_GATE_FAILED, EXIT_UNREADABLE, UsageError
+from lumos.core.errors import EXIT_GATE_FAILED, EXIT_UNREADABLE
 from lumos.entry.cli.output import (
     AsJson,
     print_changes,
@@ -96,13 +96,10 @@ def discover(
     Example: lumos discover s3://data-lake/raw --write-config
     """
     application: Application = context.obj
-    if write_config and output.exists():
-        raise UsageError(f"{output} exists already", hint="name another file with --output")
-    source = application.source_of(prefix, instance=instance)
     with progress("discover") as shown:
-        result = application.ingestion.discover(application.entries_of(source), progress=shown)
-    if write_config:
-        application.ingestion.write_config(output, prefix, source=source, result=result)
+        result = application.ingestion.discover(
+            prefix, instance=instance, config=output if write_config else None, progress=shown
+        )
     _print(result, strict=strict, as_json=as_json)
     if write_config and not as_json:
         print_line()

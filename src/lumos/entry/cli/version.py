@@ -75,7 +75,7 @@ def show(
     Example: lumos version show orders
     """
     application: Application = context.obj
-    found = application.versions.show(dataset, limit=limit, after=after)
+    found = application.version_scans.show(dataset, limit=limit, after=after)
     if as_json:
         print_json(found.as_json())
         return
@@ -105,7 +105,7 @@ def compute(
     """
     application: Application = context.obj
     with progress("version") as told:
-        found = application.versions.compute(
+        found = application.version_scans.compute(
             source=source, target=target, retire=retire, limit=limit, progress=told
         )
     if as_json:
@@ -142,7 +142,7 @@ def apply(
     """
     application: Application = context.obj
     with progress("version") as told:
-        found = application.versions.apply(
+        found = application.version_scans.apply(
             source=source,
             target=target,
             retire=retire,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
+from lumos.core.errors import MissingExtraError
 from lumos.feature.alerting.channels import ChannelSettings, DeliveryError, deliver
 from lumos.feature.alerting.messages import Message, message_of
 
 if TYPE_CHECKING:
     from lumos.core.models.alert import Alert
+    from lumos.feature.alerting.settings import AlertSettings
 
 MOST_IN_ONE = 500
 """How many findings one message may carry; its text names the first few."""
@@ -70,6 +72,25 @@ class AlertSender:
         self._max_attempts = max_attempts
         self._clock = clock
         self._deliver = deliver_to
+
+    @classmethod
+    def of(cls, settings: AlertSettings, outbox: OutboxPort, clock: Callable[[], datetime]) -> Self:
+        """Send to the channels of the settings."""
+        channels = {channel.name: channel for channel in settings.channels}
+        return cls(outbox, channels, max_attempts=settings.max_attempts, clock=clock)
+
+    def send_after_run(self, tell: Callable[[str], None]) -> None:
+        """Send what is due at the end of a run; a channel that fails does not fail the run."""
+        try:
+            outcomes = self.send_due()
+        except MissingExtraError as error:
+            tell(f"{error.message}; {error.hint}")
+            return
+        for channel in outcomes:
+            if channel.error:
+                tell(f"alerts wait for a retry: {channel.error}")
+            if channel.sent:
+                tell(f"alerts sent to {channel.channel}: {channel.sent:,}")
 
     def send_due(self, *, everything: bool = False) -> tuple[ChannelOutcome, ...]:
         """Send what is due; with `everything`, also what waits for a retry or was given up.

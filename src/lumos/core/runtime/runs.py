@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
 from lumos.core.errors import LumosError, StateError
@@ -23,10 +23,6 @@ class Run(Protocol):
 
     def keep(self, report: RunReport) -> None:
         """Say what the run did; it is stored when the run ends, and the last report counts."""
-
-
-BeginRun = Callable[[str], AbstractContextManager[Run]]
-"""Begins a run of a name for the length of a `with` block; other writers wait or are refused."""
 
 
 class _StoredRun:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from lumos.bootstrap.planned_settings import (
+from lumos.core import settings as loading
+from lumos.core.changes.settings import ChangePolicySettings
+from lumos.core.log_settings import LoggingSettings
+from lumos.core.redaction import PROCESS_SECRETS, SecretRegistry
+from lumos.core.runtime.planned_settings import (
     CostModelSettings,
     DocumentationSettings,
     NotificationSettings,
     QualityIntegration,
     ScheduleSettings,
 )
-from lumos.core import settings as loading
-from lumos.core.changes.settings import ChangePolicySettings
-from lumos.core.log_settings import LoggingSettings
-from lumos.core.redaction import PROCESS_SECRETS, SecretRegistry
 from lumos.core.settings import ProjectSettings
 from lumos.core.settings.base import Name, SettingsModel
 from lumos.core.store.settings import ObservationSettings, SnapshotStoreSettings
