@@ -58,11 +58,10 @@ def as_objects(value: JsonValue, where: str) -> list[Json]:
     Raises:
         UnexpectedJsonError: it is something else, or one of its members is.
     """
-    members: list[Json] = []
-    for member in as_list(value, where):
-        if not isinstance(member, dict):
-            raise _unexpected(where, "a list of objects")
-        members.append(member)
+    given = as_list(value, where)
+    members = [member for member in given if isinstance(member, dict)]
+    if len(members) != len(given):
+        raise _unexpected(where, "a list of objects")
     return members
 
 
@@ -72,11 +71,10 @@ def as_texts(value: JsonValue, where: str) -> list[str]:
     Raises:
         UnexpectedJsonError: it is something else, or one of its members is.
     """
-    members: list[str] = []
-    for member in as_list(value, where):
-        if not isinstance(member, str):
-            raise _unexpected(where, "a list of texts")
-        members.append(member)
+    given = as_list(value, where)
+    members = [member for member in given if isinstance(member, str)]
+    if len(members) != len(given):
+        raise _unexpected(where, "a list of texts")
     return members
 
 
@@ -120,6 +118,19 @@ def objects_at(node: Mapping[str, JsonValue], key: str) -> list[Json]:
 def texts_at(node: Mapping[str, JsonValue], key: str) -> list[str]:
     """Return the texts of the list under a key, none where there is no list."""
     return as_texts(node.get(key), key)
+
+
+def named_texts_at(node: Mapping[str, JsonValue], key: str) -> dict[str, str]:
+    """Return the object of texts under a key, an empty one where there is none.
+
+    Raises:
+        UnexpectedJsonError: it is something else, or one of its values is.
+    """
+    given = object_at(node, key)
+    texts = {name: value for name, value in given.items() if isinstance(value, str)}
+    if len(texts) != len(given):
+        raise _unexpected(key, "an object of texts")
+    return texts
 
 
 def text_at(node: Mapping[str, JsonValue], key: str) -> str | None:

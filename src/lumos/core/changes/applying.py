@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from lumos.core.changes.applying_fields import (
     SchemaEdits,
@@ -13,7 +13,7 @@ from lumos.core.changes.applying_fields import (
     with_values,
 )
 from lumos.core.errors import InvalidModelError
-from lumos.core.json_reading import Json
+from lumos.core.json_reading import Json, as_object, list_at
 from lumos.core.models import Change, LumosDataset
 from lumos.core.models.base import canonical_json
 
@@ -63,8 +63,9 @@ def _part(document: Json, *names: str) -> Json:
     """Return an inner object to write to; where there is none, an empty one is put there."""
     for name in names:
         inner = document.get(name)
-        document[name] = dict(inner) if isinstance(inner, dict) else {}
-        document = cast("Json", document[name])
+        inner = dict(inner) if isinstance(inner, dict) else {}
+        document[name] = inner
+        document = inner
     return document
 
 
@@ -92,7 +93,7 @@ def _members(*names: str) -> _Applier:
 
 
 def _place(document: Json, change: Change) -> None:
-    for name, value in cast("Json", change.new).items():
+    for name, value in as_object(change.new, change.rule).items():
         part = document if name in ("database", "namespace") else _part(document, "location")
         part[name] = value
 
@@ -106,7 +107,7 @@ def _owners(document: Json, change: Change) -> None:
     lost, won = _owners_of(change.old), _owners_of(change.new)
     kept = [
         owner
-        for owner in cast("list[JsonValue]", ownership.get("owners") or [])
+        for owner in list_at(ownership, "owners")
         if not any(canonical_json(owner) == canonical_json(gone) for gone in lost)
     ]
     ownership["owners"] = [*kept, *won]
@@ -116,12 +117,12 @@ def _owners_of(value: JsonValue) -> list[Json]:
     if not isinstance(value, dict):
         return []
     named = {name: text for name, text in value.items() if name != "types"}
-    return [{**named, "type": role} for role in cast("list[JsonValue]", value["types"])]
+    return [{**named, "type": role} for role in list_at(value, "types")]
 
 
 def _deprecation_edited(document: Json, change: Change) -> None:
     part = _part(document, "governance")
-    part["deprecation"] = with_values(part.get("deprecation"), cast("Json", change.new))
+    part["deprecation"] = with_values(part.get("deprecation"), as_object(change.new, change.rule))
 
 
 def _properties(document: Json, change: Change) -> None:
@@ -133,7 +134,7 @@ def _texts(document: Json, change: Change) -> None:
     payload = change.payload
     match payload:
         case {"part": "business_context"}:
-            texts = cast("Json", change.new or {})
+            texts = as_object(change.new, change.rule)
             part = _part(document, "documentation")
             part["business_context"] = texts.get("business_context")
         case {"part": "links", "old": before, "new": after}:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from lumos.core.changes.detectors.structure import branch_marks
 from lumos.core.changes.detectors.types import contract_json
 from lumos.core.changes.text import member_path
+from lumos.core.json_reading import (
+    as_list,
+    as_object,
+    find_text,
+    integer_at,
+    object_at,
+    required_text_at,
+)
 from lumos.core.models import Change, Field, FieldType, Schema, TypeName
 from lumos.core.models.base import canonical_json
 
@@ -54,10 +62,9 @@ class SchemaEdits:
         """Take one change."""
         payload = change.payload
         if change.rule == _REORDERED:
-            self._order = cast("list[JsonValue]", change.new)
+            self._order = as_list(change.new, change.rule)
         elif change.rule.startswith(_ADDED) and isinstance(payload, dict):
-            field = cast("Json", payload["field"])
-            name = member_path("", str(field["name"]))
+            name = member_path("", required_text_at(object_at(payload, "field"), "name"))
             parent = change.path.removesuffix(name).removesuffix(".")
             self._added[parent].append(payload)
         else:
@@ -65,7 +72,7 @@ class SchemaEdits:
 
     def order(self, names: JsonValue) -> None:
         """Take the order in which columns stand from now on."""
-        self._order = cast("list[JsonValue]", names)
+        self._order = as_list(names, "order of columns")
 
     def fields_after(self, old: Schema) -> list[JsonValue]:
         """Return the columns of the new state."""
@@ -73,7 +80,7 @@ class SchemaEdits:
         if self._order is None:
             return fields
         rank = {str(name): index for index, name in enumerate(self._order)}
-        return sorted(fields, key=lambda field: rank.get(str(cast("Json", field)["name"]), 0))
+        return sorted(fields, key=lambda field: rank.get(find_text(field, "name") or "", 0))
 
     def _members_after(self, old: Sequence[Field], *, parent: str) -> list[JsonValue]:
         members: list[JsonValue] = []
@@ -82,9 +89,9 @@ class SchemaEdits:
             if not any(change.rule.startswith(_REMOVED) for change in self._at.get(path, ())):
                 members.append(self._node_after(field, path))
         added = self._added.get(parent, [])
-        for payload in sorted(added, key=lambda payload: cast("int", payload.get("index", 0))):
-            index = cast("int", payload.get("index", len(members)))
-            members.insert(index, payload["field"])
+        for payload in sorted(added, key=lambda payload: integer_at(payload, "index") or 0):
+            index = integer_at(payload, "index")
+            members.insert(len(members) if index is None else index, payload["field"])
         return members
 
     def _node_after(self, old: FieldType, path: str) -> Json:
@@ -175,7 +182,7 @@ def _apply_deprecation(document: Json, change: Change) -> None:
 
 def with_members(members: JsonValue, *, lost: JsonValue, won: JsonValue) -> list[JsonValue]:
     """Return a list whose order means nothing without one member and with another."""
-    left = [*cast("list[JsonValue]", members or [])]
+    left = [*as_list(members, "members")]
     if lost is not None:
         spelled = [canonical_json(member) for member in left]
         if (gone := canonical_json(lost)) in spelled:
@@ -185,11 +192,11 @@ def with_members(members: JsonValue, *, lost: JsonValue, won: JsonValue) -> list
 
 def with_values(values: JsonValue, edits: Json) -> Json:
     """Return an object with some of its values replaced."""
-    return {**cast("Json", values or {}), **edits}
+    return {**as_object(values, "values"), **edits}
 
 
 def with_properties(properties: JsonValue, change: Change) -> Json:
     """Return properties after one of them came, went or got another value."""
-    lost, won = cast("Json", change.old or {}), cast("Json", change.new or {})
-    before = cast("Json", properties or {})
+    lost, won = as_object(change.old, change.rule), as_object(change.new, change.rule)
+    before = as_object(properties, "properties")
     return {**{name: value for name, value in before.items() if name not in lost}, **won}

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import cast
 
 from pydantic import JsonValue
 
-from lumos.core.json_reading import Json
+from lumos.core.json_reading import Json, as_objects, objects_at
 from lumos.core.models.facets import COLUMN_FACETS
 
 Words = dict[str, dict[str, JsonValue]]
@@ -64,7 +63,7 @@ def paths_of(fields: list[JsonValue]) -> list[str]:
 def _mapped_fields(
     fields: JsonValue, change: Callable[[str, Json], Json], *, within: str = ""
 ) -> list[JsonValue]:
-    members = cast("list[Json]", fields or [])
+    members = as_objects(fields, "fields")
     paths = _distinct(column_path(within, str(member["name"])) for member in members)
     pairs = zip(paths, members, strict=True)
     return [_mapped(path, member, change) for path, member in pairs]
@@ -73,13 +72,13 @@ def _mapped_fields(
 def _mapped(path: str, node: Json, change: Callable[[str, Json], Json]) -> Json:
     changed = change(path, node)
     inner: Json = {
-        name: _mapped(f"{path}/~{name}", cast("Json", node[name]), change)
+        name: _mapped(f"{path}/~{name}", within, change)
         for name in _INNER_TYPES
-        if isinstance(node.get(name), dict)
+        if isinstance(within := node.get(name), dict)
     }
     if node.get("fields"):
         inner["fields"] = _mapped_fields(node["fields"], change, within=f"{path}/")
-    if branches := cast("list[Json]", node.get("branches") or []):
+    if branches := objects_at(node, "branches"):
         paths = _distinct(f"{path}/~branches/{branch.get('type')}" for branch in branches)
         pairs = zip(paths, branches, strict=True)
         inner["branches"] = [_mapped(at, branch, change) for at, branch in pairs]

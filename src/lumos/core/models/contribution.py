@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeVar, cast
 
 from pydantic import JsonValue
 
-from lumos.core.json_reading import Json
+from lumos.core.json_reading import Json, as_list, as_object, as_texts, object_at
 from lumos.core.models.base import canonical_json
 from lumos.core.models.column_words import paths_of, with_words, without_words
 from lumos.core.models.contributor import Contributor, ContributorKind
@@ -122,14 +122,14 @@ def statements_of(document: Mapping[str, JsonValue]) -> Facets:
         if value is ABSENT:
             continue
         facets[facet.path] = {"add": value} if has_members(facet) else value
-    fields, words = without_words(cast("list[JsonValue]", facets.pop(FIELDS, None) or []))
+    fields, words = without_words(as_list(facets.pop(FIELDS, None), FIELDS))
     if fields:
-        facets[FIELDS] = cast("JsonValue", fields)
+        facets[FIELDS] = fields
     for path, said in words.items():
         for name, value in said.items():
             facet = COLUMN_FACETS[name]
             statement = {"add": value} if has_members(facet) else value
-            cast("Json", facets.setdefault(facet.path, {}))[path] = statement
+            as_object(facets.setdefault(facet.path, {}), facet.path)[path] = statement
     return facets
 
 
@@ -150,7 +150,7 @@ def fold(urn: str, contributions: Iterable[Contribution]) -> Json:
     fields = _at(document, FIELDS)
     if isinstance(fields, list):
         words = _folded_words(by_kinds[HUMAN], known=paths_of(fields))
-        _put(document, FIELDS, cast("JsonValue", with_words(fields, words)))
+        _put(document, FIELDS, with_words(fields, words))
     return document
 
 
@@ -202,9 +202,10 @@ def folded(facet: Facet, said: Sequence[Said]) -> JsonValue:
     members: dict[str, JsonValue] = {}
     is_object = False
     for _, statement in reversed(spoken):
-        given = cast("Json", statement)
-        for key in cast("list[str]", given.get("remove") or []):
-            members.pop(key, None)
+        given = as_object(statement, facet.path)
+        if gone := given.get("remove"):
+            for key in as_texts(gone, facet.path):
+                members.pop(key, None)
         is_object = is_object or isinstance(given.get("add"), dict)
         members.update(members_of(facet, given.get("add")))
     if not members:
@@ -217,7 +218,7 @@ def members_of(facet: Facet, value: JsonValue) -> dict[str, JsonValue]:
     if isinstance(value, dict):
         return dict(value)
     members: dict[str, JsonValue] = {}
-    for member in cast("list[JsonValue]", value or []):
+    for member in as_list(value, facet.path):
         key = _key(facet, member)
         while key in members:  # a list may hold one name twice
             key += "~"
@@ -237,7 +238,7 @@ def _key(facet: Facet, member: JsonValue) -> str:
 def _without_outdone_guesses(spoken: list[Said]) -> list[Said]:
     """Leave out guesses at owners where anybody else names one."""
     stated = [(each, value) for each, value in spoken if each.contributor.kind not in _GUESSES]
-    is_named = any(cast("Json", value).get("add") for _, value in stated)
+    is_named = any(as_object(value, OWNERS).get("add") for _, value in stated)
     return stated if is_named else spoken
 
 
@@ -247,7 +248,7 @@ def _folded_words(
     words: dict[str, dict[str, JsonValue]] = {}
     for name, facet in COLUMN_FACETS.items():
         by_speaker = [
-            (each, cast("Json", said)) for each in speakers if (said := each.facets.get(facet.path))
+            (each, said) for each in speakers if (said := object_at(each.facets, facet.path))
         ]
         spoken_of = {path for _, said in by_speaker for path in said}
         for path in (path for path in known if path in spoken_of):
@@ -258,9 +259,10 @@ def _folded_words(
 
 
 def _at(document: Mapping[str, JsonValue], path: str) -> JsonValue:
-    value: JsonValue = cast("JsonValue", document)
-    for name in path.split("."):
-        if not isinstance(value, Mapping) or name not in value:
+    first, *rest = path.split(".")
+    value = document.get(first, ABSENT)
+    for name in rest:
+        if not isinstance(value, dict) or name not in value:
             return ABSENT
         value = value[name]
     return value
@@ -269,5 +271,5 @@ def _at(document: Mapping[str, JsonValue], path: str) -> JsonValue:
 def _put(document: Json, path: str, value: JsonValue) -> None:
     *parents, last = path.split(".")
     for name in parents:
-        document = cast("Json", document.setdefault(name, {}))
+        document = as_object(document.setdefault(name, {}), name)
     document[last] = value

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
 from operator import itemgetter
-from typing import Self, cast
+from typing import Self
 
 from pydantic import Field as ModelField
 from pydantic import JsonValue
 
-from lumos.core.json_reading import Json
+from lumos.core.json_reading import Json, as_object, as_objects, list_at, objects_at
 from lumos.core.models.base import (
     CanonicalModel,
     Count,
@@ -172,8 +172,7 @@ def contract_of(dataset: Json) -> Json:
 
 def _contract_of_lineage(lineage: Json) -> list[JsonValue]:
     """Return the upstream datasets that are declared or found; a better parser infers others."""
-    upstream = cast("list[JsonValue]", lineage.get("upstream") or [])
-    inferred = cast("list[JsonValue]", lineage.get("inferred") or [])
+    upstream, inferred = list_at(lineage, "upstream"), list_at(lineage, "inferred")
     return [each for each in upstream if each not in inferred] if inferred else upstream
 
 
@@ -203,11 +202,11 @@ def _with_sorted(document: Json, *names: str) -> Json:
 def _contract_of_fields(fields: JsonValue, positional: bool) -> list[JsonValue]:
     members = [
         field if _SPELT_OR_NESTED.isdisjoint(field) else contract_of_type(field)
-        for field in cast("list[Json]", fields or [])
+        for field in as_objects(fields, "fields")
     ]
     if not positional:
         members.sort(key=itemgetter("name"))
-    return cast("list[JsonValue]", members)
+    return [*members]
 
 
 def contract_of_type(node: Mapping[str, JsonValue]) -> Json:
@@ -217,10 +216,10 @@ def contract_of_type(node: Mapping[str, JsonValue]) -> Json:
         contract.pop("native_type", None)
     for name in ("items", "key", "value"):
         if name in contract:
-            contract[name] = contract_of_type(cast("Json", contract[name]))
+            contract[name] = contract_of_type(as_object(contract[name], name))
     if "branches" in contract:
-        branches = (contract_of_type(branch) for branch in cast("list[Json]", contract["branches"]))
-        contract["branches"] = sorted(branches, key=sha256_of)
+        branches = map(contract_of_type, objects_at(contract, "branches"))
+        contract["branches"] = [*sorted(branches, key=sha256_of)]
     if "fields" in contract:
         contract["fields"] = _contract_of_fields(contract["fields"], positional=False)
     return contract

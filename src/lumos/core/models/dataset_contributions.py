@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
-from lumos.core.json_reading import Json
+from lumos.core.json_reading import Json, as_object
 from lumos.core.models.contribution import (
     Contribution,
     Facets,
@@ -203,7 +203,7 @@ def _rest(facet: Facet, value: JsonValue, stated: JsonValue, *, gives_way: bool)
         return value
     if not has_members(facet):
         return None if gives_way or value == stated else value
-    given, known = cast("Json", value), cast("Json", stated)
+    given, known = as_object(value, facet.path), as_object(stated, facet.path)
     theirs = members_of(facet, known.get("add"))
     own = members_of(facet, given.get("add"))
     replaced = gives_way or facet.path == EXTENSIONS

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 from pydantic import JsonValue
 
 from lumos.core.errors import InvalidModelError, InvalidUrnError, UnsupportedSnapshotVersionError
-from lumos.core.json_reading import Json
+from lumos.core.json_reading import Json, find_value, list_or_empty, object_or_empty, objects_among
 from lumos.core.models.base import canonical_json
 from lumos.core.models.lineage import EdgeBasis
 from lumos.core.models.snapshot import CHECKSUMS, SNAPSHOT_SCHEMA_VERSION, Snapshot
@@ -32,7 +31,7 @@ def load_snapshot(document: object) -> Snapshot:
 def migrated(document: object) -> Json:
     """Return the document brought to the current schema version, step by step."""
     version = require_readable(document)
-    given = cast("Json", document)
+    given = object_or_empty(document)
     # Checksums are compared where the document is read.
     current: Json = {name: value for name, value in given.items() if name not in CHECKSUMS}
     for step in range(version, SNAPSHOT_SCHEMA_VERSION):
@@ -78,10 +77,11 @@ def _with_listed_lineage(document: Json) -> Json:
     if not isinstance(given, list):
         return document  # refused by the model
     known = {
-        edge_key(edge.get("upstream_urn"), edge.get("downstream_urn")) for edge in _objects(given)
+        edge_key(edge.get("upstream_urn"), edge.get("downstream_urn"))
+        for edge in objects_among(given)
     }
     lifted: list[JsonValue] = []
-    for dataset in _objects(document.get("datasets")):
+    for dataset in objects_among(document.get("datasets")):
         for upstream, downstream in listed_edges(dataset):
             key = edge_key(upstream, downstream)
             if key not in known:
@@ -119,13 +119,7 @@ def listed_edges(dataset: Json) -> list[tuple[JsonValue, JsonValue]]:
 
 
 def _inferred(dataset: Json) -> list[JsonValue]:
-    lineage = dataset.get("lineage")
-    inferred = lineage.get("inferred") if isinstance(lineage, dict) else None
-    return inferred if isinstance(inferred, list) else []
-
-
-def _objects(value: JsonValue) -> list[Json]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return list_or_empty(find_value(dataset, "lineage", "inferred"))
 
 
 MIGRATIONS: dict[int, Callable[[Json], Json]] = {0: _from_0}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from lumos.core.json_reading import Json
+from lumos.core.json_reading import Json, as_object, list_at, object_at
 from lumos.core.models.column_words import paths_of
 from lumos.core.models.contribution import (
     ABSENT,
@@ -81,7 +81,7 @@ class _Slot(NamedTuple):
         value = facets.get(self.facet.path, ABSENT)
         if self.column is None or value is ABSENT:
             return value
-        return cast("Json", value).get(self.column, ABSENT)
+        return as_object(value, self.facet.path).get(self.column, ABSENT)
 
     def statements(
         self, ranked: Iterable[Contribution], said: Mapping[Contributor, Facets]
@@ -92,7 +92,7 @@ class _Slot(NamedTuple):
         if self.column is None:
             _put(facets, self.facet.path, value)
             return
-        columns = cast("Json", facets.get(self.facet.path, {}))
+        columns = object_at(facets, self.facet.path)
         _put(columns, self.column, value)
         _put(facets, self.facet.path, columns or ABSENT)
 
@@ -100,16 +100,16 @@ class _Slot(NamedTuple):
 def _slots(said: Iterable[Facets], aims: Facets) -> Iterator[_Slot]:
     yield from map(_Slot, FACETS_OF_DATASETS)
     every = [*said, aims]
-    known = paths_of(cast("list[JsonValue]", aims.get(FIELDS, [])))
+    known = paths_of(list_at(aims, FIELDS))
     for facet in COLUMN_FACETS.values():
-        spoken_of = {path for each in every for path in cast("Json", each.get(facet.path, {}))}
+        spoken_of = {path for each in every for path in object_at(each, facet.path)}
         yield from (_Slot(facet, path) for path in known if path in spoken_of)
 
 
 def _copied(facets: Facets) -> Facets:
     columns = {facet.path for facet in COLUMN_FACETS.values()}
     return {
-        path: dict(cast("Json", value)) if path in columns else value
+        path: dict(as_object(value, path)) if path in columns else value
         for path, value in facets.items()
     }
 
@@ -159,7 +159,7 @@ def _own_statement(
     if add:
         statement["add"] = dict(add) if isinstance(goal, dict) else [*add.values()]
     if gone := [key for key in below if key not in wanted]:
-        statement["remove"] = cast("JsonValue", gone)
+        statement["remove"] = [*gone]
     return statement or ABSENT
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pydantic import JsonValue
 
+from lumos.core.json_reading import as_list, find_object, find_objects
 from lumos.core.models.base import CanonicalModel, Count
 from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS, FACETS, FIELDS
 
@@ -53,22 +54,14 @@ class FidelityReport(CanonicalModel):
         return sum(row.count for row in self.rows if row.fidelity is fidelity)
 
 
-def _object(value: JsonValue) -> Json:
-    return value if isinstance(value, dict) else {}
-
-
 def _length(value: JsonValue) -> int:
     return len(value) if isinstance(value, list | dict) else 0
 
 
 def _nested(node: Json) -> int:
-    inner = [*_objects(node.get("fields")), *_objects(node.get("branches"))]
-    inner.extend(part for name in INNER_TYPES if (part := _object(node.get(name))))
+    inner = [*find_objects(node, "fields"), *find_objects(node, "branches")]
+    inner.extend(part for name in INNER_TYPES if (part := find_object(node, name)))
     return len(inner) + sum(map(_nested, inner))
-
-
-def _objects(value: JsonValue) -> list[Json]:
-    return cast("list[Json]", value) if isinstance(value, list) else []
 
 
 INNER_TYPES: Final = ("items", "key", "value")
@@ -150,8 +143,8 @@ class FidelityCount:
                 value = value[name]
             counts[concept] += _length(value) if has_members else 1
             if concept in _LIMITS and _length(value) > 1:
-                self._beyond[concept] += _LIMITS[concept](cast("list[JsonValue]", value))
-        fields = _objects(_object(document.get("schema")).get("fields"))
+                self._beyond[concept] += _LIMITS[concept](as_list(value, concept))
+        fields = find_objects(document, "schema", "fields")
         counts["field"] += len(fields)
         described = 0
         for field in fields:

@@ -42,6 +42,7 @@ _SETS: Final = frozenset(
 )
 """Lists whose entries stand each for itself, so that one more takes nothing from the others."""
 _MISSING: Final = object()
+_NOT_OURS: Final = "the stash does not have the form that Lumos writes"
 _BROKEN: Final = "the stash is cut off or was changed by hand"
 
 
@@ -98,8 +99,10 @@ def restored(native: Mapping[str, JsonValue], stash: JsonValue) -> Json:
     Raises:
         InvalidModelError: the stash is none, or of a newer Lumos.
     """
-    patch = _patch_of(stash)
-    return cast("Json", _applied(dict(native), patch))
+    whole = _applied(dict(native), _patch_of(stash))
+    if not isinstance(whole, dict):
+        raise InvalidModelError(_NOT_OURS)
+    return whole
 
 
 def packed(stash: JsonValue, *, plain_bytes: int = PLAIN_BYTES) -> str:
@@ -139,7 +142,8 @@ def _merged_by_parts(native: LumosDataset, stash: JsonValue) -> LumosDataset:
         parts = None
     if not isinstance(parts, dict):
         return _with_unread(native, stash)
-    merged, unread = native, cast("Json", {})
+    merged = native
+    unread: Json = {}
     for name, node in parts.items():
         try:
             merged = LumosDataset.from_json(
@@ -157,11 +161,12 @@ def _with_unread(dataset: LumosDataset, stash: JsonValue) -> LumosDataset:
 
 def _patch_of(stash: JsonValue) -> Json:
     value = unpacked(stash) if isinstance(stash, str) else stash
-    if not isinstance(value, dict) or not isinstance(value.get("patch"), dict):
-        raise InvalidModelError("the stash does not have the form that Lumos writes")
+    patch = value.get("patch") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(patch, dict):
+        raise InvalidModelError(_NOT_OURS)
     if value.get("v") != _VERSION:
         raise InvalidModelError("the stash was written by a newer Lumos")
-    return cast("Json", value["patch"])
+    return patch
 
 
 def _projected(value: JsonValue, path: str, holds: frozenset[str]) -> JsonValue:
@@ -233,9 +238,9 @@ def _keyed_node(base: list[JsonValue], goal: list[JsonValue]) -> Json | None:
 def _keyed(items: list[JsonValue]) -> dict[str, JsonValue] | None:
     """Return the items of a list by a key that is unique among them; None without such a key."""
     for with_type in (False, True):
-        keys = [_identity(item, with_type=with_type) for item in items]
-        if None not in keys and len(set(keys)) == len(keys):
-            return dict(zip(cast("list[str]", keys), items, strict=True))
+        keyed = {_identity(item, with_type=with_type): item for item in items}
+        if None not in keyed and len(keyed) == len(items):
+            return {key: item for key, item in keyed.items() if key is not None}
     return None
 
 
@@ -284,7 +289,7 @@ def _listed(base: Mapping[str, JsonValue], node: Json) -> dict[str, JsonValue]:
 
 def _put(made: dict[str, JsonValue], name: str, node: JsonValue) -> None:
     if not isinstance(node, dict):
-        raise InvalidModelError("the stash does not have the form that Lumos writes")
+        raise InvalidModelError(_NOT_OURS)
     base = made.get(name, _MISSING)
     value = _joined(base, node) if name in _SETS else None
     if value is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
+
+from lumos.core.json_reading import as_object
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -18,7 +20,7 @@ def settings_json_schema(model: type[ProjectSettings]) -> dict[str, JsonValue]:
     schema: dict[str, JsonValue] = model.model_json_schema(
         ref_template="#/$defs/{model}", mode="validation"
     )
-    definitions = cast("dict[str, JsonValue]", schema.pop("$defs"))
+    definitions = as_object(schema.pop("$defs"), "$defs")
     definitions[model.__name__] = schema
     settings: dict[str, JsonValue] = {"$ref": f"#/$defs/{model.__name__}"}
     wrapped: dict[str, JsonValue] = {

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lumos.core.store.checksums import ENTITIES
-from lumos.core.store.documents import as_moment, as_object, as_text, checked_key
+from lumos.core.store.documents import as_moment, as_text, checked_key, stored_object
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -44,7 +44,7 @@ class CheckpointRepository:
         )
         if not rows or not ENTITIES.is_whole(rows[0]):
             return None
-        kept = as_object(rows[0].text("document"))
+        kept = stored_object(rows[0].text("document"))
         if kept.pop(_RUNS, None) != self._runs("WHERE COALESCE(state, '') <> 'running'"):
             return None
         return kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import orjson
 
@@ -12,7 +12,7 @@ from lumos.core.models.base import CanonicalModel, canonical_json
 from lumos.core.models.urn import LONGEST_URN
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
+    from lumos.core.json_reading import Json
 
 M = TypeVar("M", bound=CanonicalModel)
 LONGEST_KEY = LONGEST_URN
@@ -34,23 +34,24 @@ def as_text(document: object) -> str:
         raise InvalidModelError(f"cannot be written as JSON: {error}") from None
 
 
-def as_object(text: str | bytes) -> dict[str, JsonValue]:
+def stored_object(text: str | bytes) -> Json:
     """Read stored text as the JSON object it was made from.
 
     Raises:
         StateError: the text is damaged.
     """
     try:
-        return cast("dict[str, JsonValue]", orjson.loads(text))
+        document = orjson.loads(text)
     except orjson.JSONDecodeError:
-        raise StateError(
-            "a stored document is damaged", hint="import the latest snapshot anew"
-        ) from None
+        document = None
+    if not isinstance(document, dict):
+        raise StateError("a stored document is damaged", hint="import the latest snapshot anew")
+    return document
 
 
 def as_model(kind: type[M], text: str) -> M:
     """Read stored text as the model it was made from."""
-    return kind.from_json(as_object(text))
+    return kind.from_json(stored_object(text))
 
 
 def as_moment(at: datetime) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
+from lumos.core.json_reading import find_object, find_value
 from lumos.core.models import LumosDataset
 from lumos.core.models.base import sha256_of
 from lumos.core.models.origin import FOLDER, ORIGIN
@@ -14,14 +15,12 @@ from lumos.core.store.catalog.catalog_tables import CatalogTables
 from lumos.core.store.catalog.observed_parts import join_document, split_document
 from lumos.core.store.catalog.search import SearchIndex, SearchText
 from lumos.core.store.checksums import DATASETS, SYNC_STATES, pass_over
-from lumos.core.store.documents import as_object, as_text
+from lumos.core.store.documents import as_text, stored_object
 from lumos.core.store.state_move import COPIED, StateTable, columns_of, pages_of
 from lumos.core.store.sync_states import FORMER_NAME, WHOLE_NAME, key_of
 from lumos.core.store.version_states import packed, unpacked
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
-
     from lumos.core.store.database import StateDatabase
     from lumos.core.store.engine import Row, SqlValue
 
@@ -189,7 +188,7 @@ def _rewritten_dataset(before: Values, renaming: Renaming) -> Values:
         if after["urn"] != before["urn"]:
             text = _without_folder(text)
         if text != whole:
-            after.update(split_document(as_object(text))._asdict())
+            after.update(split_document(stored_object(text))._asdict())
     except Exception:  # noqa: BLE001 - a damaged document stays as it is
         return after
     return after
@@ -200,7 +199,7 @@ def _rewritten_edge(before: Values, renaming: Renaming) -> Values:
     if after == before:
         return before
     try:
-        job = as_object(str(after["document"])).get("job_urn") or ""
+        job = stored_object(str(after["document"])).get("job_urn") or ""
     except Exception:  # noqa: BLE001 - a damaged edge keeps its key
         return {**after, "edge_key": before["edge_key"]}
     key = (after["upstream_urn"], after["downstream_urn"], job)
@@ -230,7 +229,7 @@ def _rewritten_version(before: Values, renaming: Renaming) -> Values:
         else:
             after["dataset"] = new
         if before["contract_hash"] is not None:
-            after["contract_hash"] = LumosDataset.from_json(as_object(new)).contract_hash
+            after["contract_hash"] = LumosDataset.from_json(stored_object(new)).contract_hash
     except Exception:  # noqa: BLE001 - a damaged state stays as it is
         return after
     return after
@@ -242,7 +241,7 @@ def _rewritten_sync_state(before: Values, renaming: Renaming) -> Values:
     kept = renaming.in_text(kept) if isinstance(kept, str) else kept
     name = renaming.in_text(str(before["name"]))
     if isinstance(kept, str) and WHOLE_NAME in kept:  # the name is cut and identifies nothing
-        whole = as_object(kept).get(WHOLE_NAME)
+        whole = stored_object(kept).get(WHOLE_NAME)
         name = key_of(whole) if isinstance(whole, str) else name
     return {**before, "name": key_of(name), "kept": kept}
 
@@ -258,17 +257,15 @@ _REWRITES: Final[Mapping[str, Callable[[Values, Renaming], Values]]] = {
 
 def _without_folder(text: str) -> str:
     """Return a document of a dataset without the folder of this machine in its location."""
-    document = as_object(text)
+    document = stored_object(text)
     facets = document.get("facets")
     holder = facets if isinstance(facets, dict) else document
     location = holder.get("location")
     if not isinstance(location, dict) or "path" not in location:
         return text
     folder = location.pop("path")
-    extensions = holder.get("extensions")
-    if isinstance(extensions, dict) and isinstance(extensions.get("add"), dict):
-        extensions = cast("dict[str, JsonValue]", extensions["add"])
-    origin = extensions.get(ORIGIN) if isinstance(extensions, dict) else None
+    extensions = find_object(holder, "extensions")
+    origin = find_value(find_object(extensions, "add") or extensions, ORIGIN)
     if isinstance(origin, dict):
         origin[FOLDER] = folder
     return as_text(document)

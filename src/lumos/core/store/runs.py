@@ -14,9 +14,9 @@ from lumos.core.store.documents import (
     CLOCK_SLACK,
     END_OF_TIME,
     as_moment,
-    as_object,
     as_text,
     checked_key,
+    stored_object,
 )
 from lumos.core.store.leases import WRITE_STATE, current_fence
 from lumos.core.store.sql_text import storable
@@ -147,6 +147,6 @@ def _stored(row: Row, *, lease: int | None) -> StoredRun:
         operation=row.text("operation"),
         started_at=datetime.fromisoformat(row.text("started_at")),
         finished_at=datetime.fromisoformat(finished) if finished else None,
-        report=as_object(row.text("document")),
+        report=stored_object(row.text("document")),
         state=_state(row, lease=lease),
     )

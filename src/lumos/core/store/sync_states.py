@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.models.base import sha256_of
 from lumos.core.store.checksums import SYNC_STATES, NoteDamage, refuse_damage, whole_rows
-from lumos.core.store.documents import LONGEST_KEY, as_moment, as_object, as_text, checked_key
+from lumos.core.store.documents import LONGEST_KEY, as_moment, as_text, checked_key, stored_object
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -159,11 +159,11 @@ def _kept(state: SentState) -> dict[str, JsonValue] | None:
 
 def _parts(row: Row) -> dict[str, JsonValue] | None:
     text = row.optional_text("kept")
-    kept = None if text is None else as_object(text)
+    kept = None if text is None else stored_object(text)
     return None if kept is None or WHOLE_NAME in kept else kept
 
 
 def _whole_name(row: Row) -> str:
     text = row.optional_text("kept")
-    whole = as_object(text).get(WHOLE_NAME) if text is not None else None
+    whole = stored_object(text).get(WHOLE_NAME) if text is not None else None
     return whole if isinstance(whole, str) else row.text("name")

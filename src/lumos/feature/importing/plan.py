@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from lumos.core.json_reading import as_object, list_or_empty
 from lumos.core.models import DatasetLineage, LumosDataset, with_parts
 from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS, FACETS
 
@@ -89,7 +90,7 @@ def combined(present: LumosDataset, incoming: LumosDataset, *, mode: ImportMode)
     base, extra = present.to_json(), incoming.to_json()
     result = {**base, **extra}
     if mode is ImportMode.MERGE:
-        result = cast("Json", _merged(base, extra))
+        result = as_object(_merged(base, extra), "dataset")
     else:
         for name in _PEOPLES_PARTS & base.keys() & extra.keys():
             result[name] = _merged(base[name], extra[name])
@@ -160,8 +161,8 @@ def _with_peoples_words(base: JsonValue, extra: JsonValue) -> JsonValue:
     """Return the incoming schema, its columns still described as people described them here."""
     if not isinstance(extra, dict) or not extra.get("fields"):
         return base
-    known = _named(_list(base.get("fields"))) if isinstance(base, dict) else {}
-    return {**extra, "fields": [_field(known, field) for field in _list(extra["fields"])]}
+    known = _named(list_or_empty(base.get("fields"))) if isinstance(base, dict) else {}
+    return {**extra, "fields": [_field(known, field) for field in list_or_empty(extra["fields"])]}
 
 
 def _field(known: Mapping[str, Json], field: JsonValue) -> JsonValue:
@@ -178,12 +179,12 @@ def _described(before: JsonValue, now: JsonValue) -> JsonValue:
     for name in (name for name in _JOINED_FIELD_PARTS if name in before and name in now):
         result[name] = _merged(before[name], now[name])
     if "fields" in now:
-        inner = _named(_list(before.get("fields")))
-        result["fields"] = [_field(inner, member) for member in _list(now["fields"])]
+        inner = _named(list_or_empty(before.get("fields")))
+        result["fields"] = [_field(inner, member) for member in list_or_empty(now["fields"])]
     for name in (name for name in _INNER_TYPES if name in now):
         result[name] = _described(before.get(name), now[name])
     if "branches" in now:
-        known, given = _list(before.get("branches")), _list(now["branches"])
+        known, given = list_or_empty(before.get("branches")), list_or_empty(now["branches"])
         result["branches"] = _branches(known, given, merge=_described)
     return result
 
@@ -202,7 +203,3 @@ def _branches(
 
 def _type(branch: JsonValue) -> str:
     return str(branch.get("type")) if isinstance(branch, dict) else ""
-
-
-def _list(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from typing_extensions import override
 
+from lumos.core.json_reading import named_texts_at
 from lumos.core.models import Urn
 from lumos.core.models.base import sha256_of
 from lumos.core.platform.abilities import ExtensionAbility, IdentityAbility
@@ -219,7 +220,7 @@ class CatalogImport:
                 item = item_of(line)
                 urn = str(item["urn"])
                 known = held.get(Urn(urn), {})
-                ids = cast("dict[str, str]", item["ids"])
+                ids = named_texts_at(item, "ids")
                 new = {each: ids[each] for each in ids if known.get(each) != ids[each]}
                 self._attempt(f"identity of {urn}", partial(scratch.put_identities, urn, new))
 

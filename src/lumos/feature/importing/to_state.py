@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from lumos.core.json_reading import named_texts_at
 from lumos.core.platform.abilities import ExtensionAbility
 from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.batches import batches
@@ -149,7 +150,7 @@ class StateImport:
                 self._attempt(f"identity of {item['urn']}", partial(self._name, item))
 
     def _name(self, item: dict[str, JsonValue]) -> None:
-        ids = cast("dict[str, str]", item["ids"])
+        ids = named_texts_at(item, "ids")
         named = [Identity(str(item["urn"]), catalog, ids[catalog]) for catalog in ids]
         self._platform.apply(Batch(identities=named))
 

@@ -11,7 +11,7 @@ from lumos.core.models import Urn
 from lumos.core.models.origin import folder_of, origin_in
 from lumos.core.storage.port import printable
 from lumos.core.store.checksums import DATASETS, pass_over, whole_rows
-from lumos.core.store.documents import as_object
+from lumos.core.store.documents import stored_object
 from lumos.core.store.renaming import Renaming
 from lumos.core.store.sql_text import as_key
 
@@ -96,7 +96,7 @@ def _datasets_of(
         if not rows:
             return
         for row in whole_rows(rows, DATASETS, pass_over):
-            document = as_object(row.text("document"))
+            document = stored_object(row.text("document"))
             extensions, location = document.get("extensions"), document.get("location")
             origin = origin_in(extensions) if isinstance(extensions, dict) else None
             if origin is not None and origin.source == source:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from lumos.core.json_reading import find_object, find_objects
 from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS
 from lumos.core.store.snapshots.manifest import StatisticsCounter
 from lumos.core.store.snapshots.part_format import dataset_item_of, item_of
@@ -150,9 +151,9 @@ def _references(dataset: Json) -> Iterator[tuple[str, str]]:
         if facet.refers_to == "people":
             yield from _owners(dataset)
         elif facet.refers_to is not None:
-            inside = dataset if facet.path == facet.part else _object(dataset.get(facet.part))
+            inside = dataset if facet.path == facet.part else find_object(dataset, facet.part)
             yield from ((facet.refers_to, name) for name in _texts(inside.get(facet.name)))
-    yield from _references_of_columns(_object(dataset.get("schema")))
+    yield from _references_of_columns(find_object(dataset, "schema"))
 
 
 def _references_of_columns(node: Json) -> Iterator[tuple[str, str]]:
@@ -160,26 +161,18 @@ def _references_of_columns(node: Json) -> Iterator[tuple[str, str]]:
     for name, section in _REFERRING_COLUMNS.items():
         yield from ((section, text) for text in _texts(node.get(name)))
     for name in ("fields", "branches"):
-        for inner in _items(node.get(name)):
+        for inner in find_objects(node, name):
             yield from _references_of_columns(inner)
     for name in ("items", "key", "value"):
-        if inner := _object(node.get(name)):
+        if inner := find_object(node, name):
             yield from _references_of_columns(inner)
 
 
 def _owners(dataset: Json) -> Iterator[tuple[str, str]]:
-    for owner in _items(_object(dataset.get("ownership")).get("owners")):
+    for owner in find_objects(dataset, "ownership", "owners"):
         category = "user" if owner.get("user") else "group"
         yield f"{category}s", str(owner.get(category))
 
 
 def _texts(value: JsonValue) -> set[str]:
     return {str(item) for item in value} if isinstance(value, list) else set()
-
-
-def _object(value: JsonValue) -> Json:
-    return value if isinstance(value, dict) else {}
-
-
-def _items(value: JsonValue) -> list[Json]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

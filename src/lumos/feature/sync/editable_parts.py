@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from pydantic import JsonValue
 
+from lumos.core.json_reading import as_objects, find_object, find_value, required_text_at
 from lumos.core.models.base import sha256_of
 from lumos.core.models.facets import COLUMN_FACETS, DATASET_FACETS, Facet, MergeRule
 
@@ -56,25 +57,25 @@ def editable_parts_of(document: Json, *, catalog: str) -> EditableParts:
     """
     leaves: EditableParts = {}
     for part in _GROUPED:
-        leaves |= {f"{part}:{name}": value for name, value in _object(document.get(part)).items()}
+        leaves |= {f"{part}:{name}": value for name, value in find_object(document, part).items()}
     # In a list, so that a value which is empty differs from none.
-    given = _object(document.get("properties"))
+    given = find_object(document, "properties")
     leaves |= {f"properties:{name}": [value] for name, value in given.items()}
     leaves["tags"] = document.get("tags")
-    leaves["owners"] = _object(document.get("ownership")).get("owners")
-    extensions = _object(document.get("extensions"))
+    leaves["owners"] = find_value(document, "ownership", "owners")
+    extensions = find_object(document, "extensions")
     if catalog in extensions:
         leaves[f"extensions:{catalog}"] = sha256_of(extensions[catalog])
-    _add_columns(leaves, _object(document.get("schema")).get("fields"))
+    _add_columns(leaves, find_value(document, "schema", "fields"))
     return {name: value for name, value in leaves.items() if value not in EMPTY}
 
 
 def _add_columns(leaves: EditableParts, columns: JsonValue, *, within: str = "") -> None:
     """Add what columns, given as `to_json` writes them, and what is nested in them say."""
-    for column in cast("list[Json]", columns or ()):
+    for column in as_objects(columns, "fields"):
         if column.keys() <= _SILENT:
             continue
-        path = _path(within, cast("str", column["name"]))
+        path = _path(within, required_text_at(column, "name"))
         for key, value in column.items():
             if key in _SAID and value is not None:
                 leaves[f"{_SAID[key]}:{path}"] = value
@@ -85,7 +86,7 @@ def _add_columns(leaves: EditableParts, columns: JsonValue, *, within: str = "")
 def _add_inner(leaves: EditableParts, node: Json, path: str) -> None:
     _add_columns(leaves, node.get("fields"), within=f"{path}/")
     for name in ("items", "value"):
-        if inner := _object(node.get(name)):
+        if inner := find_object(node, name):
             _add_inner(leaves, inner, f"{path}/~{name}")
 
 
@@ -169,10 +170,6 @@ def of_field(name: str) -> str | None:
 
 def _says_something(field: Field) -> bool:
     return any(getattr(field, key) for key in _OF_FIELDS.values())
-
-
-def _object(value: JsonValue) -> Json:
-    return value if isinstance(value, dict) else {}
 
 
 def _starting_with(start: str, chosen: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

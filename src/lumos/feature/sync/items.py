@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import orjson
 
+from lumos.core.json_reading import as_texts
 from lumos.core.models import DatasetLineage, Domain, GlossaryTerm, LineageEdge, with_parts
 from lumos.core.models.base import canonical_json, sha256_of
 from lumos.core.platform.abilities import (
@@ -114,7 +115,7 @@ def edge_name(edge: LineageEdge) -> str:
 
 def edge_key(name: str) -> tuple[str, str, str]:
     """Return the ends and the job of a step of lineage, given what it is remembered by."""
-    upstream, downstream, job = cast("list[str]", orjson.loads(name))
+    upstream, downstream, job = as_texts(orjson.loads(name), "name of an edge")
     return upstream, downstream, job
 
 

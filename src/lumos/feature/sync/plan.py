@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from lumos.core.models.origin import origin_in
 from lumos.core.platform.abilities import Capability, DocumentAbility
 from lumos.core.platform.batches import batches
-from lumos.core.store.documents import as_object
+from lumos.core.store.documents import stored_object
 from lumos.feature.sync.items import BEFORE_DATASETS, DATASET, EDGE, EXTENSION, IDENTITY, JOB, Item
 from lumos.feature.sync.items import items_of as all_items_of
 
@@ -86,7 +86,7 @@ class SyncPlan:
             self._add_items(kind)
         for page in batches(self._wanted_documents(), _AT_A_TIME):
             for found in self._differing(DATASET, page):
-                self._tally.fidelity.add_document(as_object(found.document))
+                self._tally.fidelity.add_document(stored_object(found.document))
         for other in (JOB, EDGE, IDENTITY, EXTENSION):
             self._add_items(other)
 
@@ -146,7 +146,7 @@ class SyncPlan:
     def _is_wanted(self, found: Found) -> bool:
         if not self._sources or found.name in self._found:
             return True
-        return _source_of(as_object(found.document)) in self._sources
+        return _source_of(stored_object(found.document)) in self._sources
 
     def _documents(self, urns: Sequence[str] | None = None) -> Iterator[Found]:
         neighbours = Capability.LINEAGE not in self._ends.target.capabilities

@@ -23,7 +23,7 @@ from lumos.core.platform.entities import kind_of, name_of
 from lumos.core.platform.refusals import REFUSALS, Streak, ends_run
 from lumos.core.platform.threads import mapped, threads
 from lumos.core.progress import SILENT, Progress
-from lumos.core.store.documents import as_object
+from lumos.core.store.documents import stored_object
 from lumos.core.store.sync_states import SentState
 from lumos.feature.sync.items import (
     BEFORE_DATASETS,
@@ -86,7 +86,7 @@ class _Outgoing(NamedTuple):
 
     @classmethod
     def of(cls, found: Found) -> _Outgoing:
-        return cls(found.name, found.hash, as_object(found.document))
+        return cls(found.name, found.hash, stored_object(found.document))
 
     @property
     def remote(self) -> LumosDataset | None:
@@ -335,7 +335,7 @@ class SyncRun:
         found = self._plan.document_of(item.name)
         if found is None:
             return item._replace(chosen=chosen)
-        document = as_object(found.document)
+        document = stored_object(found.document)
         again = self._merged(LumosDataset.from_document(document), item.remote, item.kept)
         return item._replace(
             document=document, hash=found.hash, chosen=again._replace(conflicts=chosen.conflicts)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import JsonValue
 
+from lumos.core.json_reading import list_or_empty
 from lumos.core.models.base import canonical_json
 from lumos.feature.sync.editable_parts import (
     EMPTY,
@@ -107,7 +108,7 @@ def merged_entity(
         elif policy is Truth.CATALOG:
             chosen[name] = _filled(mine, other, base.sent.get(name))
         elif isinstance(mine, list) or isinstance(other, list):
-            chosen[name] = _united(_as_list(mine), _as_list(other), base=base, name=name)
+            chosen[name] = _united(list_or_empty(mine), list_or_empty(other), base=base, name=name)
         else:
             chosen[name] = _newest(name, mine, other, base=base, conflicts=conflicts)
     entity = type(local).from_json(
@@ -148,7 +149,7 @@ def _newest(
     name: str, ours: JsonValue, theirs: JsonValue, *, base: _Base, conflicts: list[str]
 ) -> JsonValue:
     if is_set(name):
-        return _united(_as_list(ours), _as_list(theirs), base=base, name=name)
+        return _united(list_or_empty(ours), list_or_empty(theirs), base=base, name=name)
     if not base.known:
         return theirs if theirs not in EMPTY else ours
     sent, before = base.sent.get(name), base.local.get(name)
@@ -174,11 +175,7 @@ def _united(ours: list[JsonValue], theirs: list[JsonValue], *, base: _Base, name
 
 
 def _by_text(items: JsonValue) -> dict[bytes, JsonValue]:
-    return {canonical_json(item): item for item in _as_list(items)}
-
-
-def _as_list(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []
+    return {canonical_json(item): item for item in list_or_empty(items)}
 
 
 def _same(one: JsonValue, other: JsonValue) -> bool:

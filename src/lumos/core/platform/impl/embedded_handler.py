@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self
 
 from pydantic import Field, SecretStr
 from typing_extensions import override
@@ -16,6 +16,7 @@ from lumos.core.errors import (
     InvalidModelError,
     UsageError,
 )
+from lumos.core.json_reading import find_objects, find_value
 from lumos.core.models import LineageEdge, LumosDataset, Urn
 from lumos.core.models.base import CanonicalModel
 from lumos.core.platform.abilities import Capability, DocumentAbility
@@ -33,7 +34,7 @@ from lumos.core.store.catalog.observed_parts import whole_document
 from lumos.core.store.catalog.search import SearchIndex, Wanted
 from lumos.core.store.checksums import DATASETS, EDGES, IDENTITIES, current_version, refuse_damage
 from lumos.core.store.database import StateDatabase
-from lumos.core.store.documents import as_model, as_object
+from lumos.core.store.documents import as_model, stored_object
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -179,7 +180,7 @@ class EmbeddedHandler(CatalogHandler, DocumentAbility):
     @override
     def extensions(self) -> dict[str, JsonValue]:
         self._unread.begin(_EXTENSION)
-        documents = map(as_object, self._rows(_EXTENSION))
+        documents = map(stored_object, self._rows(_EXTENSION))
         return {str(document["name"]): document["value"] for document in documents}
 
     @override
@@ -260,25 +261,20 @@ class EmbeddedHandler(CatalogHandler, DocumentAbility):
 def _hit(row: Row) -> SearchHit:
     DATASETS.require(row)
     document = whole_document(row)
-    ownership = cast("dict[str, list[dict[str, str]]]", document.get("ownership") or {})
-    quality = cast("dict[str, JsonValue]", document.get("quality") or {})
-    documentation = cast("dict[str, JsonValue]", document.get("documentation") or {})
-    statistics = cast("dict[str, JsonValue]", document.get("statistics") or {})
+    owners = find_objects(document, "ownership", "owners")
     version = current_version(row, refuse_damage)
     found = {
         "urn": row.text("urn"),
         "name": document["name"],
         "platform": document["platform"],
         "format": document.get("format"),
-        "owners": [
-            owner.get("user") or owner.get("group") for owner in ownership.get("owners", ())
-        ],
+        "owners": [owner.get("user") or owner.get("group") for owner in owners],
         "tags": document.get("tags", ()),
         "quality_score": row["quality_score"],
-        "freshness": quality.get("freshness"),
-        "last_modified": statistics.get("last_modified"),
+        "freshness": find_value(document, "quality", "freshness"),
+        "last_modified": find_value(document, "statistics", "last_modified"),
         "version": version,
-        "description": documentation.get("description"),
+        "description": find_value(document, "documentation", "description"),
         "updated_at": row["updated_at"],
     }
     try:

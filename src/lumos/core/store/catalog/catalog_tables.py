@@ -55,7 +55,7 @@ from lumos.core.store.checksums import (
     refuse_damage,
     whole_rows,
 )
-from lumos.core.store.documents import as_moment, as_object, checked_key
+from lumos.core.store.documents import as_moment, checked_key, stored_object
 from lumos.core.store.sql_text import as_key
 
 if TYPE_CHECKING:
@@ -459,7 +459,7 @@ class CatalogTables:
         }
         for urn, lineage in self._edges.lineage([*found]).items() if neighbours else ():
             if lineage != DatasetLineage():
-                whole = {**as_object(found[Urn(urn)].decode()), "lineage": lineage.to_json()}
+                whole = {**stored_object(found[Urn(urn)].decode()), "lineage": lineage.to_json()}
                 found[Urn(urn)] = canonical_json(whole)
         return [*found.items()]
 

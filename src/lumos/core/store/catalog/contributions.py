@@ -18,7 +18,7 @@ from lumos.core.models.dataset_contributions import EARLIER, DatasetContribution
 from lumos.core.store.catalog.observations import ObservationTable
 from lumos.core.store.catalog.observed_parts import whole_document
 from lumos.core.store.checksums import CONTRIBUTIONS, DATASETS
-from lumos.core.store.documents import as_moment, as_object, as_text
+from lumos.core.store.documents import as_moment, as_text, stored_object
 from lumos.core.store.sql_text import as_key, from_key
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def _from_rows(
         if text is None:
             gone.add(contributor)
             continue
-        said.append(_contribution(contributor, as_object(text), row))
+        said.append(_contribution(contributor, stored_object(text), row))
         found[contributor] = row.optional_text("found_hash") or ""
     return DatasetContributions(urn, tuple(said), found, frozenset(gone))
 

@@ -13,7 +13,7 @@ from lumos.core.store.catalog.observed_parts import SplitDocument, split_documen
 from lumos.core.store.catalog.search import label
 from lumos.core.store.catalog.search_words import name_key
 from lumos.core.store.checksums import DATASETS
-from lumos.core.store.documents import as_moment, as_object, as_text, checked_key
+from lumos.core.store.documents import as_moment, as_text, checked_key, stored_object
 from lumos.core.store.sql_text import as_key, storable
 
 if TYPE_CHECKING:
@@ -128,4 +128,4 @@ def stored_document(row: Row, version: str | None) -> bytes:
         return text.encode()
     if row.optional_text("version") is None:  # no other name in a dataset comes after this one
         return f'{text[:-1]},"version":{as_text(version)}}}'.encode()
-    return canonical_json({**as_object(text), "version": version})
+    return canonical_json({**stored_object(text), "version": version})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lumos.core.models import Group, Ownership, User
 from lumos.core.models.alert import AffectedDataset
 from lumos.core.store.checksums import DATASETS, ENTITIES
-from lumos.core.store.documents import as_model, as_object
+from lumos.core.store.documents import as_model, stored_object
 
 if TYPE_CHECKING:
     from lumos.core.store.database import StateDatabase
@@ -71,7 +71,7 @@ class Downstream:
         rows = self._database.query(f"{DATASETS.select()} WHERE urn = :urn", {"urn": urn})
         if not rows or not DATASETS.is_whole(rows[0]):
             return None
-        document = as_object(rows[0].text("document"))
+        document = stored_object(rows[0].text("document"))
         ownership = Ownership.from_json(document.get("ownership", {}))
         return AffectedDataset.from_json(
             {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lumos.core.models import Urn
 from lumos.core.store.checksums import ENTITIES, IDENTITIES, pass_over, whole_rows
-from lumos.core.store.documents import as_moment, as_object, as_text, checked_key
+from lumos.core.store.documents import as_moment, as_text, checked_key, stored_object
 from lumos.core.store.sql_text import as_key
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class EntityTable:
             {"kind": kind, "name": as_key(name)},
         )
         whole = whole_rows(rows, ENTITIES, pass_over)
-        return as_object(whole[0].text("document")) if whole else None
+        return stored_object(whole[0].text("document")) if whole else None
 
     def after(
         self, kind: str, key: str, *, limit: int, damaged: NoteDamage
@@ -102,7 +102,7 @@ class IdentityTable:
         identities: defaultdict[Urn, dict[str, str]] = defaultdict(dict)
         rows = self._database.query(f"{_SELECT_IDENTITIES} ORDER BY urn")
         for row in whole_rows(rows, IDENTITIES, damaged):
-            identity = as_object(row.text("document"))
+            identity = stored_object(row.text("document"))
             identities[Urn(row.text("urn"))][str(identity["catalog"])] = str(identity["id"])
         return dict(identities)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lumos.core.models import Observation, ObservationKind, Urn
 from lumos.core.models.facets import OBSERVED_PARTS
 from lumos.core.store.checksums import OBSERVATIONS, whole_rows
-from lumos.core.store.documents import as_moment, as_object, as_text
+from lumos.core.store.documents import as_moment, as_text, stored_object
 from lumos.core.store.settings import ObservationSettings
 from lumos.core.store.sql_text import as_key, from_key
 from lumos.core.store.version_states import packed, unpacked
@@ -278,7 +278,7 @@ def _with(contribution: Contribution, path: str, last: _Last) -> Contribution:
 
 
 def _json(text: str) -> JsonValue:
-    return None if text == _NONE else dict(as_object(text))
+    return None if text == _NONE else dict(stored_object(text))
 
 
 def _text(row: Row) -> str | None:
@@ -291,7 +291,7 @@ def _stored(row: Row, text: str | None) -> StoredObservation:
         urn=Urn.canonical(row.text("urn")),
         kind=ObservationKind(row.text("kind")),
         at=_moment(row.text("at")),
-        document=as_object(text or "{}"),
+        document=stored_object(text or "{}"),
     )
     return StoredObservation(from_key(row.text("contributor")), observation)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.models.facets import OBSERVED_PARTS
-from lumos.core.store.documents import as_object, as_text
+from lumos.core.store.documents import as_text, stored_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +51,7 @@ def whole_text(row: Row) -> str:
 
 def whole_document(row: Row) -> dict[str, JsonValue]:
     """Return the JSON object of a row with the columns `document` and `observed`."""
-    return as_object(whole_text(row))
+    return stored_object(whole_text(row))
 
 
 def join_document(text: str, observed: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import orjson
 from pydantic import JsonValue
 
 from lumos.core.errors import LumosError
+from lumos.core.json_reading import objects_at
 from lumos.core.models import LumosDataset, Snapshot
 from lumos.core.models.migrations import migrated
 from lumos.core.models.sharing import Known, built_beside
@@ -66,7 +67,7 @@ def _beside(document: Json, before: Json, earlier: Snapshot) -> object:
 
 def _known(document: Json, snapshot: Snapshot) -> dict[JsonValue, Known]:
     built: dict[JsonValue, LumosDataset] = {str(each.urn): each for each in snapshot.datasets}
-    datasets = cast("list[Json]", document.get("datasets", []))  # the snapshot was built from it
+    datasets = objects_at(document, "datasets")
     return {
         urn: Known(each, built[urn])
         for each in datasets

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from sqlalchemy import select
 
 from lumos.core.errors import PlatformAnswerError
+from lumos.core.json_reading import object_at
 from lumos.core.models import LumosDataset, Urn, with_parts
 from lumos.core.platform.fitting import fitting
 from lumos.core.platform.impl.amundsen.client.database import Row, Value, rows_of
@@ -23,6 +24,8 @@ from lumos.core.platform.unreadable import UNFIT, UnreadableItems
 if TYPE_CHECKING:
     from pydantic import JsonValue
     from sqlalchemy import Connection, Table
+
+    from lumos.core.json_reading import Json
 
 OWN_BADGES = "lumos"
 """The category of badges that Lumos makes of a column's tags."""
@@ -155,8 +158,8 @@ def _fitted(document: dict[str, JsonValue], notes: Sequence[Row]) -> LumosDatase
     part = fitting(rest, fits)
     dataset = _whole(AmundsenTable.from_json({**certain, **part}), notes)
     odd: JsonValue = {name: value for name, value in rest.items() if part.get(name) != value}
-    extensions = cast("dict[str, JsonValue]", dataset.document.get("extensions") or {})
-    own = cast("dict[str, JsonValue]", extensions.get(EXTENSION) or {})
+    extensions = object_at(dataset.document, "extensions")
+    own = object_at(extensions, EXTENSION)
     return with_parts(dataset, extensions={**extensions, EXTENSION: {**own, "odd": odd}})
 
 
@@ -257,7 +260,7 @@ class _Parts:
         }
 
     def _extras_of(self, key: str, columns: Sequence[str]) -> dict[str, JsonValue]:
-        rows: dict[str, list[dict[str, Value]]] = {
+        rows: dict[str, list[JsonValue]] = {
             name: [_without_publisher(row) for row in grouped.get(key, ()) if not _is_own(row)]
             for name, grouped in self._extras.items()
         }
@@ -280,8 +283,8 @@ class _Parts:
         extras: dict[str, JsonValue] = {}
         if kept := {level: names for level, names in badges.items() if names}:
             extras["badges"] = {**kept}
-        if filled := {name: [*found] for name, found in rows.items() if found}:
-            extras["rows"] = cast("JsonValue", filled)
+        if filled := {name: found for name, found in rows.items() if found}:
+            extras["rows"] = {name: [*found] for name, found in filled.items()}
         return extras
 
     def _named(self, rows: Iterable[Row]) -> dict[str, JsonValue]:
@@ -324,5 +327,5 @@ def _is_own(row: Row) -> bool:
     return str(row.get("description_source", "")).startswith(OWN_SOURCES)
 
 
-def _without_publisher(row: Row) -> dict[str, Value]:
+def _without_publisher(row: Row) -> Json:
     return {name: value for name, value in row.items() if name not in _OF_PUBLISHER}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import (
     InvalidModelError,
@@ -15,6 +15,7 @@ from lumos.core.errors import (
     PlatformError,
     PlatformForbiddenError,
 )
+from lumos.core.json_reading import as_object
 from lumos.core.platform import stash
 from lumos.core.platform.impl.snowflake.mapping.sql import (
     holds_one,
@@ -177,8 +178,12 @@ def unpacked(text: str) -> JsonValue:
 
 
 def parts_of(document: JsonValue) -> dict[str, JsonValue]:
-    """Return the parts of a document that Lumos wrote as an object."""
-    return cast("dict[str, JsonValue]", document)
+    """Return the parts of a document that Lumos wrote as an object.
+
+    Raises:
+        UnexpectedJsonError: others changed it into something else.
+    """
+    return as_object(document, "document")
 
 
 def _conditions(names: Iterable[str] | None, patterns: list[str]) -> Iterator[str]:

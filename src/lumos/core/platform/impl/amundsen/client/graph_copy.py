@@ -12,12 +12,13 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import sqlalchemy
 from sqlalchemy import Boolean, Integer, Table, insert, update
 from typing_extensions import override
 
+from lumos.core.json_reading import list_at
 from lumos.core.platform.impl.amundsen.client.database import AmundsenDatabase
 from lumos.core.platform.impl.amundsen.client.neo4j_graph import Neo4jGraph, Related, Relation
 from lumos.core.platform.impl.amundsen.mapping import tables
@@ -200,7 +201,7 @@ def _rest(graph: Neo4jGraph) -> Json:
         if found := [{**told, "key": key} for key, told in graph.nodes(label)]:
             nodes[label] = [*found]
             for name, parts in _parts_of(label, graph):
-                nodes[name] = [*cast("list[JsonValue]", nodes.get(name, [])), *parts]
+                nodes[name] = [*list_at(nodes, name), *parts]
             relations += (each for each in graph.outgoing(label) if each["type"] in _KINDS)
     for kind in graph.relation_kinds():
         if kind not in _KINDS:

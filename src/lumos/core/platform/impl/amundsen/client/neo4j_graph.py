@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.errors import (
     PlatformAnswerError,
@@ -13,9 +13,11 @@ from lumos.core.errors import (
     PlatformNotFoundError,
     PlatformUnavailableError,
 )
+from lumos.core.json_reading import as_object, list_at, objects_at
 from lumos.core.platform.http import CatalogHttp, RetryPolicy
 from lumos.core.platform.login import NOBODY, PASSWORD
 from lumos.core.platform.server_version import usable_version
+from lumos.core.platform.unreadable import answer_to
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -88,8 +90,8 @@ class Neo4jGraph:
         )
         after: str | None = ""
         while after is not None:
-            rows = self.rows(query, after=after, limit=PAGE)
-            yield from ((str(key), _object(values)) for key, values in rows)
+            rows = self.rows(query, 2, after=after, limit=PAGE)
+            yield from ((str(key), as_object(values, "properties")) for key, values in rows)
             after = str(rows[-1][0]) if len(rows) == PAGE else None
 
     def relations(self, relation: Relation) -> Iterator[Related]:
@@ -102,9 +104,10 @@ class Neo4jGraph:
         )
         after: tuple[str, str] | None = ("", "")
         while after is not None:
-            rows = self.rows(query, start=after[0], end=after[1], limit=PAGE)
+            rows = self.rows(query, 4, start=after[0], end=after[1], limit=PAGE)
             for one, other, told, there in rows:
-                yield Related(str(one), str(other), _object(told), _object(there))
+                more = (as_object(part, "properties") for part in (told, there))
+                yield Related(str(one), str(other), *more)
             after = (str(rows[-1][0]), str(rows[-1][1])) if len(rows) == PAGE else None
 
     def outgoing(self, label: str) -> Iterator[Json]:
@@ -122,7 +125,7 @@ class Neo4jGraph:
         )
         skip = 0
         while True:
-            rows = self.rows(query, skip=skip, limit=PAGE)
+            rows = self.rows(query, 4, skip=skip, limit=PAGE)
             for start, kind, end, told in rows:
                 found: Json = {"start": start, "type": kind, "end": end}
                 yield {**found, "properties": told} if told else found
@@ -130,8 +133,10 @@ class Neo4jGraph:
             if len(rows) < PAGE:
                 return
 
-    def rows(self, statement: str, **parameters: JsonValue) -> list[list[JsonValue]]:
-        """Return what a query finds.
+    def rows(
+        self, statement: str, columns: int = 1, **parameters: JsonValue
+    ) -> list[list[JsonValue]]:
+        """Return what a query finds: rows of so many columns.
 
         Raises:
             PlatformError: the server does not answer, or refuses the query.
@@ -143,16 +148,26 @@ class Neo4jGraph:
             if self._path == _OLD_PATH:
                 raise
             self._path = _OLD_PATH  # that of version 3.5, which has one database
-            return self.rows(statement, **parameters)
+            return self.rows(statement, columns, **parameters)
         if not isinstance(answer, dict) or "errors" not in answer:
-            raise PlatformAnswerError(
-                f"{self._http.place}: the answer is not that of a Neo4j server",
-                hint="check that neo4j_url is its HTTP address, such as http://HOST:7474",
-            )
+            raise self._unlike()
         if errors := answer["errors"]:
             raise _refusal(errors, place=self._http.place)
-        (result,) = cast("list[Json]", answer["results"])
-        return [cast("list[JsonValue]", each["row"]) for each in cast("list[Json]", result["data"])]
+        results = answer.get("results")
+        if not isinstance(results, list) or len(results) != 1:
+            raise self._unlike()
+        with answer_to(self._http.where("POST", self._path)):
+            data = objects_at(as_object(results[0], "results"), "data")
+            rows = [list_at(each, "row") for each in data]
+        if any(len(row) != columns for row in rows):
+            raise self._unlike()
+        return rows
+
+    def _unlike(self) -> PlatformAnswerError:
+        return PlatformAnswerError(
+            f"{self._http.place}: the answer is not that of a Neo4j server",
+            hint="check that neo4j_url is its HTTP address, such as http://HOST:7474",
+        )
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -180,10 +195,6 @@ def _refusal(errors: JsonValue, *, place: str) -> PlatformError:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _object(value: JsonValue) -> Json:
-    return value if isinstance(value, dict) else {}
 
 
 def _authorization(settings: AmundsenSettings) -> dict[str, str]:

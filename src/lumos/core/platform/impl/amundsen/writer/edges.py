@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import delete, or_, select
 
+from lumos.core.json_reading import as_object, flag_at
 from lumos.core.models import DatasetLineage, LineageEdge, NeighboursBuilder, Urn
 from lumos.core.platform.impl.amundsen.client.database import rows_of
 from lumos.core.platform.impl.amundsen.mapping import tables
@@ -193,8 +194,8 @@ class Edges:
         self, *patterns: str, unread: UnreadableItems | None = None
     ) -> Iterable[tuple[str, _Kept]]:
         def edge(document: JsonValue) -> _Kept:
-            parts = cast("dict[str, JsonValue]", document)
-            return _Kept(LineageEdge.from_json(parts["edge"]), shown=bool(parts["shown"]))
+            parts = as_object(document, "edge")
+            return _Kept(LineageEdge.from_json(parts.get("edge")), shown=flag_at(parts, "shown"))
 
         noted = UnreadableItems() if unread is None else unread
         found = self._store.read(_SECTION, edge, unread=noted, kind="lineage_edge", like=patterns)

@@ -10,6 +10,7 @@ from sqlalchemy import MetaData, or_, select
 from sqlalchemy import Table as AnyTable
 from sqlalchemy import inspect as inspection
 
+from lumos.core.json_reading import as_object, required_text_at
 from lumos.core.models import Tag, Urn, User
 from lumos.core.platform.entities import ENTITY_MODELS, Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.impl.amundsen.client.database import Row, Value, rows_of
@@ -126,7 +127,7 @@ class Entities:
             query = select(table).order_by(*table.primary_key.columns)
             rows = self._connection.execute(query).mappings()
             if documents := [{str(key): _json(row[key]) for key in row} for row in rows]:
-                found[name] = cast("JsonValue", documents)
+                found[name] = [*documents]
         return found
 
 
@@ -162,13 +163,14 @@ def _tag(row: Row) -> Tag:
 
 
 def _identity(document: JsonValue) -> tuple[Urn, str, str]:
-    parts = cast("dict[str, JsonValue]", document)
-    return Urn(str(parts["urn"])), str(parts["catalog"]), str(parts["id"])
+    parts = as_object(document, "identity")
+    urn, catalog, name = (required_text_at(parts, key) for key in ("urn", "catalog", "id"))
+    return Urn(urn), catalog, name
 
 
 def _named_value(document: JsonValue) -> tuple[str, JsonValue]:
-    parts = cast("dict[str, JsonValue]", document)
-    return str(parts["name"]), parts["value"]
+    parts = as_object(document, "extension")
+    return required_text_at(parts, "name"), parts.get("value")
 
 
 _SHOWN: Mapping[str, tuple[Table, Callable[[Row], Entity]]] = {

@@ -7,8 +7,9 @@ a table that was made since then, what is missing counts as lost, and not as rem
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from lumos.core.json_reading import object_at, text_at, texts_at
 from lumos.core.platform.impl.snowflake.mapping.conversion import OWN_VALUE
 from lumos.core.platform.impl.snowflake.mapping.records import TableRecord, TagUse
 
@@ -36,20 +37,20 @@ def note_of(record: TableRecord, place: _Place) -> dict[str, JsonValue]:
 
 def with_lost(record: TableRecord, note: JsonValue, *, place: _Place) -> TableRecord:
     """Return a table with what it lost, if it was replaced since the note was made."""
-    if not isinstance(note, Mapping) or note.get("created") in (None, _created(record)):
+    if not isinstance(note, dict) or note.get("created") in (None, _created(record)):
         return record
-    of_columns = cast("Mapping[str, _Note]", note.get("columns") or {})
+    of_columns = object_at(note, "columns")
     columns = (
         column._replace(
-            comment=column.comment or str(of_columns[column.name]["comment"]),
-            tags=_with_tags(column.tags, of_columns[column.name], place),
+            comment=column.comment or text_at(noted, "comment") or "",
+            tags=_with_tags(column.tags, noted, place),
         )
-        if column.name in of_columns
+        if (noted := object_at(of_columns, column.name))
         else column
         for column in record.columns
     )
     return record._replace(
-        comment=record.comment or str(note["comment"]),
+        comment=record.comment or text_at(note, "comment") or "",
         tags=_with_tags(record.tags, note, place),
         columns=tuple(columns),
     )
@@ -65,5 +66,5 @@ def _own(tags: Iterable[TagUse], place: _Place) -> list[JsonValue]:
 
 def _with_tags(tags: tuple[TagUse, ...], note: _Note, place: _Place) -> tuple[TagUse, ...]:
     there = {tag[:3] for tag in tags}
-    noted = (TagUse(*place, str(name), OWN_VALUE) for name in cast("list[str]", note["tags"]))
+    noted = (TagUse(*place, name, OWN_VALUE) for name in texts_at(note, "tags"))
     return tuple(sorted([*tags, *(tag for tag in noted if tag[:3] not in there)]))
