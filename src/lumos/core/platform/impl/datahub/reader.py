@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final
 from lumos.core.errors import InvalidUrnError
 from lumos.core.models import LumosDataset, NeighboursBuilder
 from lumos.core.platform.batches import together
-from lumos.core.platform.impl.datahub.client import StoredEntity, pages_of
+from lumos.core.platform.impl.datahub.client import StoredEntity, is_removed, pages_of
 from lumos.core.platform.impl.datahub.mapping.aspects import DERIVED
 from lumos.core.platform.impl.datahub.mapping.lineage import ASPECT, read_edges
-from lumos.core.platform.impl.datahub.mapping.observations import TIMESERIES
 from lumos.core.platform.impl.datahub.mapping.urns import is_shortened
 from lumos.core.platform.refusals import Streak
 from lumos.core.platform.unreadable import UNFIT
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 DATASET: Final = "dataset"
 LARGEST_PAGE: Final = 200
-_NOT_A_DATASET: Final = DERIVED | TIMESERIES | {ASPECT, "status"}
 
 
 class DatasetReader:
@@ -154,8 +152,12 @@ class DatasetReader:
 
 
 def is_dataset(held: StoredEntity) -> bool:
-    """Tell whether more than a name and neighbours is known of it, and it is not hidden."""
-    status = held.aspects.get("status")
-    if isinstance(status, dict) and status.get("removed"):
+    """Return whether an entity is a dataset: neither hidden nor only the end of lineage.
+
+    Of the end of an edge DataHub has a name and the lineage. Somebody else made whatever has a
+    status, or a name and no lineage.
+    """
+    if is_removed(held):
         return False
-    return bool(held.aspects.keys() - _NOT_A_DATASET)
+    known = held.aspects.keys() - DERIVED
+    return bool(held.aspects) and known != {ASPECT}

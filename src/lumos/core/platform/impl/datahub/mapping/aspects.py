@@ -356,7 +356,8 @@ class DatasetConversion:
             return {}
         schema: Json = {}
         edited = aspects.get("editableSchemaMetadata")
-        if fields := columns or column_fields(with_edits(metadata, edited)):
+        platform = str(metadata.get("platform") or "").rpartition(":")[2]
+        if fields := columns or column_fields(with_edits(metadata, edited), platform=platform):
             schema["fields"] = fields
         keys = cast("list[str] | None", metadata.get("primaryKeys"))
         if keys:

@@ -57,7 +57,6 @@ class _Form(NamedTuple):
     identity: str
     model: type[Entity]
     info: str
-    aspects: frozenset[str]
     write: Callable[[Json, str], Json]
     read: Callable[[str, Mapping[str, JsonValue], str], Json]
     urn: Callable[[str, str], str]
@@ -88,7 +87,7 @@ def read_entity(
 ) -> Entity | None:  # fmt: skip
     """Return the entity that aspects and what is kept beside make, or None if there is none."""
     form = FORMS[kind]
-    if form.aspects.isdisjoint(aspects):
+    if not aspects:  # one that has its name alone has the aspect of that
         return None
     whole = dict(aspects)
     kept = {} if form.kind in WITHOUT_PROPERTIES else _taken(form, whole)
@@ -286,7 +285,8 @@ def _read_job(urn: str, aspects: Mapping[str, JsonValue], environment: str) -> J
         "job_id": job_id,
     }
     kind = info.get("type")
-    document["type"] = str(next(iter(kind.values())) if isinstance(kind, dict) else kind)
+    if kind is not None:
+        document["type"] = str(next(iter(kind.values())) if isinstance(kind, dict) else kind)
     if info.get("description") is not None:
         document["description"] = info["description"]
     if info.get("customProperties"):
@@ -312,28 +312,28 @@ def _named(kind: str) -> Callable[[str, str], str]:
 FORMS: Final[Mapping[EntityKind, _Form]] = {
     "user": _Form(
         "corpuser", "username", User, "corpUserInfo",
-        frozenset({"corpUserInfo", "corpUserEditableInfo"}), _user, _read_user, _named("corpuser"),
+        _user, _read_user, _named("corpuser"),
     ),
     "group": _Form(
         "corpGroup", "name", Group, "corpGroupInfo",
-        frozenset({"corpGroupInfo", "corpGroupEditableInfo"}), _group, _read_group,
+        _group, _read_group,
         _named("corpGroup"),
     ),
     "tag": _Form(
         "tag", "name", Tag, "tagProperties",
-        frozenset({"tagProperties"}), _tag, _read_tag, _named("tag"),
+        _tag, _read_tag, _named("tag"),
     ),
     "glossary_term": _Form(
         "glossaryTerm", "name", GlossaryTerm, "glossaryTermInfo",
-        frozenset({"glossaryTermInfo"}), _term, _read_term, _named("glossaryTerm"),
+        _term, _read_term, _named("glossaryTerm"),
     ),
     "domain": _Form(
         "domain", "name", Domain, "domainProperties",
-        frozenset({"domainProperties"}), _domain, _read_domain, _named("domain"),
+        _domain, _read_domain, _named("domain"),
     ),
     "job": _Form(
         "dataJob", "urn", Job, "dataJobInfo",
-        frozenset({"dataJobInfo", "dataJobInputOutput"}), _job, _read_job,
+        _job, _read_job,
         lambda urn, environment: job_urn(urn, environment=environment),
     ),
 }  # fmt: skip

@@ -70,7 +70,30 @@ _NATIVE: Final[Mapping[str, str]] = {
     "timestamp without time zone": "TIMESTAMP_NTZ",
     "uuid": "UUID", "json": "JSON", "jsonb": "JSON", "variant": "JSON",
     "geometry": "GEOMETRY", "geography": "GEOMETRY",
+    "int16": "INT16", "int32": "INT32", "int64": "INT64",
+    "uint8": "UINT8", "uint16": "UINT16", "uint32": "UINT32", "uint64": "UINT64",
+    "float32": "FLOAT", "float64": "DOUBLE", "bignumeric": "DECIMAL",
+    "varchar2": "STRING", "nvarchar2": "STRING", "clob": "STRING", "nclob": "STRING",
+    "raw": "BINARY", "binary_float": "FLOAT", "binary_double": "DOUBLE",
 }  # fmt: skip
+_OF_FILES: Final[Mapping[str, str]] = {
+    "int8": "INT8", "integer": "INT64", "number": "DOUBLE", "halffloat": "FLOAT", "any": "STRING",
+    "large_string": "STRING", "large_binary": "BINARY", "utf8": "STRING", "year": "INT32",
+    "decimal128": "DECIMAL", "decimal256": "DECIMAL", "date32": "DATE", "date64": "DATE",
+}  # fmt: skip
+"""Types of Arrow, and those that DataHub infers for text."""
+_BY_PLATFORM: Final[Mapping[str, Mapping[str, str]]] = {
+    **dict.fromkeys(("s3", "gcs", "abs"), _OF_FILES),
+    "clickhouse": {
+        "int8": "INT8", "fixedstring": "STRING", "date32": "DATE", "datetime": "TIMESTAMP",
+        "datetime64": "TIMESTAMP", "ipv4": "STRING", "ipv6": "STRING", "enum8": "STRING",
+        "enum16": "STRING", "decimal32": "DECIMAL", "decimal64": "DECIMAL",
+        "decimal128": "DECIMAL", "decimal256": "DECIMAL",
+    },
+    "oracle": {"long": "STRING", "long raw": "BINARY"},
+}  # fmt: skip
+"""Types that mean something else on a platform than elsewhere."""
+_WRAPPED: Final = re.compile(r"(?:Nullable|LowCardinality)\((.*)\)\Z")
 _TYPE_NAMES: Final = TypeName.__members__
 _SPELT: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_ ]*?)\s*(?:\(\s*([^()]*)\s*\))?\s*\Z")
 _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -116,13 +139,13 @@ def field_path(column: Mapping[str, JsonValue]) -> str:
     return f"{VERSION}.[type=struct].{words}.{_step(name)}"
 
 
-def column_fields(rows: Sequence[JsonValue]) -> list[JsonValue]:
+def column_fields(rows: Sequence[JsonValue], *, platform: str = "") -> list[JsonValue]:
     """Return the columns that schema fields of DataHub tell of."""
     columns: dict[str, JsonValue] = {}
     places: dict[tuple[str, ...], Json] = {}
     for document in rows:
         row = _taken_apart(cast("Json", document), places)
-        column = _column_of(row)
+        column = _column_of(row, platform)
         parent = places.get(row.steps[:-1])
         if parent is None or not _adopts(parent, column):
             column["name"] = ".".join(row.steps[row.steps[0] == _FLAT :])
@@ -260,17 +283,27 @@ _CLASS_OF: Final[Mapping[str, str]] = {
 }
 
 
-def read_type(text: str, word: str) -> Json:
+def read_type(text: str, word: str, *, platform: str = "") -> Json:
     """Return the canonical type of a native type, by its spelling or else by DataHub's class."""
-    match = _SPELT.match(text)
+    plain = _unwrapped(text) if platform == "clickhouse" else text
+    match = _SPELT.match(plain)
     name = match[1] if match else ""
     given = [each.strip() for each in (match[2] or "").split(",")] if match and match[2] else []
     if name in TypeName.__members__ and name not in {"ENUM", *_NESTED}:
         node: Json = {"type": name, **_parameters(name, given)}
         if spelt(node) == text:
             return node
-    known = _NATIVE.get(name.lower()) or _CLASSES.get(word, "UNKNOWN")
+    there = _BY_PLATFORM.get(platform, {}).get(name.lower())
+    known = there or _NATIVE.get(name.lower()) or _CLASSES.get(word, "UNKNOWN")
+    if known == "DECIMAL" and platform == "clickhouse" and name.lower() != "decimal":
+        given = []  # Decimal64(4) has a scale alone
     return {"type": known, **_parameters(known, given), "native_type": text}
+
+
+def _unwrapped(text: str) -> str:
+    while wrapped := _WRAPPED.match(text):
+        text = wrapped[1]
+    return text
 
 
 def _parameters(name: str, given: Sequence[str]) -> Json:
@@ -306,14 +339,14 @@ def _taken_apart(row: Json, places: Mapping[tuple[str, ...], Json]) -> _Row:
     return _Row(tuple(latest), tuple(steps), row)
 
 
-def _column_of(row: _Row) -> Json:
+def _column_of(row: _Row, platform: str) -> Json:
     document = row.document
     union = cast("Json", cast("Json", document.get("type") or {}).get("type") or {})
     word = next(iter(union), "").removeprefix(_UNION_OF)
     native = str(document.get("nativeDataType") or "")
     nested = {"ArrayType": "array", "MapType": "map", "RecordType": "struct"}.get(word)
     words = row.types or ((nested,) if nested else ())
-    column: Json = {"name": row.steps[-1], **_type_of(words, native, word)}
+    column: Json = {"name": row.steps[-1], **_type_of(words, native, word, platform=platform)}
     column["nullable"] = bool(document.get("nullable", False))
     if document.get("description") is not None:
         column["description"] = document["description"]
@@ -324,7 +357,7 @@ def _column_of(row: _Row) -> Json:
     return column
 
 
-def _type_of(words: Sequence[str], native: str, word: str) -> Json:
+def _type_of(words: Sequence[str], native: str, word: str, *, platform: str = "") -> Json:
     match words:
         case ["array", *inner]:
             return {"type": "ARRAY", "items": _inner(inner)}
@@ -339,7 +372,7 @@ def _type_of(words: Sequence[str], native: str, word: str) -> Json:
         case ["union", *_]:
             return {"type": "UNKNOWN", "native_type": native}
         case _:
-            return read_type(native, word)
+            return read_type(native, word, platform=platform)
 
 
 def _inner(words: Sequence[str]) -> Json:

@@ -70,12 +70,20 @@ def read_edges(
     fine = aspect.get("fineGrainedLineages")
     rows = [row for row in fine if isinstance(row, dict)] if isinstance(fine, list) else []
     upstreams = aspect.get("upstreams")
+    tables = upstreams if isinstance(upstreams, list) else []
     edges: dict[tuple[str, str, str], LineageEdge] = {}
-    for upstream in upstreams if isinstance(upstreams, list) else ():
+    for upstream in (*tables, *_by_columns_alone(rows, tables)):
         with suppress(*UNFIT):
             read = _edges_of(cast("Json", upstream), rows, name=name, environment=environment)
             edges.update({edge.key: edge for edge in read})
     return [*edges.values()]
+
+
+def _by_columns_alone(rows: Sequence[Json], tables: Sequence[JsonValue]) -> list[Json]:
+    """Return the upstream datasets that column lineage names and table lineage does not."""
+    known = {each.get("dataset") for each in tables if isinstance(each, dict)}
+    named = (source[0] for row in rows for source in _columns(row, "upstreams") if source)
+    return [{"dataset": urn} for urn in dict.fromkeys(named) if urn not in known]
 
 
 def _edges_of(
