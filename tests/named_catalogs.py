@@ -1,6 +1,7 @@
 """Catalogs that whoever runs the service tests names, in place of those that tests start.
 
-They are emptied before each test. See docs/how-to/real-catalogs.md.
+OpenMetadata keeps what others have (`named_openmetadata.py`); the others are emptied before each
+test. See docs/how-to/real-catalogs.md.
 """
 
 from __future__ import annotations

@@ -74,6 +74,18 @@ _PARENTS = {
     "tags": ("classification", "classifications"),
     "glossaryTerms": ("glossary", "glossaries"),
 }
+_OF_SCHEMAS = ("tables", "dataQuality/testCases")
+_WITHIN: dict[str, tuple[str, ...]] = {
+    "services/databaseServices": ("databases", "databaseSchemas", *_OF_SCHEMAS),
+    "services/storageServices": ("containers",),
+    "services/pipelineServices": ("pipelines",),
+    "databases": ("databaseSchemas", *_OF_SCHEMAS),
+    "databaseSchemas": _OF_SCHEMAS,
+    "tables": ("dataQuality/testCases",),
+    "classifications": ("tags",),
+    "glossaries": ("glossaryTerms",),
+}
+"""What goes with an entity that is deleted."""
 TYPE_OF = {
     **{name: name.rpartition("/")[2].removesuffix("s") for name in KNOWN},
     "glossaries": "glossary",
@@ -233,9 +245,10 @@ class OpenMetadataStore:
             entity["deleted"] = True
             return
         name = entity["fullyQualifiedName"]
-        for within in {collection, *(("dataQuality/testCases",) if collection == "tables" else ())}:
+        for within in {collection, *_WITHIN.get(collection, ())}:
             for other in [each for each in self.entities[within] if each.startswith(f"{name}.")]:
-                self.delete(within, self.entities[within][other]["id"])
+                if other in self.entities[within]:  # it may have gone with another
+                    self.delete(within, self.entities[within][other]["id"])
         del self.entities[collection][name]
         self.edges = {ends: edge for ends, edge in self.edges.items() if identity not in ends}
 

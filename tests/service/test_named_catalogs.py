@@ -6,9 +6,7 @@ Amundsen and Atlas have tests of their own, which take a server that is named as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
 
-import httpx2
 import pytest
 from typing_extensions import override
 
@@ -19,13 +17,10 @@ from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.testing.platform_contract import PlatformContract
 from lumos.testing.platform_samples import dataset
 from named_catalogs import VARIABLES, named
+from named_openmetadata import NamedServer
 from ports import closed_port
 
 pytestmark = pytest.mark.service
-_COLLECTIONS: Final = (
-    "services/databaseServices", "services/storageServices", "services/pipelineServices",
-    "glossaries", "classifications", "domains", "teams", "users",
-)  # fmt: skip
 
 
 def empty_datahub(config: Mapping[str, str]) -> None:
@@ -35,19 +30,6 @@ def empty_datahub(config: Mapping[str, str]) -> None:
         for kind in ("dataset", *KINDS):
             for held in [*client.scroll(kind, include_removed=True)]:
                 client.delete(kind, held.urn)
-
-
-def empty_openmetadata(config: Mapping[str, str]) -> None:
-    """Remove everything that is not the system's own, with all that is in it."""
-    headers = {"Authorization": f"Bearer {config['auth_token']}"}
-    gone = {"hardDelete": "true", "recursive": "true"}
-    address = f"{config['server']}/api/v1/"
-    with httpx2.Client(base_url=address, headers=headers, timeout=120) as client:
-        for collection in _COLLECTIONS:
-            page = client.get(f"{collection}?limit=1000&include=all").raise_for_status().json()
-            for each in page["data"]:
-                if each.get("provider") != "system" and not each.get("isAdmin"):
-                    client.delete(f"{collection}/{each['id']}", params=gone)
 
 
 class NamedContract(PlatformContract):
@@ -84,5 +66,17 @@ if named("datahub"):
 if named("openmetadata"):
 
     class TestNamedOpenMetadata(NamedContract):
+        """On a server that others may use: each test makes and removes what has its own prefix."""
+
         catalog = "openmetadata"
-        empty = staticmethod(empty_openmetadata)
+
+        @pytest.fixture
+        @override
+        def platform(self) -> Iterator[MetadataPlatformInterface]:
+            server = NamedServer(named(self.catalog) or {})
+            try:
+                with server.adapter() as platform:
+                    yield platform
+            finally:
+                server.remove_made()
+                server.close()
