@@ -195,7 +195,7 @@ def _write_home(home: Path, war: Path, *, port: int) -> None:
 
 def _policy() -> JsonValue:
     """Return who may do what: the file that Atlas ships with, and entities nobody else may see."""
-    every: JsonValue = [".*"]
+    every: JsonValue = ["(?s).*"]
     ends: dict[str, JsonValue] = {
         f"end{number}{part}": every
         for number in (1, 2)
@@ -222,7 +222,7 @@ def _policy() -> JsonValue:
                 "entityPermissions": [
                     {
                         "privileges": [*of_stewards],
-                        "entityIds": [f"(?!.*{HIDDEN}).*"],
+                        "entityIds": [f"(?s)(?!.*{HIDDEN}).*"],
                         **anything,
                     }
                 ],

@@ -295,7 +295,14 @@ def test_a_server_that_is_down_is_one_clear_line(server: AtlasServer, atlas: Atl
 
 
 @pytest.mark.parametrize(
-    "config", [{"url": "nowhere"}, {"adress": "http://x"}, {"url": "http://x", "attempts": 0}]
+    "config",
+    [
+        {"url": "nowhere"},
+        {"adress": "http://x"},
+        {"url": "http://x", "attempts": 0},
+        {"url": "http://x", "glossary": "acme.org"},
+        {"url": "http://x", "glossary": "terms@acme"},
+    ],
 )
 def test_wrong_settings_are_refused(config: dict[str, JsonValue]) -> None:
     with pytest.raises(ConfigurationError, match="atlas"):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from doubles.atlas_server import AtlasServer
+from doubles.atlas_server import STEWARD, AtlasServer, atlas_at
 from doubles.datahub_server import datahub_double
 from doubles.openmetadata_server import TOKEN, openmetadata_server
 from lumos.bootstrap import Application
@@ -25,7 +25,7 @@ from lumos.core.platform.interface import MetadataPlatformInterface
 from lumos.feature.importing.plan import ImportMode
 from lumos.feature.snapshot.export import export_document
 from lumos.feature.snapshot.source import LoadedSource
-from lumos.testing.platform_samples import AT, edge
+from lumos.testing.platform_samples import AT, dataset, edge
 
 SIZE = 30
 
@@ -158,6 +158,35 @@ def test_an_import_that_is_repeated_asks_little_and_writes_nothing(
     assert world.writes() == []
     asked = [target for _, target, *_ in world.asked if "/scroll" not in target]
     assert len(asked) <= BESIDES_LISTS[world.name]
+
+
+def test_with_ordinary_rights_all_else_arrives_and_the_second_time_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A login of Atlas that defines no types and may not see one table."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("doubles.atlas_server.HIDDEN", "table_013")
+    with AtlasServer() as server:
+        with atlas_at(server) as administrator:
+            administrator.emit_dataset(dataset())
+            administrator.delete(dataset().urn)
+        config = {"url": server.url, "username": STEWARD, "password": "admin"}
+        world = World(tmp_path, "atlas", config, server.requests)
+
+        results = [world.run()]
+        before = server.store.writes
+        results.append(world.run())
+
+        assert server.store.writes == before
+        assert (len(results[0].created), results[1].unchanged) == (SIZE - 1, SIZE - 1)
+        for result in results:
+            failed = [each.item for each in result.report.failed]
+            assert [item for item in failed if "table_013" not in item] == ["tag raw"]
+            assert "lumos://snowflake/shop/public/table_013" in failed
+        with world.catalog() as catalog:
+            found = [*catalog.list()]
+        assert len(found) == SIZE - 1
+        assert {one.tags for one in found} == {("raw",)}
 
 
 def test_versions_are_those_of_the_snapshot(world: World) -> None:

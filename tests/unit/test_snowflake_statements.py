@@ -22,6 +22,7 @@ from lumos.core.errors import (
     PlatformConflictError,
     PlatformError,
     PlatformForbiddenError,
+    PlatformLimitError,
     PlatformNotFoundError,
     PlatformUnavailableError,
 )
@@ -29,7 +30,6 @@ from lumos.core.models import LumosDataset, Tag, Urn, with_parts
 from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.snowflake.client import (
     SnowflakeSession,
-    TooMuchMetadataError,
     connect_arguments,
     translated,
 )
@@ -180,7 +180,7 @@ ERRORS = [
     (errors.ProgrammingError(msg=SECRET, errno=390114), PlatformAuthError),
     (errors.ForbiddenError(msg=SECRET), PlatformAuthError),
     (errors.ProgrammingError(msg=SECRET, errno=3001), PlatformForbiddenError),
-    (errors.ProgrammingError(msg=SECRET, errno=90030), TooMuchMetadataError),
+    (errors.ProgrammingError(msg=SECRET, errno=90030), PlatformLimitError),
     (errors.ProgrammingError(msg=SECRET, errno=2003), PlatformNotFoundError),
     (errors.HttpError(msg=SECRET, errno=290404), PlatformNotFoundError),
     (errors.ProgrammingError(msg=SECRET, errno=625), PlatformConflictError),

@@ -284,6 +284,12 @@ class PlatformForbiddenError(PlatformAuthError):
     code = "LUM-413"
 
 
+class PlatformLimitError(PlatformError):
+    """A catalog gives no answer as large as this one would be; parts of it it may give."""
+
+    code = "LUM-414"
+
+
 class PlatformCertificateError(PlatformError):
     """The certificate of a catalog's server is not accepted."""
 

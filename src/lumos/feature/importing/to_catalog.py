@@ -230,6 +230,7 @@ class CatalogImport:
         tally = _ImportedTally(self._tally.recorder)
         plan = SyncPlan(ends, tally=tally)
         plan.make()
+        tally.of(DATASET).unchanged += self._tally.unchanged  # the catalog took these before
         run = SyncRun(
             ends, settings, plan=plan, tally=tally, clock=self._clock, progress=self._progress
         )

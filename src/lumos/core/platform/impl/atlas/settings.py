@@ -27,7 +27,9 @@ class AtlasSettings(ServerLimits):
     timeout_seconds: float = Field(default=60.0, gt=0)
     attempts: int = Field(default=6, ge=1, le=20, description="How often a request is tried.")
     glossary: Name = Field(
-        default="Lumos", description="The glossary that new business terms are put into."
+        default="Lumos",
+        pattern=r"^[^.@]+$",
+        description="The glossary that new business terms are put into; Atlas takes no `.` or `@`.",
     )
     table_types: tuple[Name, ...] = Field(
         default=TABLE_TYPES,

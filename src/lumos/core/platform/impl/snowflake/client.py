@@ -11,6 +11,7 @@ from lumos.core.errors import (
     PlatformConflictError,
     PlatformError,
     PlatformForbiddenError,
+    PlatformLimitError,
     PlatformNotFoundError,
     PlatformUnavailableError,
 )
@@ -26,10 +27,6 @@ _NETWORK = (*range(250_002, 250_011), *range(290_500, 290_600), 251_005, 251_012
 _BY_TOKEN = "PROGRAMMATIC_ACCESS_TOKEN"  # noqa: S105 - the name of a way to log in
 Row = tuple[object, ...]
 T = TypeVar("T")
-
-
-class TooMuchMetadataError(PlatformError):
-    """A statement on INFORMATION_SCHEMA asks for more than Snowflake gives at once."""
 
 
 class Cursor(Protocol):
@@ -269,7 +266,7 @@ _MEANINGS: Final[tuple[tuple[tuple[int, ...], type[PlatformError], str, str | No
     ),
     (
         (90_030,),
-        TooMuchMetadataError,
+        PlatformLimitError,
         "INFORMATION_SCHEMA holds more than Snowflake gives at once",
         "name fewer databases, or a role that sees fewer tables",
     ),

@@ -9,8 +9,12 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from lumos.core.errors import PlatformError, PlatformForbiddenError, PlatformNotFoundError
-from lumos.core.platform.impl.snowflake.client import TooMuchMetadataError
+from lumos.core.errors import (
+    PlatformError,
+    PlatformForbiddenError,
+    PlatformLimitError,
+    PlatformNotFoundError,
+)
 from lumos.core.platform.impl.snowflake.mapping.records import (
     ColumnRecord,
     TableKey,
@@ -124,7 +128,7 @@ class TableReader:
         """Yield what a statement gives of a whole database; of a large one, schema by schema."""
         try:
             yield from self._session.rows(statement)
-        except TooMuchMetadataError:
+        except PlatformLimitError:
             for schema in sorted(self._schemas_of(database)):
                 within = f"{statement} AND TABLE_SCHEMA = {literal(schema)}"
                 yield from self._session.rows(within)
@@ -186,7 +190,7 @@ class TableReader:
         )
         try:
             return self._session.rows(statement)
-        except TooMuchMetadataError:
+        except PlatformLimitError:
             half = len(keys) // 2
             if not half:
                 raise
