@@ -33,12 +33,14 @@ def lines(document: Document) -> tuple[str, ...]:
 
 
 def test_a_good_document_is_reported_as_the_product_shows_it() -> None:
-    document = sample_snapshot().to_json()
+    document: Document = sample_snapshot().to_json()
     bare = {
         name: value
         for name, value in document.items()
         if name not in {"jobs", "glossary", "tags", "domains", "users", "groups", "statistics"}
     }
+    for dataset in bare["datasets"]:
+        dataset.pop("ownership", None)
 
     assert validate_document(bare, "bare").lines() == (
         "[ok] 40 datasets",
@@ -138,8 +140,13 @@ def test_names_are_capped_and_counted(document: Document) -> None:
 @pytest.mark.parametrize(
     ("change", "check"),
     [
-        (lambda d: d["users"][0].update(username="bo"), "references.owners"),
+        (
+            lambda d: (d["users"][0].update(username="bo"), d["groups"][0].update(members=[])),
+            "references.owners",
+        ),
         (lambda d: d["groups"][0].update(name="other"), "references.owners"),
+        (lambda d: d["groups"][0].update(members=["bo"]), "references.members"),
+        (lambda d: d["groups"][0].update(admins=["bo"]), "references.members"),
         (lambda d: d["jobs"][0].update(inputs=["lumos://kafka/x"]), "references.jobs"),
         (lambda d: d["jobs"][0].update(outputs=["lumos://kafka/x"]), "references.jobs"),
         (
@@ -169,12 +176,13 @@ def test_each_kind_of_reference_is_followed(document: Document, change: Any, che
     assert report.ok
 
 
-def test_people_are_looked_for_only_where_people_are_listed(document: Document) -> None:
+def test_owners_are_looked_for_also_where_no_people_are_listed(document: Document) -> None:
     del document["users"]
     del document["groups"]
     del document["statistics"]
 
-    assert "[ok] All references resolved" in lines(document)
+    expected = "[warn] 2 owners are not among the users and groups: group data; user ana"
+    assert expected in lines(document)
 
 
 @pytest.mark.parametrize("name", ["public.table_00002", "table_00002"])
@@ -305,7 +313,8 @@ def test_the_machine_form_names_check_status_and_count(document: Document) -> No
 
 
 def test_one_of_a_kind_is_told_in_the_singular(document: Document) -> None:
-    document["users"] = [{"username": "bo"}]
+    document["datasets"][0]["ownership"]["owners"].append({"user": "bo"})
+    document["groups"][0]["admins"] = ["cy"]
     document["tags"] *= 2
     document["jobs"][0]["outputs"] = ["lumos://kafka/orders"]
     document["lineage_edges"][0]["upstream_urn"] = "lumos://kafka/orders"
@@ -321,6 +330,7 @@ def test_one_of_a_kind_is_told_in_the_singular(document: Document) -> None:
         "[warn] 1 neighbour that a dataset lists has no lineage edge and is not taken over",
         "[warn] 1 input or output of jobs is outside the snapshot",
         "[warn] 1 owner is not among the users and groups",
+        "[warn] 1 member or administrator of groups is not among the users",
         "[warn] 1 count in statistics differs from the content",
     ]
 

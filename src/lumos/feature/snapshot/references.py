@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from lumos.core.models import Job, LineageEdge, LumosDataset
+from lumos.core.models import Group, Job, LineageEdge, LumosDataset
 from lumos.core.store.snapshots.part_format import KEY_OF
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ class ReferenceKind(Enum):
     OWNERS = (
         "owner is not among the users and groups",
         "owners are not among the users and groups",
+    )
+    MEMBERS = (
+        "member or administrator of groups is not among the users",
+        "members and administrators of groups are not among the users",
     )
     FOREIGN_KEYS = (
         "dataset that foreign keys refer to is outside the snapshot",
@@ -113,6 +117,9 @@ def facts_of(section: str, model: CanonicalModel) -> Iterator[Fact]:
         case Job():
             for urn in (*model.inputs, *model.outputs):
                 yield from _wanted(ReferenceKind.JOBS, urn, spaces=("datasets",))
+        case Group():
+            for member in (*model.members, *model.admins):
+                yield from _wanted(ReferenceKind.MEMBERS, member, spaces=("users", "groups"))
         case _:
             pass
 
@@ -122,7 +129,7 @@ def unresolved(
 ) -> dict[ReferenceKind, tuple[str, ...]]:
     """Return what each kind of reference does not find; kinds that find all are left out.
 
-    People and jobs are looked for only where the snapshot lists any.
+    Jobs are looked for only where the snapshot lists any.
 
     Args:
         facts: those of all items.
@@ -134,9 +141,7 @@ def unresolved(
         if kind is ReferenceKind.EDGE_JOBS and not present.get("jobs"):
             continue
         if kind is ReferenceKind.OWNERS:
-            category, _, person = name.partition("\n")
-            if present.get(_PEOPLE[category]):
-                missing.setdefault(kind, set()).add(f"{category} {person}")
+            missing.setdefault(kind, set()).add(name.replace("\n", " ", 1))
             continue
         shown = name.replace("\n", " -> ") if kind is ReferenceKind.LISTED_LINEAGE else name
         missing.setdefault(kind, set()).add(shown)
