@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import orjson
@@ -19,12 +19,14 @@ from lumos.core.errors import (
     PlatformNotFoundError,
 )
 from lumos.core.events import emit, since
+from lumos.core.json_reading import objects_among, objects_at
 from lumos.core.platform.http import failing_at_once
 from lumos.core.platform.impl.datahub.mapping.added_by_server import in_agreement, without_added
 from lumos.core.platform.impl.datahub.mapping.observations import SERIES
 from lumos.core.platform.impl.datahub.mapping.own_writes import POINTING, OwnWrites, targets
 from lumos.core.platform.impl.datahub.settings import LARGEST_REQUEST
 from lumos.core.platform.refusals import REFUSALS, ends_run
+from lumos.core.platform.unreadable import answer_to
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -367,7 +369,7 @@ class DataHubClient:
         elements = page.get("elements") if isinstance(page, dict) else page
         return {
             str(each["name"]).lower(): frozenset(_names(each["aspectSpecs"]))
-            for each in cast("list[Json]", elements or [])
+            for each in objects_among(elements)
             if each.get("name") and each.get("aspectSpecs")
         }
 
@@ -454,9 +456,8 @@ def entities_in(
         PlatformAnswerError: it is no page of a DataHub.
     """
     if isinstance(page, dict) and not _OF_PAGES.isdisjoint(page):
-        entities = page.get("entities") or []
-        if isinstance(entities, list) and all(isinstance(each, dict) for each in entities):
-            return cast("list[Json]", entities)
+        with answer_to(http.where(method, path)):
+            return objects_at(page, "entities")
     raise unlike_datahub(http, method, path=path)
 
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from threading import Lock
-from typing import TYPE_CHECKING, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from typing_extensions import override
 
 from lumos.core.errors import DatasetNotFoundError, PlatformConflictError
+from lumos.core.json_reading import as_texts, list_at, object_at
 from lumos.core.models import DatasetLineage, LumosDataset, Urn
 from lumos.core.platform.batch import Batch, Document, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
@@ -185,7 +186,7 @@ class DataHubHandler(CatalogHandler):
         read = self._store.read(_IDENTITY, pair_of, unread=self._unread, kind=_IDENTITY)
         found: dict[Urn, dict[str, str]] = {}
         for name, value in read.values():
-            urn, catalog = cast("list[str]", name)
+            urn, catalog = as_texts(name, "name")
             found.setdefault(Urn(urn), {})[catalog] = str(value)
         return {urn: dict(sorted(found[urn].items())) for urn in sorted(found)}
 
@@ -339,7 +340,7 @@ class DataHubHandler(CatalogHandler):
             earlier = self._conversion.document(there, known.aspects) if known else {}
             if only_changed and _checked_alike(earlier, document):
                 continue
-            before = cast("Sequence[JsonValue]", earlier.get("assertions") or ())
+            before = list_at(earlier, "assertions")
             if before or document.get("assertions"):
                 stated.append(Stated(there, document, before))
         self._companions.put_assertions(stated)
@@ -399,4 +400,4 @@ def _checked_alike(one: Mapping[str, JsonValue], other: Mapping[str, JsonValue])
 
 def _is_from_here(document: Mapping[str, JsonValue]) -> bool:
     """Tell whether a dataset was once read from a DataHub, and says how it stood there."""
-    return EXTENSION in cast("Mapping[str, JsonValue]", document.get("extensions") or {})
+    return EXTENSION in object_at(document, "extensions")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import InvalidModelError
+from lumos.core.json_reading import object_at
 from lumos.core.platform.impl.datahub.client import Write
 from lumos.core.platform.impl.datahub.mapping.stash import KEY, packed, unpacked
 from lumos.core.platform.side_store import SideStore, StoredDocument
@@ -20,7 +21,6 @@ from lumos.core.platform.unreadable import UnreadableItems
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.json_reading import Json
     from lumos.core.platform.impl.datahub.client import DataHubClient, StoredEntity
 
 _CONTAINER: Final = "container"
@@ -42,7 +42,7 @@ class HiddenContainers:
         for held in self._held(prefix, names):
             properties = held.aspects.get(_PROPERTIES)
             if held.urn.startswith(prefix) and isinstance(properties, dict):
-                custom = cast("Json", properties.get("customProperties") or {})
+                custom = object_at(properties, "customProperties")
                 name = held.urn.removeprefix(prefix)
                 yield StoredDocument(name, partial(unpacked, custom.get(KEY)))
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Final, Self, cast
+from typing import TYPE_CHECKING, Final, Self
 
 from typing_extensions import override
 
@@ -18,6 +18,7 @@ from lumos.core.errors import (
     PlatformFailureError,
     PlatformNotFoundError,
 )
+from lumos.core.json_reading import as_object
 from lumos.core.models import DatasetLineage, Job, LineageEdge, LumosDataset, Urn, with_parts
 from lumos.core.platform.batch import Batch, Identity, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
@@ -250,9 +251,7 @@ class OpenMetadataHandler(CatalogHandler):
     def identity_map(self) -> dict[Urn, dict[str, str]]:
         self._unread.begin(_IDENTITY)
         return {
-            Urn(urn): {
-                name: str(value) for name, value in cast("dict[str, JsonValue]", ids).items()
-            }
+            Urn(urn): {name: str(value) for name, value in as_object(ids, "ids").items()}
             for urn, ids in values(self._store, _IDENTITY, self._unread).items()
         }
 

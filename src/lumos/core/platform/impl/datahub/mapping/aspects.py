@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
+from lumos.core.json_reading import as_object, as_objects, list_at, object_at, objects_at, texts_at
 from lumos.core.models import LumosDataset
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.fitting import fitting
@@ -99,12 +100,12 @@ class DatasetConversion:
         document = {name: value for name, value in dataset.items() if name != "lineage"}
         unfit = _unfit(document, takes)
         plain = self._plain_aspects(document, unfit=unfit)
-        given = _stated(cast("Json", document.get("extensions") or {}).get(EXTENSION))
-        whole = cast("Json", restored(plain, given)) if isinstance(given, dict) else plain
+        given = _stated(object_at(document, "extensions").get(EXTENSION))
+        whole = as_object(restored(plain, given), "aspects") if isinstance(given, dict) else plain
         whole.setdefault("datasetProperties", plain["datasetProperties"])  # they hold the stash
         if given is not None:
             follow(whole, document, plain)
-        columns = cast("Json", document.get("schema") or {}).get("fields")
+        columns = object_at(document, "schema").get("fields")
         certain = given is None and isinstance(columns, list) and come_back(columns)
         found = self._plain_document(
             str(document["urn"]), whole, columns=columns if certain else None
@@ -114,9 +115,9 @@ class DatasetConversion:
         if left is not None:
             kept["left"] = left
         if unfit:
-            kept["unfit"] = cast("JsonValue", unfit)
+            kept["unfit"] = [*unfit]
         if given is not None:
-            kept["aspects"] = cast("JsonValue", sorted(_LEFT_ALONE & whole.keys()))
+            kept["aspects"] = [*sorted(_LEFT_ALONE & whole.keys())]
             shown = residue(plain, whole)
             if shown != given:
                 kept["extension"] = [shown, given]
@@ -124,11 +125,11 @@ class DatasetConversion:
         if unknown:
             kept["waiting"] = {name: whole.pop(name) for name in unknown}
         if gone := sorted(name for name in there if name in EMPTIED and name not in whole):
-            kept["emptied"] = cast("JsonValue", gone)
+            kept["emptied"] = [*gone]
             urn = self.datahub_urn(str(document["urn"]))
             whole = {**whole, **{name: emptied(name, urn) for name in gone}}
-        properties = cast("Json", whole["datasetProperties"])
-        custom = cast("Json", properties.get("customProperties") or {})
+        properties = object_at(whole, "datasetProperties")
+        custom = object_at(properties, "customProperties")
         stashed: Json = {**custom, KEY: packed(kept)}
         return {**whole, "datasetProperties": {**properties, "customProperties": stashed}}
 
@@ -142,18 +143,18 @@ class DatasetConversion:
         kept = self._take_stash(whole)
         known = kept if isinstance(kept, dict) else {}
         if known:
-            expected = cast("list[str]", known.get("aspects") or [])
+            expected = texts_at(known, "aspects")
             for name in _LEFT_ALONE.difference(expected):
                 whole.pop(name, None)
-            for name in cast("list[str]", known.get("emptied") or ()):
+            for name in texts_at(known, "emptied"):
                 if is_empty(name, whole.get(name)):
                     del whole[name]
-            whole = {**cast("Json", known.get("waiting") or {}), **whole}
+            whole = {**object_at(known, "waiting"), **whole}
         name = str(known.get("urn") or self.lumos_urn(urn))
         modelled = fitting(whole, partial(self._is_dataset, name)) if fitted else whole
         found = self._plain_document(name, modelled)
-        document = cast("Json", restored(found, known.get("left")))
-        unfit = cast("list[str]", known.get("unfit") or [])
+        document = as_object(restored(found, known.get("left")), "aspects")
+        unfit = texts_at(known, "unfit")
         if unfit:
             assigned = read_structured(whole.get("structuredProperties"))
             unfit = [name for name in unfit if name not in assigned]
@@ -162,9 +163,9 @@ class DatasetConversion:
             case [was, given] if was == shown:
                 shown = given
         if measured := of_others(aspects):
-            shown = {**cast("Json", shown or {}), **measured}
+            shown = {**as_object(shown, "shown"), **measured}
         if shown is not None:
-            others = cast("Json", document.get("extensions") or {})
+            others = object_at(document, "extensions")
             document["extensions"] = {**others, EXTENSION: shown}
         if not known:
             add_observations(document, aspects)
@@ -181,9 +182,9 @@ class DatasetConversion:
     def series(dataset: Mapping[str, JsonValue]) -> Json:
         """Return what was measured of a dataset; what others did, where it still says the same."""
         measured = observations(dataset)
-        given = cast("Json", dataset.get("extensions") or {}).get(EXTENSION)
+        given = object_at(dataset, "extensions").get(EXTENSION)
         for name in MEASURED & given.keys() if isinstance(given, dict) else ():
-            found = restored({}, {name: cast("Json", given)[name]})
+            found = restored({}, {name: as_object(given, "given")[name]})
             theirs = found.get(name) if isinstance(found, dict) else None
             if isinstance(theirs, dict) and still_says(dataset, name, theirs):
                 measured[name] = theirs
@@ -229,23 +230,23 @@ class DatasetConversion:
         }
         if container := innermost(urn):
             aspects["container"] = {"container": container}
-        schema = cast("Json", document.get("schema") or {})
+        schema = object_at(document, "schema")
         if schema:
             aspects["schemaMetadata"] = self._schema(document, schema, urn=urn, platform=platform)
         if document.get("kind"):
             aspects["subTypes"] = {"typeNames": [_SUBTYPES[str(document["kind"])]]}
-        if tags := cast("list[str]", document.get("tags")):
+        if tags := texts_at(document, "tags"):
             aspects["globalTags"] = {"tags": [{"tag": simple_urn("tag", tag)} for tag in tags]}
-        if owners := cast("Json", document.get("ownership") or {}).get("owners"):
+        if owners := object_at(document, "ownership").get("owners"):
             aspects["ownership"] = {
-                "owners": [wire_owner(owner) for owner in cast("list[Json]", owners)],
+                "owners": [wire_owner(owner) for owner in as_objects(owners, "owners")],
                 "lastModified": dict(STAMP),
             }
-        aspects.update(wire_governance(cast("Json", document.get("governance") or {})))
-        documentation = cast("Json", document.get("documentation") or {})
-        if links := cast("list[Json]", documentation.get("links")):
+        aspects.update(wire_governance(object_at(document, "governance")))
+        documentation = object_at(document, "documentation")
+        if links := objects_at(documentation, "links"):
             aspects["institutionalMemory"] = {"elements": [_element(link) for link in links]}
-        properties = cast("Json", document.get("properties") or {})
+        properties = object_at(document, "properties")
         if structured := wire_structured(properties, without=unfit):
             aspects["structuredProperties"] = {"properties": structured}
         return aspects
@@ -253,13 +254,13 @@ class DatasetConversion:
     def _schema(
         self, document: Mapping[str, JsonValue], schema: Json, *, urn: str, platform: str
     ) -> Json:
-        fields = cast("list[JsonValue]", schema.get("fields") or [])
-        keys = cast("list[str]", schema.get("primary_key") or [])
-        others = cast("list[Json]", schema.get("foreign_keys") or [])
-        named = {*keys, *(name for key in others for name in cast("list[str]", key["columns"]))}
+        fields = list_at(schema, "fields")
+        keys = texts_at(schema, "primary_key")
+        others = objects_at(schema, "foreign_keys")
+        named = {*keys, *(name for key in others for name in texts_at(key, "columns"))}
         paths = {
             str(field["name"]): field_path(field)
-            for field in cast("list[Json]", fields)
+            for field in as_objects(fields, "fields")
             if field["name"] in named
         }
         aspect: Json = {
@@ -280,13 +281,13 @@ class DatasetConversion:
             if str(key["references"]).startswith("lumos://")
         ]
         if foreign:
-            aspect["foreignKeys"] = cast("JsonValue", foreign)
+            aspect["foreignKeys"] = [*foreign]
         return aspect
 
     def _foreign_key(self, key: Json, urn: str, paths: Mapping[str, str], number: int) -> Json:
         other = self.datahub_urn(str(key["references"]))
-        columns = cast("list[str]", key["columns"])
-        referenced = cast("list[str]", key.get("referenced_columns") or [])
+        columns = texts_at(key, "columns")
+        referenced = texts_at(key, "referenced_columns")
         return {
             "name": f"foreign key {number + 1}",
             "sourceFields": [field_urn(urn, paths.get(name, name)) for name in columns],
@@ -320,8 +321,8 @@ class DatasetConversion:
     def _converted(
         self, name: str, aspects: Mapping[str, JsonValue], *, columns: JsonValue = None
     ) -> Json:
-        properties = cast("Json", aspects.get("datasetProperties") or {})
-        edited = cast("Json", aspects.get("editableDatasetProperties") or {})
+        properties = object_at(aspects, "datasetProperties")
+        edited = object_at(aspects, "editableDatasetProperties")
         urn = lumos_name = name
         document: Json = {
             "urn": urn,
@@ -330,7 +331,7 @@ class DatasetConversion:
         }
         if urn.startswith("lumos://datahub/urn:li:dataset:"):
             document["platform"] = _platform_in(urn)
-        subtypes = cast("Json", aspects.get("subTypes") or {}).get("typeNames")
+        subtypes = object_at(aspects, "subTypes").get("typeNames")
         if isinstance(subtypes, list) and subtypes and str(subtypes[0]) in _KINDS:
             document["kind"] = _KINDS[str(subtypes[0])]
         document.update(_read_properties(properties, aspects.get("structuredProperties")))
@@ -338,10 +339,10 @@ class DatasetConversion:
         if documentation:
             document["documentation"] = documentation
         if tags := tag_names(aspects.get("globalTags")):
-            document["tags"] = cast("JsonValue", sorted(set(tags)))
-        owners = cast("Json", aspects.get("ownership") or {}).get("owners")
+            document["tags"] = [*sorted(set(tags))]
+        owners = object_at(aspects, "ownership").get("owners")
         if isinstance(owners, list) and owners:
-            document["ownership"] = {"owners": read_owners(cast("list[Json]", owners))}
+            document["ownership"] = {"owners": read_owners(as_objects(owners, "owners"))}
         governance = read_governance(aspects)
         if governance:
             document["governance"] = governance
@@ -359,21 +360,21 @@ class DatasetConversion:
         platform = str(metadata.get("platform") or "").rpartition(":")[2]
         if fields := columns or column_fields(with_edits(metadata, edited), platform=platform):
             schema["fields"] = fields
-        keys = cast("list[str] | None", metadata.get("primaryKeys"))
+        keys = texts_at(metadata, "primaryKeys")
         if keys:
             schema["primary_key"] = [column_of(key) for key in keys]
         foreign = [
             read
-            for key in cast("list[Json]", metadata.get("foreignKeys") or [])
+            for key in objects_at(metadata, "foreignKeys")
             if (read := self._read_foreign_key(key)) is not None
         ]
         if foreign:
-            schema["foreign_keys"] = cast("JsonValue", foreign)
+            schema["foreign_keys"] = [*foreign]
         return schema
 
     def _read_foreign_key(self, key: Json) -> Json | None:
-        sources = [field_of(urn) for urn in cast("list[str]", key.get("sourceFields") or [])]
-        others = [field_of(urn) for urn in cast("list[str]", key.get("foreignFields") or [])]
+        sources = [field_of(urn) for urn in texts_at(key, "sourceFields")]
+        others = [field_of(urn) for urn in texts_at(key, "foreignFields")]
         if not sources or None in sources or None in others:
             return None
         read: Json = {
@@ -391,7 +392,7 @@ def _unfit(
     """Return the structured properties whose values the server does not take."""
     if takes is None:
         return []
-    given = cast("Json", document.get("properties") or {})
+    given = object_at(document, "properties")
     return [
         name
         for name, value in given.items()
@@ -407,7 +408,7 @@ def _stated(extension: JsonValue) -> JsonValue:
 
 
 def _without_extension(document: Json) -> Json:
-    others = cast("Json", document.get("extensions") or {})
+    others = object_at(document, "extensions")
     if EXTENSION not in others:
         return document
     rest: Json = {name: value for name, value in others.items() if name != EXTENSION}
@@ -416,21 +417,21 @@ def _without_extension(document: Json) -> Json:
 
 
 def _properties(document: Mapping[str, JsonValue]) -> Json:
-    given = cast("Json", document.get("properties") or {})
+    given = object_at(document, "properties")
     custom: Json = {
         key: value if isinstance(value, str) else canonical_json(value).decode()
         for key, value in given.items()
         if key != KEY and not key.startswith(STRUCTURED)
     }
     aspect: Json = {"customProperties": custom, "name": document["name"], "tags": []}
-    description = cast("Json", document.get("documentation") or {}).get("description")
+    description = object_at(document, "documentation").get("description")
     if description is not None:
         aspect["description"] = description
     return aspect
 
 
 def _read_properties(properties: Mapping[str, JsonValue], structured: JsonValue) -> Json:
-    custom = cast("Json", properties.get("customProperties") or {})
+    custom = object_at(properties, "customProperties")
     read: Json = dict(custom)
     read.update(read_structured(structured))
     return {"properties": read} if read else {}
@@ -442,17 +443,17 @@ def _read_documentation(
     aspects: Mapping[str, JsonValue],
 ) -> Json:
     read: Json = {}
-    written = cast("Json", aspects.get("documentation") or {}).get("documentations")
-    other = cast("list[Json]", written)[0].get("documentation") if written else None
+    written = object_at(aspects, "documentation").get("documentations")
+    other = as_objects(written, "written")[0].get("documentation") if written else None
     description = edited.get("description") or properties.get("description")
     if description is None:
         description = other
     if description is not None:
         read["description"] = description
-    elements = cast("Json", aspects.get("institutionalMemory") or {}).get("elements")
-    links = [_link(element) for element in cast("list[Json]", elements or []) if element.get("url")]
+    elements = object_at(aspects, "institutionalMemory").get("elements")
+    links = [_link(element) for element in as_objects(elements, "elements") if element.get("url")]
     if links:
-        read["links"] = cast("JsonValue", links)
+        read["links"] = [*links]
     return read
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
+
+from lumos.core.json_reading import as_list, as_object, as_objects, list_at, object_at, objects_at
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -15,12 +17,12 @@ _LABELS: Final = (("globalTags", "tags"), ("glossaryTerms", "terms"))
 
 def with_edits(metadata: Mapping[str, JsonValue], edited: JsonValue) -> list[JsonValue]:
     """Return the schema fields with what people wrote in place of what was ingested."""
-    rows = cast("list[JsonValue]", metadata.get("fields") or [])
+    rows = list_at(metadata, "fields")
     infos = edited.get("editableSchemaFieldInfo") if isinstance(edited, dict) else None
     if not infos:
         return rows
-    by_path = {str(info.get("fieldPath")): info for info in cast("list[Json]", infos)}
-    return [_edited_row(cast("Json", row), by_path) for row in rows]
+    by_path = {str(info.get("fieldPath")): info for info in as_objects(infos, "infos")}
+    return [_edited_row(as_object(row, "row"), by_path) for row in rows]
 
 
 def _edited_row(row: Json, infos: Mapping[str, Json]) -> JsonValue:
@@ -31,10 +33,10 @@ def _edited_row(row: Json, infos: Mapping[str, Json]) -> JsonValue:
     if info.get("description"):
         whole["description"] = info["description"]
     for name, members in _LABELS:
-        added = cast("Json", info.get(name) or {}).get(members)
+        added = object_at(info, name).get(members)
         if isinstance(added, list) and added:
-            known = cast("Json", row.get(name) or {}).get(members)
-            whole[name] = {members: [*cast("list[JsonValue]", known or []), *added]}
+            known = object_at(row, name).get(members)
+            whole[name] = {members: [*as_list(known, "known"), *added]}
     return whole
 
 
@@ -44,19 +46,17 @@ def follow(
     """Bring what people wrote up to what the dataset says now, as it comes first on reading."""
     edited = aspects.get("editableDatasetProperties")
     if isinstance(edited, dict) and edited.get("description"):
-        text = cast("Json", document.get("documentation") or {}).get("description")
+        text = object_at(document, "documentation").get("description")
         aspects["editableDatasetProperties"] = {**edited, "description": text or ""}
     columns = aspects.get("editableSchemaMetadata")
     infos = columns.get("editableSchemaFieldInfo") if isinstance(columns, dict) else None
     if isinstance(columns, dict) and isinstance(infos, list):
-        schema = cast("Json", plain.get("schemaMetadata") or {})
-        rows = {
-            str(row["fieldPath"]): row for row in cast("list[Json]", schema.get("fields") or [])
-        }
-        followed = [_followed(info, rows) for info in cast("list[Json]", infos)]
+        schema = object_at(plain, "schemaMetadata")
+        rows = {str(row["fieldPath"]): row for row in objects_at(schema, "fields")}
+        followed = [_followed(info, rows) for info in as_objects(infos, "infos")]
         aspects["editableSchemaMetadata"] = {
             **columns,
-            "editableSchemaFieldInfo": cast("JsonValue", followed),
+            "editableSchemaFieldInfo": [*followed],
         }
 
 
@@ -70,9 +70,9 @@ def _followed(info: Json, rows: Mapping[str, Json]) -> Json:
     for name, members in _LABELS:
         labels = info.get(name)
         if isinstance(labels, dict) and isinstance(labels.get(members), list):
-            said = cast("Json", row.get(name) or {}).get(members)
+            said = object_at(row, name).get(members)
             key = "tag" if members == "tags" else "urn"
-            known = {each[key] for each in cast("list[Json]", said or [])}
-            given = cast("list[Json]", labels[members])
+            known = {each[key] for each in as_objects(said, "said")}
+            given = objects_at(labels, members)
             whole[name] = {**labels, members: [each for each in given if each[key] in known]}
     return whole

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lumos.core.json_reading import as_texts, object_at, objects_at, texts_at
 from lumos.core.models import Domain, GlossaryTerm, Group, Job, Tag, User
 from lumos.core.platform.impl.datahub.mapping.residue import residue, restored
 from lumos.core.platform.impl.datahub.mapping.stash import KEY, packed, unpacked
@@ -75,8 +76,8 @@ def wire_entity(kind: EntityKind, document: Json, *, environment: str) -> Conver
         kept["left"] = left
     if form.kind in WITHOUT_PROPERTIES:
         return Converted(form.kind, urn, aspects, _before(kind, document, urn), left)
-    info = cast("Json", aspects[form.info])
-    custom = cast("Json", info.get("customProperties") or {})
+    info = object_at(aspects, form.info)
+    custom = object_at(info, "customProperties")
     aspects[form.info] = {**info, "customProperties": {**custom, KEY: packed(kept)}}
     return Converted(form.kind, urn, aspects, _before(kind, document, urn))
 
@@ -99,8 +100,8 @@ def read_entity(
 
 def _taken(form: _Form, aspects: Json) -> Json:
     """Take what was kept for Lumos out of the aspects."""
-    info = cast("Json", aspects.get(form.info) or {})
-    custom = dict(cast("Json", info.get("customProperties") or {}))
+    info = object_at(aspects, form.info)
+    custom = dict(object_at(info, "customProperties"))
     kept = unpacked(custom.pop(KEY, None))
     aspects[form.info] = {**info, "customProperties": custom}
     return kept if isinstance(kept, dict) else {}
@@ -126,7 +127,7 @@ def _user(document: Json, _: str) -> Json:
     info: Json = {
         "active": True,
         "system": bool(document.get("system", False)),
-        "customProperties": _texts(cast("Json", document.get("custom_properties") or {})),
+        "customProperties": _texts(object_at(document, "custom_properties")),
     }
     info.update(
         {theirs: document[ours] for ours, theirs in USER_FIELDS.items() if ours in document}
@@ -147,8 +148,8 @@ def _user(document: Json, _: str) -> Json:
 
 
 def _read_user(urn: str, aspects: Mapping[str, JsonValue], _: str) -> Json:
-    info = cast("Json", aspects.get("corpUserInfo") or {})
-    edited = cast("Json", aspects.get("corpUserEditableInfo") or {})
+    info = object_at(aspects, "corpUserInfo")
+    edited = object_at(aspects, "corpUserEditableInfo")
     document: Json = {"username": simple_name(urn)}
     for ours, theirs in (*USER_FIELDS.items(), ("department_id", "departmentId")):
         value = edited.get(theirs) or info.get(theirs)
@@ -161,7 +162,7 @@ def _read_user(urn: str, aspects: Mapping[str, JsonValue], _: str) -> Json:
             document[ours] = edited[theirs]
     for name in ("teams", "skills"):
         if edited.get(name):
-            document[name] = sorted(set(cast("list[str]", edited[name])))  # type: ignore[assignment]
+            document[name] = sorted(set(texts_at(edited, name)))  # type: ignore[assignment]
     if info.get("customProperties"):
         document["custom_properties"] = info["customProperties"]
     return document
@@ -169,7 +170,7 @@ def _read_user(urn: str, aspects: Mapping[str, JsonValue], _: str) -> Json:
 
 def _group(document: Json, _: str) -> Json:
     info: Json = {
-        name: [simple_urn("corpuser", user) for user in cast("list[str]", document.get(name) or [])]
+        name: [simple_urn("corpuser", user) for user in texts_at(document, name)]
         for name in ("admins", "members")
     }
     info["groups"] = []
@@ -180,17 +181,17 @@ def _group(document: Json, _: str) -> Json:
 
 
 def _read_group(urn: str, aspects: Mapping[str, JsonValue], _: str) -> Json:
-    info = cast("Json", aspects.get("corpGroupInfo") or {})
-    edited = cast("Json", aspects.get("corpGroupEditableInfo") or {})
+    info = object_at(aspects, "corpGroupInfo")
+    edited = object_at(aspects, "corpGroupEditableInfo")
     document: Json = {"name": simple_name(urn)}
     for ours, theirs in _GROUP_FIELDS.items():
         value = edited.get(theirs) or info.get(theirs)
         if value is not None:
             document[ours] = value
     for name in ("admins", "members"):
-        users = cast("list[str]", info.get(name) or [])
+        users = texts_at(info, name)
         if users:
-            document[name] = cast("JsonValue", sorted({simple_name(user) for user in users}))
+            document[name] = [*sorted({simple_name(user) for user in users})]
     return document
 
 
@@ -202,7 +203,7 @@ def _tag(document: Json, _: str) -> Json:
 
 
 def _read_tag(urn: str, aspects: Mapping[str, JsonValue], _: str) -> Json:
-    info = cast("Json", aspects.get("tagProperties") or {})
+    info = object_at(aspects, "tagProperties")
     document: Json = {"name": simple_name(urn)}
     if info.get("description") is not None:
         document["description"] = info["description"]
@@ -222,7 +223,7 @@ def _term(document: Json, _: str) -> Json:
 
 
 def _read_term(urn: str, aspects: Mapping[str, JsonValue], _: str) -> Json:
-    info = cast("Json", aspects.get("glossaryTermInfo") or {})
+    info = object_at(aspects, "glossaryTermInfo")
     document: Json = {"name": simple_name(urn)}
     if info.get("definition"):
         document["definition"] = info["definition"]
@@ -241,7 +242,7 @@ def _domain(document: Json, _: str) -> Json:
 
 
 def _read_domain(urn: str, aspects: Mapping[str, JsonValue], _: str) -> Json:
-    info = cast("Json", aspects.get("domainProperties") or {})
+    info = object_at(aspects, "domainProperties")
     document: Json = {"name": simple_name(urn)}
     if info.get("description") is not None:
         document["description"] = info["description"]
@@ -256,13 +257,13 @@ def _job(document: Json, environment: str) -> Json:
         "name": document["name"],
         "type": {"string": str(document.get("type") or "COMMAND")},
         "flowUrn": flow_urn(urn),
-        "customProperties": _texts(cast("Json", document.get("properties") or {})),
+        "customProperties": _texts(object_at(document, "properties")),
     }
     if "description" in document:
         info["description"] = document["description"]
 
     def named(urns: JsonValue) -> JsonValue:
-        known = cast("Iterable[str]", urns or ())
+        known = as_texts(urns, "urns")
         return [dataset_urn(each, environment=environment) for each in known]
 
     ends: Json = {
@@ -273,7 +274,7 @@ def _job(document: Json, environment: str) -> Json:
 
 
 def _read_job(urn: str, aspects: Mapping[str, JsonValue], environment: str) -> Json:
-    info = cast("Json", aspects.get("dataJobInfo") or {})
+    info = object_at(aspects, "dataJobInfo")
     flow = flow_urn(urn)
     orchestrator, flow_id = flow[len("urn:li:dataFlow:(") : -1].rsplit(",", 1)[0].split(",", 1)
     job_id = urn[len("urn:li:dataJob:(") + len(flow) + 1 : -1]
@@ -291,17 +292,17 @@ def _read_job(urn: str, aspects: Mapping[str, JsonValue], environment: str) -> J
         document["description"] = info["description"]
     if info.get("customProperties"):
         document["properties"] = info["customProperties"]
-    ends = cast("Json", aspects.get("dataJobInputOutput") or {})
+    ends = object_at(aspects, "dataJobInputOutput")
     for ours, theirs in (("inputs", "inputDatasets"), ("outputs", "outputDatasets")):
-        urns = set(cast("list[str]", ends.get(theirs) or []))
-        edges = cast("list[Json]", ends.get(theirs.removesuffix("s") + "Edges") or [])
+        urns = set(texts_at(ends, theirs))
+        edges = objects_at(ends, theirs.removesuffix("s") + "Edges")
         urns |= {str(edge["destinationUrn"]) for edge in edges}
         datasets = [each for each in urns if each.startswith("urn:li:dataset:")]
         if datasets:
             named = sorted(
                 str(lumos_dataset_urn(each, environment=environment)) for each in datasets
             )
-            document[ours] = cast("JsonValue", named)
+            document[ours] = [*named]
     return document
 
 

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lumos.core.json_reading import (
+    as_list,
+    as_object,
+    object_at,
+    objects_at,
+    required_text_at,
+    texts_at,
+)
 from lumos.core.models.types import PARAMETERS, FieldType, TypeName
 from lumos.core.platform.impl.datahub.mapping.urns import (
     escaped,
@@ -122,7 +130,7 @@ def wire_fields(fields: Sequence[JsonValue], *, keys: Iterable[str] = ()) -> lis
     chosen = frozenset(keys)
     rows: list[JsonValue] = []
     for field in fields:
-        column = cast("Json", field)
+        column = as_object(field, "field")
         path = field_path(column)
         rows.append(_row(column, path, is_key=column["name"] in chosen))
         if path.startswith(VERSION):
@@ -132,7 +140,7 @@ def wire_fields(fields: Sequence[JsonValue], *, keys: Iterable[str] = ()) -> lis
 
 def field_path(column: Mapping[str, JsonValue]) -> str:
     """Return the path of a top-level column, as `wire_fields` writes it."""
-    name = cast("str", column["name"])
+    name = required_text_at(column, "name")
     if column["type"] not in _NESTED and not name.startswith("["):
         return name if name.isidentifier() else escaped(name)  # identifiers hold nothing to escape
     words = ".".join(f"[type={word}]" for word in _words(column))
@@ -144,7 +152,7 @@ def column_fields(rows: Sequence[JsonValue], *, platform: str = "") -> list[Json
     columns: dict[str, JsonValue] = {}
     places: dict[tuple[str, ...], Json] = {}
     for document in rows:
-        row = _taken_apart(cast("Json", document), places)
+        row = _taken_apart(as_object(document, "document"), places)
         column = _column_of(row, platform)
         parent = places.get(row.steps[:-1])
         if parent is None or not _adopts(parent, column):
@@ -174,11 +182,11 @@ def _members(node: Mapping[str, JsonValue]) -> list[Json]:
     """Return the named members beneath a type, through lists and the values of maps."""
     match node["type"]:
         case "STRUCT":
-            return cast("list[Json]", node.get("fields") or [])
+            return objects_at(node, "fields")
         case "ARRAY":
-            return _members(cast("Json", node["items"]))
+            return _members(object_at(node, "items"))
         case "MAP":
-            return _members(cast("Json", node["value"]))
+            return _members(object_at(node, "value"))
         case _:
             return []
 
@@ -188,15 +196,15 @@ def _words(node: Mapping[str, JsonValue]) -> list[str]:
     word = _TYPES[name][1]
     match name:
         case "ARRAY":
-            return [word, *_words(cast("Json", node["items"]))]
+            return [word, *_words(object_at(node, "items"))]
         case "MAP":
-            return [word, *_words(cast("Json", node["value"]))]
+            return [word, *_words(object_at(node, "value"))]
         case _:
             return [word]
 
 
 def _row(node: Mapping[str, JsonValue], path: str, *, is_key: bool) -> Json:
-    kind = cast("str", node["type"])
+    kind = required_text_at(node, "type")
     row: Json = {
         "fieldPath": path,
         "nullable": bool(node.get("nullable", True)),
@@ -209,9 +217,9 @@ def _row(node: Mapping[str, JsonValue], path: str, *, is_key: bool) -> Json:
         row["description"] = node["description"]
     if node.keys() <= _UNLABELLED:  # as most columns
         return row
-    if tags := cast("list[str]", node.get("tags")):
+    if tags := texts_at(node, "tags"):
         row["globalTags"] = {"tags": [{"tag": simple_urn("tag", tag)} for tag in tags]}
-    if terms := cast("list[str]", node.get("glossary_terms")):
+    if terms := texts_at(node, "glossary_terms"):
         row["glossaryTerms"] = wire_terms(terms)
     return row
 
@@ -227,16 +235,16 @@ def wire_terms(terms: Iterable[str]) -> Json:
 def _details(node: Mapping[str, JsonValue]) -> Json:
     match node["type"]:
         case "ARRAY":
-            return {"nestedType": [_TYPES[str(cast("Json", node["items"])["type"])][1]]}
+            return {"nestedType": [_TYPES[str(object_at(node, "items")["type"])][1]]}
         case "MAP":
-            value = cast("Json", node["value"])
-            key = cast("Json", node["key"])
+            value = object_at(node, "value")
+            key = object_at(node, "key")
             return {
                 "keyType": _TYPES[str(key["type"])][1],
                 "valueType": _TYPES[str(value["type"])][1],
             }
         case "UNION":
-            branches = cast("list[Json]", node["branches"])
+            branches = objects_at(node, "branches")
             return {"nestedTypes": [_TYPES[str(branch["type"])][1] for branch in branches]}
         case _:
             return {}
@@ -244,7 +252,7 @@ def _details(node: Mapping[str, JsonValue]) -> Json:
 
 def spelt(node: Mapping[str, JsonValue]) -> str:
     """Return the type as people read it, such as `DECIMAL(10,2)`."""
-    name = cast("str", node["type"])
+    name = required_text_at(node, "type")
     if name in _PLAIN_TYPES:
         if _PARAMETERS_OF[name].isdisjoint(node):  # as most columns
             return name
@@ -259,13 +267,14 @@ def spelt(node: Mapping[str, JsonValue]) -> str:
 
 def come_back(fields: Sequence[JsonValue]) -> bool:
     """Tell whether columns are so plain that they are certain to be read as they are written."""
-    for column in cast("Sequence[Json]", fields):
+    for field in fields:
+        column = as_object(field, "field")
         keys = column.keys()
         plain = keys <= _PLAIN_KEYS and column["type"] in _PLAIN_TYPES
-        if not plain or cast("str", column["name"])[0] == "[":
+        if not plain or required_text_at(column, "name")[0] == "[":
             return False
         for key in () if keys <= _UNLABELLED else ("tags", "glossary_terms"):
-            if any(len(label) > _SHORT for label in cast("list[str]", column.get(key) or ())):
+            if any(len(label) > _SHORT for label in texts_at(column, key)):
                 return False
     return True
 
@@ -341,7 +350,7 @@ def _taken_apart(row: Json, places: Mapping[tuple[str, ...], Json]) -> _Row:
 
 def _column_of(row: _Row, platform: str) -> Json:
     document = row.document
-    union = cast("Json", cast("Json", document.get("type") or {}).get("type") or {})
+    union = object_at(object_at(document, "type"), "type")
     word = next(iter(union), "").removeprefix(_UNION_OF)
     native = str(document.get("nativeDataType") or "")
     nested = {"ArrayType": "array", "MapType": "map", "RecordType": "struct"}.get(word)
@@ -351,9 +360,9 @@ def _column_of(row: _Row, platform: str) -> Json:
     if document.get("description") is not None:
         column["description"] = document["description"]
     if tags := tag_names(document.get("globalTags")):
-        column["tags"] = cast("JsonValue", sorted(set(tags)))
+        column["tags"] = [*sorted(set(tags))]
     if terms := term_names(document.get("glossaryTerms")):
-        column["glossary_terms"] = cast("JsonValue", sorted(set(terms)))
+        column["glossary_terms"] = [*sorted(set(terms))]
     return column
 
 
@@ -386,11 +395,11 @@ def _adopts(parent: Json, column: Json) -> bool:
     """Put a member into the struct that is nearest beneath a column, if there is one."""
     node = parent
     while node["type"] in {"ARRAY", "MAP"}:
-        node = cast("Json", node["items" if node["type"] == "ARRAY" else "value"])
+        node = as_object(node["items" if node["type"] == "ARRAY" else "value"], "value")
     if node["type"] != "STRUCT":
         return False
-    members = cast("list[JsonValue]", node.setdefault("fields", []))
-    if all(cast("Json", member)["name"] != column["name"] for member in members):
+    members = as_list(node.setdefault("fields", []), "fields")
+    if all(as_object(member, "member")["name"] != column["name"] for member in members):
         members.append(column)
     return True
 
@@ -398,17 +407,13 @@ def _adopts(parent: Json, column: Json) -> bool:
 def tag_names(association: JsonValue) -> list[str]:
     """Return the tags that an association of DataHub names."""
     tags = association.get("tags") if isinstance(association, dict) else None
-    return [
-        simple_name(str(cast("Json", each)["tag"])) for each in cast("list[JsonValue]", tags or [])
-    ]
+    return [simple_name(str(as_object(each, "each")["tag"])) for each in as_list(tags, "tags")]
 
 
 def term_names(association: JsonValue) -> list[str]:
     """Return the glossary terms that an association of DataHub names."""
     terms = association.get("terms") if isinstance(association, dict) else None
-    return [
-        simple_name(str(cast("Json", each)["urn"])) for each in cast("list[JsonValue]", terms or [])
-    ]
+    return [simple_name(str(as_object(each, "each")["urn"])) for each in as_list(terms, "terms")]
 
 
 def _step(name: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
+from lumos.core.json_reading import as_object, object_at, texts_at
 from lumos.core.platform.impl.datahub.mapping.fields import term_names, wire_terms
 from lumos.core.platform.impl.datahub.mapping.urns import simple_name, simple_urn
 
@@ -22,9 +23,9 @@ _SYSTEM_TYPE: Final = "__system__"
 def wire_governance(governance: Mapping[str, JsonValue]) -> Json:
     """Return the aspects of terms, domains and deprecation."""
     aspects: Json = {}
-    if terms := cast("list[str]", governance.get("glossary_terms")):
+    if terms := texts_at(governance, "glossary_terms"):
         aspects["glossaryTerms"] = wire_terms(terms)
-    if domains := cast("list[str]", governance.get("domains")):
+    if domains := texts_at(governance, "domains"):
         aspects["domains"] = {"domains": [simple_urn("domain", name) for name in domains]}
     deprecation = governance.get("deprecation")
     if isinstance(deprecation, dict):
@@ -57,7 +58,7 @@ def read_owners(owners: list[Json]) -> list[JsonValue]:
         each: Json = {role: simple_name(urn), "type": role_type}
         if each not in read:
             read.append(each)
-    read.sort(key=lambda each: _owner_order(cast("Json", each)))
+    read.sort(key=lambda each: _owner_order(as_object(each, "each")))
     return read
 
 
@@ -82,11 +83,11 @@ def _deprecation(given: Mapping[str, JsonValue]) -> Json:
 def read_governance(aspects: Mapping[str, JsonValue]) -> Json:
     """Return the domains, terms and deprecation that aspects tell of."""
     read: Json = {}
-    domains = cast("Json", aspects.get("domains") or {}).get("domains")
+    domains = object_at(aspects, "domains").get("domains")
     if isinstance(domains, list) and domains:
-        read["domains"] = cast("JsonValue", sorted({simple_name(str(urn)) for urn in domains}))
+        read["domains"] = [*sorted({simple_name(str(urn)) for urn in domains})]
     if terms := term_names(aspects.get("glossaryTerms")):
-        read["glossary_terms"] = cast("JsonValue", sorted(set(terms)))
+        read["glossary_terms"] = [*sorted(set(terms))]
     deprecation = aspects.get("deprecation")
     if isinstance(deprecation, dict) and deprecation.get("deprecated"):
         told: Json = {}

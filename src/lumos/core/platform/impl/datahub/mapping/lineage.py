@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
+from lumos.core.json_reading import as_object, list_at, object_at
 from lumos.core.models import LineageEdge
 from lumos.core.platform.impl.datahub.mapping.fields import column_of
 from lumos.core.platform.impl.datahub.mapping.stash import KEY, packed, unpacked
@@ -40,21 +41,21 @@ def with_edges(
     there = dataset_urn(upstream, environment=environment)
     here = dataset_urn(downstream, environment=environment)
     upstreams = [
-        each for each in cast("list[Json]", aspect.get("upstreams") or [])
+        each for each in list_at(aspect, "upstreams")
         if not isinstance(each, dict) or each.get("dataset") != there
     ]  # fmt: skip
     fine = [
-        each for each in cast("list[Json]", aspect.get("fineGrainedLineages") or [])
+        each for each in list_at(aspect, "fineGrainedLineages")
         if not isinstance(each, dict) or not _is_between(each, there)
     ]  # fmt: skip
     if edges:
         columns = _column_lineage(edges, there=there, here=here)
         upstreams.append(_upstream(edges, columns, there=there, here=here, environment=environment))
         fine.extend(columns)
-    whole = {**aspect, "upstreams": cast("JsonValue", upstreams)}
+    whole: Json = {**aspect, "upstreams": upstreams}
     whole.pop("fineGrainedLineages", None)
     if fine:
-        whole["fineGrainedLineages"] = cast("JsonValue", fine)
+        whole["fineGrainedLineages"] = fine
     return whole
 
 
@@ -74,7 +75,9 @@ def read_edges(
     edges: dict[tuple[str, str, str], LineageEdge] = {}
     for upstream in (*tables, *_by_columns_alone(rows, tables)):
         with suppress(*UNFIT):
-            read = _edges_of(cast("Json", upstream), rows, name=name, environment=environment)
+            read = _edges_of(
+                as_object(upstream, "upstream"), rows, name=name, environment=environment
+            )
             edges.update({edge.key: edge for edge in read})
     return [*edges.values()]
 
@@ -92,10 +95,10 @@ def _edges_of(
     found = _plain(upstream, fine, downstream=name, environment=environment)
     if found["upstream_urn"] == found["downstream_urn"]:
         return []
-    kept = unpacked(cast("Json", upstream.get("properties") or {}).get(KEY))
+    kept = unpacked(object_at(upstream, "properties").get(KEY))
     documents: list[JsonValue] = [found]
     if isinstance(kept, dict) and kept.get("found") == found:
-        documents = cast("list[JsonValue]", kept["edges"])
+        documents = list_at(kept, "edges")
     return [LineageEdge.from_json(document) for document in documents]
 
 
@@ -148,7 +151,7 @@ def _plain(
         "downstream_urn": str(downstream),
         "lineage_type": _READ_TYPES.get(str(upstream.get("type")), "TRANSFORMED"),
     }
-    stamp = cast("Json", upstream.get("auditStamp") or {})
+    stamp = object_at(upstream, "auditStamp")
     moment = stamp.get("time")
     if isinstance(moment, int) and moment > 0:
         with suppress(ValueError, OverflowError, OSError):  # no year that there is
@@ -158,7 +161,7 @@ def _plain(
         edge["created_by"] = simple_name(str(stamp["actor"]))
     mappings = [mapping for row in fine for mapping in _mappings(row, there)]
     if mappings:
-        edge["column_mappings"] = cast("JsonValue", mappings)
+        edge["column_mappings"] = [*mappings]
     return edge
 
 

@@ -7,9 +7,10 @@ as it stands there into those that stand there is carried over to the ones it is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import InvalidModelError
+from lumos.core.json_reading import as_object, as_objects, list_at, object_at
 from lumos.core.platform.impl.datahub.mapping.entities import USER_FIELDS, read_entity, wire_entity
 from lumos.core.platform.impl.datahub.mapping.residue import residue, restored
 from lumos.core.platform.impl.datahub.mapping.stash import without_stash
@@ -35,11 +36,11 @@ def merged(
     theirs: Json = {name: without_stash(held.aspects[name]) for name in both}
     ours = _ours(kind, held, environment=environment)
     left = residue({name: ours.get(name, {}) for name in both}, theirs)
-    whole = cast("Json", restored(made.aspects, left))
+    whole = as_object(restored(made.aspects, left), "aspects")
     if isinstance(edited := whole.get(_EDITED), dict):
         whole[_EDITED] = _said(edited, document)
     if isinstance(ends := whole.get(_ENDS), dict):
-        whole[_ENDS] = _within(ends, cast("Json", made.aspects[_ENDS]))
+        whole[_ENDS] = _within(ends, object_at(made.aspects, _ENDS))
     return whole
 
 
@@ -69,10 +70,10 @@ def _within(ends: Json, made: Mapping[str, JsonValue]) -> Json:
         ("outputDatasets", "outputDatasetEdges"),
     ):
         if isinstance(given := whole.get(edges), list):
-            kept = cast("list[JsonValue]", made[name])
+            kept = list_at(made, name)
             whole[edges] = [
                 edge
-                for edge in cast("list[Json]", given)
+                for edge in as_objects(given, "given")
                 if edge.get("destinationUrn") in kept
                 or not str(edge.get("destinationUrn")).startswith(_DATASET)
             ]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from lumos.core.json_reading import object_at, objects_at
 from lumos.core.models.base import LARGEST_INTEGER
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def still_says(
     dataset: Mapping[str, JsonValue], name: str, measured: Mapping[str, JsonValue]
 ) -> bool:
     """Tell whether a dataset says nothing else than what others measured of it."""
-    statistics = cast("Json", dataset.get("statistics") or {})
+    statistics = object_at(dataset, "statistics")
     told = _told_by(name, dict(measured))
     if name == "datasetProfile" and dataset.get("profile"):
         return False
@@ -90,8 +91,8 @@ def _same(ours: JsonValue, theirs: JsonValue) -> bool:
 def observations(dataset: Mapping[str, JsonValue]) -> Json:
     """Return the time series aspects of what was observed, as far as its time is known."""
     aspects: Json = {}
-    statistics = cast("Json", dataset.get("statistics") or {})
-    profile = cast("Json", dataset.get("profile") or {})
+    statistics = object_at(dataset, "statistics")
+    profile = object_at(dataset, "profile")
     modified = statistics.get("last_modified")
     if modified:
         at = _milliseconds(modified)
@@ -124,7 +125,7 @@ def _profile(statistics: Mapping[str, JsonValue], profile: Mapping[str, JsonValu
         told["rowCount"] = rows
     if isinstance(statistics.get("total_size_bytes"), int):
         told["sizeInBytes"] = statistics["total_size_bytes"]
-    columns = cast("list[Json]", profile.get("columns") or [])
+    columns = objects_at(profile, "columns")
     if columns:
         told["columnCount"] = len(columns)
         told["fieldProfiles"] = [_field_profile(column) for column in columns]
@@ -140,7 +141,7 @@ def _field_profile(column: Mapping[str, JsonValue]) -> Json:
     for theirs, ours in (("min", "min"), ("max", "max"), ("mean", "mean"), ("stdev", "stddev")):
         if ours in column:
             told[theirs] = _text(column[ours])
-    quantiles = cast("list[Json]", column.get("quantiles") or [])
+    quantiles = objects_at(column, "quantiles")
     if quantiles:
         told["quantiles"] = [
             {"quantile": _text(each["share"]), "value": _text(each["value"])} for each in quantiles

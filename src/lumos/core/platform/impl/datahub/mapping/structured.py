@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
+
+from lumos.core.json_reading import as_objects, list_at
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -47,10 +49,10 @@ def read_structured(aspect: JsonValue) -> Json:
     """Return the values that are assigned, by property."""
     assigned = aspect.get("properties") if isinstance(aspect, dict) else None
     read: Json = {}
-    for each in cast("list[Json]", assigned or []):
+    for each in as_objects(assigned, "assigned"):
         values = [
             next(iter(value.values())) if isinstance(value, dict) else value
-            for value in cast("list[JsonValue]", each.get("values") or [])
+            for value in list_at(each, "values")
         ]
         read[str(each["propertyUrn"])] = values[0] if len(values) == 1 else values
     return read

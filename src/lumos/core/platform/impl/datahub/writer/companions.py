@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.errors import PlatformConflictError, PlatformForbiddenError
+from lumos.core.json_reading import as_object, as_objects, list_at, object_at, objects_at
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.datahub.client import NEW, Write
 from lumos.core.platform.impl.datahub.mapping.added_by_server import asserted_entity
@@ -82,8 +83,8 @@ class Companions:
         """
         for each in containers_of(there) if container else ():
             self._wait_for("container", each.urn, each.aspects)
-        owners = cast("Json", dataset.get("ownership") or {}).get("owners")
-        for owner in cast("list[Json]", owners or []):
+        owners = object_at(dataset, "ownership").get("owners")
+        for owner in as_objects(owners, "owners"):
             self._prepare_owner_type(str(owner.get("type")))
 
     def flush(self) -> None:
@@ -146,9 +147,9 @@ class Companions:
         gone: set[str] = set()
         runs: list[Write] = []
         for there, dataset, before in datasets:
-            given = cast("list[Json]", dataset.get("assertions") or [])
+            given = objects_at(dataset, "assertions")
             wanted |= {assertion_urn(there, each): {"about": there, **each} for each in given}
-            gone |= {assertion_urn(there, cast("Json", each)) for each in before}
+            gone |= {assertion_urn(there, as_object(each, "each")) for each in before}
             runs.extend(_runs(there, dataset, given))
         held = {
             each.urn: each
@@ -170,8 +171,8 @@ class Companions:
 
     def add_assertions(self, document: Json, there: str, assertions: Sequence[str]) -> None:
         """Add the assertions to a dataset that others than Lumos made."""
-        own = cast("list[JsonValue]", document.get("assertions") or [])
-        known = {assertion_urn(there, cast("Json", each)) for each in own}
+        own = list_at(document, "assertions")
+        known = {assertion_urn(there, as_object(each, "each")) for each in own}
         missing = [urn for urn in assertions if urn not in known]
         if not missing:
             return
@@ -225,8 +226,8 @@ def _with_theirs(info: Json, held: StoredEntity) -> Json:
 def _runs(there: str, dataset: Mapping[str, JsonValue], given: Sequence[Json]) -> Iterator[Write]:
     """Yield the results of those checks that belong to an assertion."""
     by_name = {str(each["name"]): assertion_urn(there, each) for each in given}
-    quality = cast("Json", dataset.get("quality") or {})
-    for check in cast("list[Json]", quality.get("checks") or []):
+    quality = object_at(dataset, "quality")
+    for check in objects_at(quality, "checks"):
         urn = by_name.get(str(check["name"]), "")
         if urn and check.get("timestamp"):
             yield Write(_ASSERTION, urn, {_RUN: _run_event(urn, there, check)}, headers={})
@@ -234,7 +235,7 @@ def _runs(there: str, dataset: Mapping[str, JsonValue], given: Sequence[Json]) -
 
 def _verbatim(assertion: Mapping[str, JsonValue]) -> Json | None:
     """Return an assertion that others made as it was found."""
-    found = cast("Json", assertion.get("parameters") or {}).get(_FOREIGN)
+    found = object_at(assertion, "parameters").get(_FOREIGN)
     named = str(assertion["name"]).startswith(_ASSERTION_URN)
     return found if named and isinstance(found, dict) else None
 

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from threading import Lock
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import PlatformConflictError
+from lumos.core.json_reading import as_objects, object_at, objects_at, texts_at
 from lumos.core.platform.impl.datahub.client import NEW, StoredEntity, Write
 from lumos.core.platform.impl.datahub.mapping.structured import (
     DEFINITION,
@@ -60,7 +61,7 @@ class Definitions:
         needed: dict[str, JsonValue] = {}
         assigned = {urn for aspect in there for urn in read_structured(aspect)}
         for dataset in datasets:
-            for name, value in cast("Json", dataset.get("properties") or {}).items():
+            for name, value in object_at(dataset, "properties").items():
                 if _can_be_defined(name) and _is_wider(value, needed.get(name)):
                     needed[name] = value
         if (needed or assigned) and self._client.knows_kind(KIND):
@@ -95,7 +96,7 @@ class Definitions:
         if held is None:
             return True
         removed = _is_removed(held)
-        defined = cast("Json", held.aspects[DEFINITION])
+        defined = object_at(held.aspects, DEFINITION)
         before = read_structured(there)
         fixed = bool(defined.get("immutable")) and before.get(urn, value) != value
         elsewhere = not _is_on_platform(defined, dataset)
@@ -113,15 +114,15 @@ class Definitions:
     def with_immutable(self, aspects: Json, there: JsonValue) -> Json:
         """Return aspects with the immutable properties of a dataset, which may not change or go."""
         assigned = there.get("properties") if isinstance(there, dict) else None
-        before = {str(each["propertyUrn"]): each for each in cast("list[Json]", assigned or [])}
+        before = {str(each["propertyUrn"]): each for each in as_objects(assigned, "assigned")}
         fixed = {urn: each for urn, each in before.items() if self._is_immutable(urn)}
         if not fixed:
             return aspects
-        wanted = cast("Json", aspects.get("structuredProperties") or {}).get("properties")
-        named = {str(each["propertyUrn"]): each for each in cast("list[Json]", wanted or [])}
+        wanted = object_at(aspects, "structuredProperties").get("properties")
+        named = {str(each["propertyUrn"]): each for each in as_objects(wanted, "wanted")}
         whole = {**named, **fixed}
         order = [*(urn for urn in before if urn in whole), *(u for u in whole if u not in before)]
-        properties = cast("JsonValue", [whole[urn] for urn in order])
+        properties: list[JsonValue] = [whole[urn] for urn in order]
         return {**aspects, "structuredProperties": {"properties": properties}}
 
     def _is_immutable(self, urn: str) -> bool:
@@ -202,13 +203,13 @@ def takes(definition: Mapping[str, JsonValue], value: JsonValue) -> bool:
 
 def _allowed(definition: Mapping[str, JsonValue]) -> list[JsonValue]:
     return [
-        next(iter(cast("Json", each["value"]).values()))
-        for each in cast("list[Json]", definition.get("allowedValues") or [])
+        next(iter(object_at(each, "value").values()))
+        for each in objects_at(definition, "allowedValues")
     ]
 
 
 def _is_on_platform(definition: Mapping[str, JsonValue], dataset: str) -> bool:
-    platforms = cast("list[str]", definition.get("allowedPlatforms") or [])
+    platforms = texts_at(definition, "allowedPlatforms")
     return not platforms or not dataset or any(f"({each}," in dataset for each in platforms)
 
 
@@ -240,8 +241,8 @@ def _is_urn_of(text: str, definition: Mapping[str, JsonValue]) -> bool:
     parts = text.split(":")
     if parts[:2] != ["urn", "li"] or len(parts) < 4:  # noqa: PLR2004
         return False
-    qualifier = cast("Json", definition.get("typeQualifier") or {})
-    allowed = [_last(str(each)) for each in cast("list[str]", qualifier.get("allowedTypes") or [])]
+    qualifier = object_at(definition, "typeQualifier")
+    allowed = [_last(str(each)) for each in texts_at(qualifier, "allowedTypes")]
     return not allowed or parts[2].lower() in allowed
 
 
@@ -256,7 +257,7 @@ def _can_become(now: Mapping[str, JsonValue], wanted: Mapping[str, JsonValue]) -
 
 def _grown(held: StoredEntity, value: JsonValue) -> Json | None:
     """Return a guess of Lumos that takes several values, where it has to."""
-    defined = cast("Json", held.aspects[DEFINITION])
+    defined = object_at(held.aspects, DEFINITION)
     grown: Json = {**defined, "cardinality": "MULTIPLE"}
     mine = defined.get("description") == MADE_BY_LUMOS and not _is_removed(held)
     return grown if mine and not takes(defined, value) and takes(grown, value) else None

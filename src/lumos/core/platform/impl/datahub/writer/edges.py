@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from lumos.core.json_reading import object_at
 from lumos.core.models import LineageEdge
 from lumos.core.platform.impl.datahub.client import StoredEntity, Write
 from lumos.core.platform.impl.datahub.mapping.lineage import ASPECT, read_edges, with_edges
@@ -138,7 +139,7 @@ def _lineage(held: StoredEntity | None) -> tuple[dict[str, JsonValue], dict[str,
     """Return the lineage that is held of a dataset, and the versions to be replaced."""
     if held is None or ASPECT not in held.aspects:
         return {}, {}
-    return cast("dict[str, JsonValue]", held.aspects[ASPECT]), dict(held.versions)
+    return object_at(held.aspects, ASPECT), dict(held.versions)
 
 
 def _by_key(edge: LineageEdge) -> tuple[str, str, str]:

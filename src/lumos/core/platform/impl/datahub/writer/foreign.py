@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, TypeGuard, cast
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 from lumos.core.errors import InvalidUrnError, PlatformError, PlatformForbiddenError
+from lumos.core.json_reading import as_object, object_at
 from lumos.core.models.base import canonical_json
 from lumos.core.platform.impl.datahub.client import StoredEntity, Write
 from lumos.core.platform.impl.datahub.mapping.added_by_server import asserted_entity
@@ -116,7 +117,7 @@ class ForeignEntities:
         self._write_kinds(document, (*KINDS, "dataset"))
 
     def _write_kinds(self, document: Mapping[str, JsonValue], order: Sequence[str]) -> None:
-        given = cast("Mapping[str, JsonValue]", document[_ENTITIES])
+        given = object_at(document, _ENTITIES)
         entities = {urn: left for urn, left in given.items() if isinstance(left, dict)}
         kinds = {urn: (urn.split(":") * 3)[2] for urn in entities}
         known = [urn for urn in entities if kinds[urn] in order]
@@ -145,7 +146,7 @@ class ForeignEntities:
                 for name in left.keys() & _MISSING.keys():
                     if isinstance(left[name], dict):  # a change, and not the whole of it
                         now.setdefault(name, _MISSING[name])
-                whole = cast("Json", restored(now, left))
+                whole = as_object(restored(now, left), "aspects")
                 if kind == STRUCTURED and self._waits(held, whole, left):
                     continue
                 changed = {
@@ -233,7 +234,7 @@ def _is_own(kind: str, held: StoredEntity) -> bool:
 
 
 def _of_container(aspects: Mapping[str, JsonValue]) -> bool:
-    return KEY in cast("Json", _part(aspects, "containerProperties").get("customProperties") or {})
+    return KEY in object_at(_part(aspects, "containerProperties"), "customProperties")
 
 
 def _of_owner_type(aspects: Mapping[str, JsonValue]) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
+from lumos.core.json_reading import as_objects, list_at
 from lumos.core.models import Field, FieldType, TypeName
 from lumos.core.models.base import canonical_json
 from lumos.core.models.types import DEEPEST_TYPE
@@ -183,7 +184,7 @@ def with_kept(columns: list[JsonValue], kept: JsonValue | None) -> list[JsonValu
     known = kept if isinstance(kept, dict) else {}
     return [
         _with_parts(column, parts) if isinstance(parts := known.get(name), dict) else column
-        for column in cast("list[Json]", columns)
+        for column in as_objects(columns, "columns")
         for name in [str(column["name"])]
     ]
 
@@ -201,7 +202,7 @@ def _with_parts(column: Json, parts: Json) -> Json:
     if made["dataType"] == "STRUCT" and not made.get("children"):
         made["dataType"] = column["dataType"]
     if _BELOW in parts and isinstance(column.get("children"), list):
-        made["children"] = with_kept(cast("list[JsonValue]", column["children"]), parts[_BELOW])
+        made["children"] = with_kept(list_at(column, "children"), parts[_BELOW])
     return made
 
 

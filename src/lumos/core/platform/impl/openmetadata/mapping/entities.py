@@ -7,8 +7,9 @@ comes back is canonical JSON; what it lacks is the business of the stash.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
+from lumos.core.json_reading import object_at
 from lumos.core.models import DatasetKind, Job, LumosDataset, Urn, with_parts
 from lumos.core.platform.fitting import fitting
 from lumos.core.platform.impl.openmetadata.mapping.changes import is_stash
@@ -191,7 +192,7 @@ def other_properties(entity: Mapping[str, JsonValue]) -> Json:
 
 def custom_properties(dataset: LumosDataset, declared: Mapping[str, str]) -> Json:
     """Return the properties of a dataset that fit custom properties which somebody declared."""
-    given = cast("Json", dataset.document.get("properties") or {})
+    given = object_at(dataset.document, "properties")
     return {
         name: value
         for name, value in given.items()
@@ -234,7 +235,7 @@ def wire_job(job: Job, *, name: str) -> Json:
 
 def kept_of_job(job: Job) -> Json:
     """Return what of OpenMetadata a job carries along, in plain JSON."""
-    kept = cast("Json", job.to_json().get("properties") or {}).get(NAME)
+    kept = object_at(job.to_json(), "properties").get(NAME)
     return kept if isinstance(kept, dict) else {}
 
 
@@ -306,7 +307,7 @@ def kept_of(dataset: LumosDataset) -> Json:
     """Return what of OpenMetadata a dataset carries along, in plain JSON."""
     if NAME not in dataset.extensions:
         return {}
-    kept = cast("Json", dataset.document["extensions"])[NAME]
+    kept = object_at(dataset.document, "extensions")[NAME]
     return kept if isinstance(kept, dict) else {}
 
 

@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from lumos.core.json_reading import as_object, object_at, objects_at
 from lumos.core.models import DatasetProfile, Field, FieldType, TypeName
 from lumos.core.models.base import LARGEST_INTEGER
 from lumos.core.models.profile import ColumnProfile, LengthProfile, Quantile
@@ -64,7 +65,7 @@ def kept_figures(table: Json, dataset: LumosDataset) -> Json | None:
     if not figures and not columns:
         return None
     if count(figures.get("timestamp")) is None:
-        times = [count(cast("Json", each).get("timestamp")) for each in columns]
+        times = [count(as_object(each, "each").get("timestamp")) for each in columns]
         if (latest := max((at for at in times if at is not None), default=None)) is None:
             return None
         figures["timestamp"] = latest
@@ -94,13 +95,13 @@ def still_kept(kept: JsonValue | None, dataset: LumosDataset) -> Json | None:
 
 def profiled_at(kept: Mapping[str, JsonValue]) -> int:
     """Return the time of kept figures, in milliseconds."""
-    return cast("int", count(cast("Json", kept[TABLE])["timestamp"]))
+    return cast("int", count(object_at(kept, TABLE)["timestamp"]))
 
 
 def told_profile(kept: Mapping[str, JsonValue], dataset: LumosDataset) -> DatasetProfile | None:
     """Return kept figures as a profile; None where they do not tell of how many rows they are."""
-    table, fields = cast("Json", kept[TABLE]), profiled_fields(dataset)
-    given = cast("list[Json]", kept[COLUMNS])
+    table, fields = object_at(kept, TABLE), profiled_fields(dataset)
+    given = objects_at(kept, COLUMNS)
     sample = _sample(table)
     whole = count(table.get("rowCount"))
     told = (

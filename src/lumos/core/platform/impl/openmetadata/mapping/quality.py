@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import orjson
 
+from lumos.core.json_reading import object_at, required_integer_at
 from lumos.core.models.base import canonical_json
 from lumos.core.models.quality import AssertionResult, AssertionStatus, DQAssertion
 from lumos.core.platform.impl.openmetadata.mapping.names import entity_name, fqn, path_of
@@ -161,7 +162,7 @@ def _result(check: AssertionResult | None) -> Json | None:
 def newer(result: Json, held: JsonValue | None) -> bool:
     """Tell whether a result came after the one that a test case has."""
     known = held.get("timestamp") if isinstance(held, dict) else None
-    return not isinstance(known, int) or cast("int", result["timestamp"]) > known
+    return not isinstance(known, int) or required_integer_at(result, "timestamp") > known
 
 
 def definition_of(case: Json) -> str:
@@ -205,9 +206,9 @@ def _told_parts(definition: str, given: dict[str, JsonValue]) -> Json:
 
 
 def _told_check(case: Json) -> Json:
-    result = cast("Json", case["testCaseResult"])
+    result = object_at(case, "testCaseResult")
     status = _STATUS_OF.get(str(result.get("testCaseStatus")), AssertionStatus.ERROR)
-    at = datetime.fromtimestamp(cast("int", result["timestamp"]) / 1_000, UTC)
+    at = datetime.fromtimestamp(required_integer_at(result, "timestamp") / 1_000, UTC)
     told: Json = {"name": case["name"], "status": status, "timestamp": at.isoformat()}
     return {**told, "details": result["result"]} if result.get("result") else told
 

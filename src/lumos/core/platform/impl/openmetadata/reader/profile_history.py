@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lumos.core.json_reading import objects_at
 from lumos.core.platform.impl.openmetadata.mapping.figures import (
     TABLE,
     count,
@@ -60,7 +61,7 @@ def bodies_of(figures: Json) -> list[Json]:
 
     As long as that one is missing, all are sent again.
     """
-    earlier = cast("list[Json]", figures.get(EARLIER) or [])
+    earlier = objects_at(figures, EARLIER)
     latest = {name: value for name, value in figures.items() if name != EARLIER}
     before: list[Json] = [{TABLE: each} for each in earlier]
     return [*before, latest]
@@ -68,7 +69,7 @@ def bodies_of(figures: Json) -> list[Json]:
 
 def last_written(kept: Mapping[str, JsonValue]) -> datetime | None:
     """Return when a table was last written to, where that is told."""
-    writes = cast("list[Json]", kept.get(SYSTEM) or [])
+    writes = objects_at(kept, SYSTEM)
     return moment_of(max(map(_time, writes))) if writes else None
 
 

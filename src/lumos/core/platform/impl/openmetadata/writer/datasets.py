@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import PlatformConflictError, PlatformError
+from lumos.core.json_reading import as_list, as_object
 from lumos.core.models import LumosDataset, Urn
 from lumos.core.platform.impl.openmetadata.mapping.changes import (
     changes,
@@ -59,8 +60,6 @@ from lumos.core.platform.impl.openmetadata.writer.quality import QualityWires
 from lumos.core.platform.interface import changed_since
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
-
     from lumos.core.json_reading import Json
     from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
     from lumos.core.platform.impl.openmetadata.writer.fields import FieldWriter
@@ -172,7 +171,7 @@ class DatasetWires:
                 if self._api.find(place.type, place.fqn) is not None:
                     raise
                 self._api.put(place.type, body)  # people had deleted it; it comes back as it was
-                there = cast("Json", self._seen(place))
+                there = as_object(self._seen(place), "entity")
             else:
                 return
         self._change(plan.over(there), there)
@@ -241,7 +240,7 @@ class DatasetWires:
                 if self._api.find(place.type, place.fqn) is None:
                     self._create(place, {}, stash=mention_text(urn, place))
             entity = self._api.find(place.type, place.fqn)
-        return node_of(place.type, cast("Json", entity))
+        return node_of(place.type, as_object(entity, "entity"))
 
     def keep(self, node: Node, stash: Json) -> None:
         """Make this the stash of an entity, unless that was changed since it was read."""
@@ -255,7 +254,7 @@ class DatasetWires:
         path = path_of(str(node.entity["fullyQualifiedName"]))
         if node.type == "container" and len(path) == _BUCKET:
             place = Place("container", path)
-            current = cast("Json", self._api.find("container", place.fqn))
+            current = as_object(self._api.find("container", place.fqn), "container")
             managed = [name for name in REMOVABLE["container"] if name != DISPLAY_NAME]
             changed = changes(current, {}, removable=managed)
             changed += stash_changes(current, mention_text(node.urn, place))
@@ -363,8 +362,8 @@ class DatasetWires:
         domains = body.pop("domains", None)
         if domains:
             body["domains"] = [
-                cast("Json", each)["fullyQualifiedName"]
-                for each in cast("list[JsonValue]", domains)
+                as_object(each, "each")["fullyQualifiedName"]
+                for each in as_list(domains, "domains")
             ]
         service = place.path[0]
         if place.type == "table":

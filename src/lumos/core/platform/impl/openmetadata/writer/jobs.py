@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
+from lumos.core.json_reading import as_object
 from lumos.core.platform.impl.openmetadata.mapping.changes import changes, stash_changes
 from lumos.core.platform.impl.openmetadata.mapping.entities import (
     SERVICE_TYPE,
@@ -68,7 +69,7 @@ class JobWires:
                 del wanted["tasks"]  # they may be those of a scheduler
             changed = changes(entity, wanted, removable=_EDITED)
             self._fields.patch(_TYPE, entity, changes=[*changed, *stash_changes(entity, foreseen)])
-        stored = cast("Json", self._api.find(_TYPE, full))
+        stored = as_object(self._api.find(_TYPE, full), "pipeline")
         text = job_stash(stored, job, shown=shown)
         if changed := stash_changes(stored, text):
             self._api.declare(_TYPE, text)

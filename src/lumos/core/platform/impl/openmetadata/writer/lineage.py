@@ -7,8 +7,9 @@ edge shows them together. Where somebody changed that edge since, it counts alon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lumos.core.json_reading import object_at
 from lumos.core.models import (
     DatasetLineage,
     LineageEdge,
@@ -137,7 +138,7 @@ class LineageWires:
 
     def write(self, downstream: Node, between: Iterable[Between]) -> Json:
         """Make these the edges between others and a dataset; return what its stash is to be."""
-        kept = dict(cast("Json", downstream.stash.get(EDGES) or {}))
+        kept = dict(object_at(downstream.stash, EDGES))
         shown: list[Between] = []
         for upstream, edges in between:
             kept.pop(str(upstream.urn), None)

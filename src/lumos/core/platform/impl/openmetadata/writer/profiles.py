@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from lumos.core.json_reading import as_object, object_at
 from lumos.core.models import with_parts
 from lumos.core.models.dataset import OperationalMetadata
 from lumos.core.platform.impl.openmetadata.mapping.entities import NAME, kept_of
@@ -103,7 +104,7 @@ class ProfileWires:
         given = kept_of(dataset).get(_KEPT)
         kept = still_kept(given, dataset)
         if kept and told_profile(kept, dataset) == profile:
-            whole = kept | kept_history(cast("Json", given), before=at)
+            whole = kept | kept_history(as_object(given, "given"), before=at)
         else:
             whole = wire_profile(dataset, profile)
         for body in bodies_of(whole):
@@ -125,7 +126,7 @@ def tells_of_profile(dataset: LumosDataset) -> bool:
 
 
 def _statistics(kept: Json) -> OperationalMetadata | None:
-    table = cast("Json", kept[TABLE])
+    table = object_at(kept, TABLE)
     rows, size = count(table.get("rowCount")), count(table.get("sizeInByte"))
     written = last_written(kept)
     if rows is None and size is None and written is None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from threading import RLock
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import PlatformConflictError, PlatformFailureError
+from lumos.core.json_reading import object_at
 from lumos.core.platform.impl.openmetadata.mapping.changes import changes
 from lumos.core.platform.impl.openmetadata.mapping.quality import (
     OWN_DEFINITIONS,
@@ -88,7 +89,7 @@ class QualityWires:
         return None
 
     def _written(self, test: PlannedTest, held: Json | None) -> Json:
-        definition = str(cast("Json", test.case["testDefinition"])["name"])
+        definition = str(object_at(test.case, "testDefinition")["name"])
         if held is not None and definition_of(held) != definition:
             self._api.delete("testCase", held)
             held = None

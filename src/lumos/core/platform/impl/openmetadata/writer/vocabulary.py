@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from threading import RLock
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lumos.core.errors import InvalidModelError, PlatformConflictError, PlatformError
+from lumos.core.json_reading import as_object
 from lumos.core.models import Domain, GlossaryTerm, Group, Tag, User
 from lumos.core.platform.impl.openmetadata.mapping.changes import changes
 from lumos.core.platform.impl.openmetadata.mapping.columns import CLASSIFICATION, TAG_LEVELS
@@ -278,7 +279,7 @@ class Vocabulary:
             self._fields.patch(sort.entity, entity, changes=changed)
         else:
             return entity
-        return cast("Json", self._api.find(sort.entity, str(entity["fullyQualifiedName"])))
+        return as_object(self._api.find(sort.entity, str(entity["fullyQualifiedName"])), "entity")
 
     def _changeable(self, wire: Json, entity: Json) -> Json:
         """Leave out what is fixed once it is there, and what the token may not change."""
