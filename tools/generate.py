@@ -11,8 +11,11 @@ import json
 import logging
 import pkgutil
 import re
+import sqlite3
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args, get_origin
@@ -36,6 +39,8 @@ from lumos.core.runtime.settings import LumosSettings
 from lumos.core.settings import SourceEntry, settings_json_schema
 from lumos.core.settings.loader import ENVIRONMENT_KEYS
 from lumos.core.settings.raw import RawSettings
+from lumos.core.store.database import engine_for
+from lumos.core.store.schema_version import HEAD, SQLITE_SCRIPT, upgrade
 from lumos.feature.ingestion.handlers.factory import BUILT_IN, HandlerFactory
 from lumos.feature.ingestion.source_types import PLANNED
 
@@ -87,7 +92,26 @@ def generated() -> dict[Path, str]:
         REFERENCE / "catalogs.md": catalogs_page(),
         REFERENCE / "facets.md": facets_page(),
         REFERENCE / "log-events.md": log_events_page(),
+        SQLITE_SCRIPT: schema_script(),
     }
+
+
+def schema_script() -> str:
+    """Return the statements that make what all migrations make in an empty SQLite."""
+    query = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "lumos.db"
+        upgrade(engine_for(path))
+        with closing(sqlite3.connect(path)) as connection:
+            made = connection.execute(query).fetchall()
+    indexes = [name for name, sql in made if sql.startswith("CREATE VIRTUAL TABLE")]
+    # A full-text index makes tables of its own by itself.
+    statements = [
+        sql for name, sql in made if not name.startswith(tuple(f"{each}_" for each in indexes))
+    ]
+    statements.append(f"INSERT INTO alembic_version VALUES ('{HEAD}')")  # noqa: S608
+    script = "".join(f"{statement};\n" for statement in statements)
+    return re.sub(r"[ \t]+$", "", script, flags=re.MULTILINE)
 
 
 def log_event_schema() -> dict[str, object]:

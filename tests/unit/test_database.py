@@ -253,13 +253,21 @@ def test_sqlite_is_set_up_to_keep_what_it_acknowledged(tmp_path: Path) -> None:
 
 def test_opening_a_current_database_loads_no_migration_tools(url: str) -> None:
     StateDatabase.open(url).close()
+    open_without_migration_tools(url)
+
+
+def test_a_new_sqlite_is_made_without_migration_tools(tmp_path: Path) -> None:
+    open_without_migration_tools(str(tmp_path / "lumos.db"))
+
+
+def open_without_migration_tools(url: str) -> None:
+    """Open a database in a process of its own, to which these tools are most of its start."""
     script = (
         "import sys\n"
         "from lumos.core.store.database import StateDatabase\n"
         "StateDatabase.open(sys.argv[1]).close()\n"
         "assert not {'sqlalchemy', 'alembic'} & set(sys.modules)\n"
     )
-
     subprocess.run([sys.executable, "-c", script, url], check=True)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,7 +36,23 @@ def die(connection, cursor, statement, *rest):
     if written == int(sys.argv[2]):
         os.kill(os.getpid(), signal.SIGKILL)
 
+from lumos.core.store.database import engine_for
+from lumos.core.store.schema_version import upgrade
+upgrade(engine_for(sys.argv[1]))
+"""
+DIE_IN_A_NEW_SCHEMA = """
+import os, signal, sys
+from lumos.core.store import sqlite_engine
 from lumos.core.store.database import StateDatabase
+whole = sqlite_engine.statements_of
+
+def statements_of(script):
+    for number, statement in enumerate(whole(script)):
+        if number == int(sys.argv[2]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield statement
+
+sqlite_engine.statements_of = statements_of
 StateDatabase.open(sys.argv[1])
 """
 
@@ -158,6 +176,39 @@ def test_processes_that_open_a_new_database_at_once_all_succeed(url: str) -> Non
     assert errors == [""] * 3
     assert [process.returncode for process in processes] == [0] * 3
     assert revision_of(url) == HEAD
+
+
+def test_a_new_sqlite_has_the_schema_that_all_migrations_make(tmp_path: Path) -> None:
+    made, migrated = tmp_path / "made.db", tmp_path / "migrated.db"
+    StateDatabase.open(made).close()
+    upgrade(engine_for(migrated))
+
+    assert statements_in(made) == statements_in(migrated)
+    assert schema_of(str(made)) == schema_of(str(migrated))
+
+
+def statements_in(path: Path) -> list[tuple[str, list[str]]]:
+    """Return what SQLite keeps as the statement that made each table and index."""
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT name, sql FROM sqlite_master ORDER BY name").fetchall()
+    return [(name, (sql or "").split()) for name, sql in rows]
+
+
+@pytest.mark.parametrize("statements", [0, 1, 20])
+def test_a_new_schema_whose_making_was_killed_is_made_by_the_next_open(
+    tmp_path: Path, statements: int
+) -> None:
+    path, whole = tmp_path / "lumos.db", tmp_path / "whole.db"
+    killed = subprocess.run(
+        [sys.executable, "-c", DIE_IN_A_NEW_SCHEMA, path, str(statements)], check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+
+    StateDatabase.open(path).close()
+    StateDatabase.open(whole).close()
+
+    assert statements_in(path) == statements_in(whole)
+    assert revision_of(str(path)) == HEAD
 
 
 @pytest.mark.parametrize("statements", [1, 7, 14, 18])

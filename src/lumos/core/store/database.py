@@ -11,7 +11,7 @@ from typing import Protocol, Self
 
 from lumos.core.errors import ConfigurationError, NoCatalogError, StateError
 from lumos.core.store.engine import Connection, Cursor, Dialect, Engine, Parameters, Row
-from lumos.core.store.schema_version import is_current, upgrade
+from lumos.core.store.schema_version import create_or_upgrade, is_current
 from lumos.core.store.sqlite_engine import SqliteEngine
 
 _SQLITE = "sqlite:///"
@@ -242,7 +242,7 @@ class StateDatabase:
             return
         if self._read_only and revision is None:
             raise _no_catalog(self._engine)
-        upgrade(self._engine)
+        create_or_upgrade(self._engine, revision=revision)
 
     def _revision(self) -> str | None:
         connection = self._live_connection()

@@ -86,6 +86,13 @@ class Engine(ABC):
         """
         return None
 
+    def make_schema(self) -> bool:
+        """Make all tables at once, without the time that migrations take.
+
+        False where there are tables already, or where migrations are the only way.
+        """
+        return False
+
     @abstractmethod
     def migration_engine(self) -> sqlalchemy.Engine:
         """Return a SQLAlchemy engine whose transactions exclude every other migration."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "00
 
 HEAD = REVISIONS[-1]
 MIGRATIONS = Path(__file__).parent / "migrations"
+SQLITE_SCRIPT = MIGRATIONS / "head_sqlite.sql"
+"""The schema that all migrations make in an empty SQLite; `make generate` writes it."""
 
 
 def is_current(revision: str | None, *, place: str) -> bool:
@@ -33,6 +36,22 @@ def is_current(revision: str | None, *, place: str) -> bool:
             hint="upgrade Lumos: pip install --upgrade lumos",
         )
     return revision == HEAD
+
+
+def create_or_upgrade(engine: Engine, *, revision: str | None) -> None:
+    """Make the schema of a database that has none, or bring an older one up to date."""
+    if revision is not None or not engine.make_schema():
+        upgrade(engine)
+
+
+def statements_of(script: str) -> Iterator[str]:
+    """Yield the statements of a script for SQLite, each of which ends at the end of a line."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 def upgrade(engine: Engine, *, to: str = HEAD) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -21,6 +21,7 @@ from lumos.core.errors import (
 )
 from lumos.core.private_files import make_private_folder, private_opener
 from lumos.core.store.engine import Connection, Cursor, Engine, Parameters, SqlValue
+from lumos.core.store.schema_version import SQLITE_SCRIPT, statements_of
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -169,6 +170,20 @@ class SqliteEngine(Engine):
             raise self.translated(again) from None
         finally:
             driver.text_factory = str
+
+    @override
+    def make_schema(self) -> bool:
+        try:
+            with closing(self._writer(MIGRATION_BUSY_SECONDS)) as connection:
+                connection.execute(self.begin_write)
+                if connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+                    return False
+                for statement in statements_of(SQLITE_SCRIPT.read_text("utf-8")):
+                    connection.execute(statement)
+                connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self.translated(error) from None
+        return True
 
     @override
     def migration_engine(self) -> sqlalchemy.Engine:
