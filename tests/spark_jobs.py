@@ -110,7 +110,7 @@ def run_jobs(
         job: a name in `JOBS`.
         settings: the `spark` part of the settings of each session.
         cache: the folder with the class archive.
-        java_home: the Java to use; that of the wheel where none is given.
+        java_home: the Java to use instead of the one that `lumos` finds.
         stuck: a file that Java makes when it hangs. A start with a class archive is given up a
             second later.
     """
@@ -163,8 +163,9 @@ def main(job: str, settings: str, cache: str) -> None:
 def answer_of(job: str, values: dict[str, object], *, cache: Path) -> dict[str, object]:
     settings = SparkSettings.model_validate(values)
     before = dict(os.environ)
-    # Without JAVA_HOME and PATH the Java of the wheel is the only one to be found.
-    known = {name: os.environ[name] for name in ("HOME", SWITCH) if name in os.environ}
+    # The Java that `lumos` would find, for which `make spark-archive` has made an archive.
+    names = ("HOME", "JAVA_HOME", "PATH", "XDG_CACHE_HOME", SWITCH)
+    known = {name: os.environ[name] for name in names if name in os.environ}
     if home := os.environ.get(JAVA):
         known["JAVA_HOME"] = home
     if sign := os.environ.get(STUCK):

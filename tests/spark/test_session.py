@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lumos.core.settings import RawSettings
+from lumos.spark.java import cache_folder
 from lumos.spark.session import spark_session
 from lumos.spark.settings import SparkSettings
 from lumos.spark.start_failures import SparkUnavailableError
@@ -65,14 +66,14 @@ def test_a_spark_that_does_not_start_is_one_line_without_a_java_trace(
 
 
 @pytest.mark.spark
-def test_a_process_can_start_spark_again_with_other_options(tmp_path: Path) -> None:
+def test_a_process_can_start_spark_again_with_other_options() -> None:
     key = "spark.hadoop.fs.s3a.secret.key"
     settings: list[dict[str, object]] = [
         {"master": "local[1]", "conf": {key: "k#y = \\ é"}},
         {"master": "local[2]"},
     ]
 
-    first, second = run_jobs("levers", settings, cache=tmp_path)
+    first, second = run_jobs("levers", settings, cache=cache_folder(os.environ))
 
     assert (first["master"], second["master"]) == ("local[1]", "local[2]")
     assert first["jvm"] != second["jvm"]

@@ -17,7 +17,7 @@ from lumos.spark.class_archive import ClassArchive, class_archive, trainer_comma
 from lumos.spark.java import JavaRuntime, cache_folder, find_java
 from lumos.spark.session import _started
 from lumos.spark.start_failures import SparkUnavailableError
-from spark_jobs import normal_priority, run_jobs
+from spark_jobs import normal_priority, run_job, run_jobs
 
 STUCK_JAVA = """\
 #!/bin/sh
@@ -77,8 +77,7 @@ def test_making_the_archive_leaves_nothing_else_behind(trained_archive: Path) ->
 
 def job_on(cache: Path) -> dict[str, object]:
     """Run a job with the archive in a cache."""
-    (answer,) = run_jobs("levers", [{"master": "local[2]"}], cache=cache, java_home=java().home)
-    return answer
+    return run_job("levers", cache=cache, master="local[2]")
 
 
 def copied(archive: Path, cache: Path) -> Path:
