@@ -5,6 +5,7 @@ import signal
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -203,4 +204,17 @@ def spark_cluster_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
     from spark_cluster import running_cluster
 
     with running_cluster(tmp_path_factory.mktemp("cluster")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def spark_connect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real Spark Connect server, whose Python workers know modules of tests."""
+    from spark_cluster import running_connect_server
+
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+            server = running_connect_server(tmp_path_factory.mktemp("connect"))
+            url = stack.enter_context(server)
         yield url

@@ -33,6 +33,7 @@ GROUP_OF_FIXTURE = {
     "azurite": "azurite",
     "spark": "spark",
     "spark_cluster_url": "cluster",
+    "spark_connect_url": "connect",
     "postgres_url": "postgres",
     "s3_server": "s3",
 }

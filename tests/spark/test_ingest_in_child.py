@@ -1,4 +1,4 @@
-"""Ingestions in processes of their own: on a cluster, without permission, killed.
+"""Ingestions in processes of their own: without permission, killed.
 
 What comes before and after them runs in this process, on the shared session.
 """
@@ -54,25 +54,6 @@ def content(project: Path) -> str:
     newest = max((project / ".lumos" / "snapshots").iterdir())
     found: str = json.loads((newest / "manifest.json").read_text())["content_hash"]
     return found
-
-
-def test_a_cluster_finds_what_one_machine_finds(
-    project: Path, tmp_path: Path, spark_cluster_url: str
-) -> None:
-    on_cluster = tmp_path / "on-cluster"
-    on_cluster.mkdir()
-    options = '{"spark.executor.memory": "512m", "spark.cores.max": 2}'
-    write_settings(
-        on_cluster,
-        tmp_path / "lake",
-        spark=f'{{master: "{spark_cluster_url}", conf: {options}}}',
-    )
-
-    report_of(run_in_child("ingest", "--json", folder=project))
-    found = report_of(run_in_child("ingest", "--json", folder=on_cluster))
-
-    assert found["datasets"]["created"] == 3
-    assert content(on_cluster) == content(project)
 
 
 def test_a_folder_that_cannot_be_listed_is_no_removed_dataset(

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from command_line import run_in_child
-from lakes import write_settings, write_table
+from lakes import write_lake, write_settings, write_table
 from lumos.spark.driver import SHORT_LIFE
 
 pytestmark = pytest.mark.spark
 EXECUTOR = "CoarseGrainedExecutorBackend"
 DATASETS, FILES = 6, 8
+LAKE_DATASETS, LAKE_FILES = 3, 4
 OPTIONS = {
     "spark.executor.memory": "512m",
     "spark.cores.max": 2,
@@ -31,6 +32,7 @@ OPTIONS = {
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
+    write_lake(tmp_path / "lake")
     for number in range(DATASETS):
         for part in range(FILES):
             columns: dict[str, list[Any]] = {
@@ -100,6 +102,7 @@ def test_an_executor_that_is_killed_changes_nothing(
     assert was_running
     assert run.returncode == 0, said
     report = json.loads(printed)
-    assert report["files"]["opened"] == DATASETS * FILES
+    assert report["datasets"]["created"] == DATASETS + LAKE_DATASETS
+    assert report["files"]["opened"] == DATASETS * FILES + LAKE_FILES
     assert report["files"]["unreadable"] == 0
     assert content(killed) == content(alone)

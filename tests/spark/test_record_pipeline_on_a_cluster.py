@@ -14,7 +14,6 @@ import pytest
 import fragile_source
 from fragile_source import TABLES, UNITS
 from lumos.spark.driver import SHORT_LIFE
-from spark_cluster import running_connect_server
 
 pytestmark = pytest.mark.spark
 MODULES = os.path.dirname(fragile_source.__file__)
@@ -60,12 +59,5 @@ def test_an_executor_that_is_killed_neither_loses_nor_doubles_a_row(
     assert found == WHOLE
 
 
-def test_the_same_is_found_behind_spark_connect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", MODULES)  # of the workers of the server
-    server = tmp_path / "server"
-    server.mkdir()
-
-    with running_connect_server(server) as url:
-        assert scanned(url, tmp_path) == WHOLE
+def test_the_same_is_found_behind_spark_connect(tmp_path: Path, spark_connect_url: str) -> None:
+    assert scanned(spark_connect_url, tmp_path) == WHOLE

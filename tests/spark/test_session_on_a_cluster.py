@@ -7,22 +7,12 @@ share one.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from lumos.spark.driver import SHORT_LIFE
-from spark_cluster import running_connect_server
 from spark_jobs import run_job
 
 CACHE = Path.home() / ".cache" / "lumos"
-
-
-@pytest.fixture(scope="module")
-def spark_connect_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with running_connect_server(tmp_path_factory.mktemp("connect")) as url:
-        yield url
 
 
 def test_a_python_function_runs_on_both_workers_of_a_cluster(spark_cluster_url: str) -> None:

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from command_line import Result, run_in_child
+from command_line import Result, capturing
 from lumos.core.store.database import StateDatabase
 
-pytestmark = [pytest.mark.spark, pytest.mark.postgres]
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 SETTINGS = "sources: [{{type: local, name: lake, path: {lake}}}]\n"
 
 
 def test_a_host_goes_by_the_state_and_not_by_what_it_saw_last(
-    tmp_path: Path, postgres_database_url: str
+    spark: SparkSession,
+    tmp_path: Path,
+    postgres_database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
+    lumos = capturing(capfd)
+    monkeypatch.setenv("LUMOS_DATABASE_URL", postgres_database_url)
     lake = tmp_path / "lake"
     lake.mkdir()
     hosts = [tmp_path / name for name in ("one", "two")]
@@ -31,8 +40,8 @@ def test_a_host_goes_by_the_state_and_not_by_what_it_saw_last(
         return [field["name"] for field in shown["schema"]["fields"]]
 
     def run(*arguments: str, host: Path) -> Result:
-        environment = {"LUMOS_DATABASE_URL": postgres_database_url}
-        return run_in_child(*arguments, folder=host, environment=environment)
+        monkeypatch.chdir(host)
+        return lumos(*arguments)
 
     one, two = hosts
     assert ingest(one, "id,amount") == ["id", "amount"]
