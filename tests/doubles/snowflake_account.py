@@ -37,6 +37,7 @@ NOT_THERE = 2003
 NO_PRIVILEGE = 3001
 TOO_MUCH = 90_030
 EXPIRED = 390_114
+MOST_SHOWN = 10_000
 _VIEWS = (
     "(SELECT TABLE_SCHEMA, TABLE_NAME, 'VIEW' AS TABLE_TYPE, TABLE_OWNER, COMMENT, "
     "NULL AS ROW_COUNT, NULL AS BYTES, LAST_ALTERED, CREATED, NULL AS CLUSTERING_KEY, "
@@ -193,7 +194,10 @@ class SnowflakeAccount:
         else:
             columns = ["created_on", "name", "database_name", "schema_name", "comment"]
             found = [(None, tag[2], tag[0], tag[1], text) for tag, text in self.tags.items()]
-            return Result([row for row in found if row[2] == names[0]], columns)
+            shown: list[tuple[object, ...]] = [
+                row for row in found if (row[2], row[3])[: len(names)] == names
+            ]
+            return Result(shown[:MOST_SHOWN], columns)
         return Result([("Statement executed successfully.",)], ["status"])
 
     def _tagged(self, parts: Parts) -> Result:

@@ -8,7 +8,7 @@ import pytest
 
 from doubles.snowflake_account import DATABASE, SnowflakeAccount, snowflake_over
 from lumos.core.errors import PlatformAuthError, PlatformForbiddenError
-from lumos.core.models import LumosDataset, Urn, with_parts
+from lumos.core.models import LumosDataset, Tag, Urn, with_parts
 from lumos.core.platform.batch import Batch
 from lumos.core.platform.batches import looked_up
 from lumos.core.platform.impl.snowflake.handler import SnowflakeHandler
@@ -160,6 +160,25 @@ class TestLimits:
         assert [*platform.list()] == whole
         assert len(whole) == len(NAMES) + 1
         assert platform.search("NOTE").total == len(NAMES)
+
+    def test_more_tags_than_one_statement_shows_are_listed_by_schema(
+        self,
+        account: SnowflakeAccount,
+        platform: SnowflakeHandler,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr("doubles.snowflake_account.MOST_SHOWN", 3)
+        monkeypatch.setattr("lumos.core.platform.impl.snowflake.writer.entities.MOST_SHOWN", 3)
+        account.run(*(f'CREATE TAG "{DATABASE}"."PUBLIC"."T{n}"' for n in range(2)))
+        account.run(f'CREATE TAG "{DATABASE}"."GOVERNANCE"."COST"')
+
+        listed = [tag.name for tag in platform.list_entities("tag") if isinstance(tag, Tag)]
+
+        assert listed == ["COST", "PII", "T0", "T1"]
+        assert platform.unreadable() == ()
+        account.run(*(f'CREATE TAG "{DATABASE}"."PUBLIC"."T{n}"' for n in range(2, 5)))
+        assert len([*platform.list_entities("tag")]) == 5
+        assert [each.kind for each in platform.unreadable()] == ["tag"]
 
 
 class TestSessions:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from lumos.core.errors import PlatformLimitError
 from lumos.core.models import Tag, Urn
 from lumos.core.platform.entities import ENTITY_MODELS, Entity, EntityKind, kind_of, name_of
 from lumos.core.platform.impl.snowflake.mapping.conversion import LONGEST_COMMENT, OWN_VALUE
@@ -19,6 +20,8 @@ from lumos.core.platform.impl.snowflake.side_store import digest, parts_of
 from lumos.core.platform.side_store import SideStore
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pydantic import JsonValue
 
     from lumos.core.platform.impl.snowflake.client import SnowflakeSession
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     from lumos.core.platform.impl.snowflake.writer.tables import TableWriter
     from lumos.core.platform.unreadable import UnreadableItems
 
+MOST_SHOWN: Final = 10_000
+"""How many rows a SHOW statement gives; it says nothing of those beyond."""
 _IDENTITY, _EXTENSION = "identity", "extension"
 
 
@@ -70,7 +75,7 @@ class Entities:
         kept = self._store.read(kind, entity, unread=unread, kind=kind).values()
         found: dict[str, Entity] = {name_of(each): each for each in kept}
         if kind == "tag" and self._settings.use_tags:
-            self._add_shown(found)
+            self._add_shown(found, unread)
         return [found[name] for name in sorted(found)]
 
     def put_identity(self, urn: Urn, catalog: str, *, external_id: str) -> None:
@@ -105,10 +110,27 @@ class Entities:
             name = qualified(*place, tag.name)
             self._session.run(f"ALTER TAG {name} SET COMMENT = {literal(comment)}")
 
-    def _add_shown(self, found: dict[str, Entity]) -> None:
+    def _shown_tags(self, database: str, unread: UnreadableItems) -> Iterator[dict[str, object]]:
+        """Yield the tags of a database; of more than one statement shows, schema by schema."""
+        rows = self._session.named_rows(f"SHOW TAGS IN DATABASE {identifier(database)}")
+        if len(rows) < MOST_SHOWN:
+            yield from rows
+            return
+        schemata = f"{identifier(database)}.INFORMATION_SCHEMA.SCHEMATA"
+        for (schema,) in self._session.rows(f"SELECT SCHEMA_NAME FROM {schemata}"):  # noqa: S608
+            place = qualified(database, str(schema))
+            rows = self._session.named_rows(f"SHOW TAGS IN SCHEMA {place}")
+            yield from rows
+            if len(rows) >= MOST_SHOWN:
+                error = PlatformLimitError(
+                    f"Snowflake shows no more than {MOST_SHOWN:,} tags of the schema {place}"
+                )
+                unread.add("tag", f"others of {place}", error=error)
+
+    def _add_shown(self, found: dict[str, Entity], unread: UnreadableItems) -> None:
         """Add the tags of others, and what people wrote on those of Lumos."""
         for database in self._settings.databases:
-            for row in self._session.named_rows(f"SHOW TAGS IN DATABASE {identifier(database)}"):
+            for row in self._shown_tags(database, unread):
                 name, comment = str(row["name"]), str(row.get("comment") or "")
                 place = str(row["database_name"]), str(row["schema_name"])
                 kept = found.get(name)
