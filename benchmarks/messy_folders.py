@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.reader import read_file
 from messy_files import MessyFile, messy_csv
+from messy_groups import MessyFolder, datasets_of, messy_folder
 
 
 def main() -> None:
@@ -31,6 +32,8 @@ def main() -> None:
     print(f"seed {options.seed}")
     rng = random.Random(options.seed)  # noqa: S311 - files, not secrets
     _csv_files([messy_csv(rng, number=n) for n in range(options.files)], show=options.show)
+    folders = [messy_folder(rng, number=n) for n in range(options.files)]
+    _groups(folders, show=options.show)
 
 
 def _csv_files(files: list[MessyFile], *, show: int) -> None:
@@ -51,6 +54,23 @@ def _csv_files(files: list[MessyFile], *, show: int) -> None:
     if wrong:
         worst = sorted(wrong, key=lambda trait: wrong[trait] / traits[trait], reverse=True)[:8]
         print("  wrong by trait:", ", ".join(f"{t!r} {wrong[t]}/{traits[t]}" for t in worst))
+
+
+def _groups(folders: list[MessyFolder], *, show: int) -> None:
+    kinds: Counter[str] = Counter()
+    wrong: Counter[str] = Counter()
+    for folder in folders:
+        kinds[folder.kind] += 1
+        found = frozenset(datasets_of(folder.files)[0].values())
+        if found != folder.truth:
+            wrong[folder.kind] += 1
+            if show > 0:
+                show -= 1
+                print(f"  {folder.kind}\n    {folder.files}\n    got {found}")
+    right = 1 - wrong.total() / len(folders)
+    print(f"groups of files put together right: {right:.1%} of {len(folders)}")
+    for kind, count in wrong.most_common():
+        print(f"  wrong: {kind} {count}/{kinds[kind]}")
 
 
 def read_columns(file: MessyFile) -> tuple[tuple[str, str], ...] | str:

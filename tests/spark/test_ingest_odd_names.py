@@ -210,7 +210,8 @@ class FailingFunctions(StorageFunctions):
             raise KeyError("a value of the data")
 
         is_failing = json.loads(pieces.dataset) == ["customers"]
-        return [(kind, fail if is_failing else build) for kind, build in super()._builders(pieces)]
+        builders = super()._builders(pieces)
+        return [(kind, text, fail if is_failing else build) for kind, text, build in builders]
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ from lumos.core.models import LumosDataset, Schema
 from lumos.core.models.base import canonical_json
 from lumos.feature.discovery import fold as fold_module
 from lumos.feature.discovery.assembling import dataset_names, place_of
-from lumos.feature.discovery.building import FoundDataset, dataset_of_format
+from lumos.feature.discovery.building import FoundDataset, dataset_of_group
 from lumos.feature.discovery.datasets import SourceRoot
 from lumos.feature.discovery.fold import DatasetFold, FileRow
+from lumos.feature.discovery.grouping import grouped
 
 ROOT = SourceRoot("local", ("srv", "lake"), path="/srv/lake")
 DAY_US = 86_400_000_000
@@ -41,12 +42,15 @@ def found(*files: tuple[str, str, int], **parts: object) -> list[FoundDataset]:
             format=place.format or "unknown",
             fingerprint=fingerprint,
             rows=5,
+            path=path.encode(),
+            bond=orjson.dumps([place.bond, *place.alone]).decode() if place.bond else None,
         )
         fold.add(row._replace(**parts))  # type: ignore[arg-type]
-    names = dataset_names(name, fold.formats)
+    groups = grouped(name, fold.formats, schemas=SCHEMAS, kept={})
+    names = dataset_names(name, [group.format for group in groups])
     return [
-        dataset_of_format(ROOT, names[format_], files=files, schemas=SCHEMAS, format=format_)
-        for format_, files in sorted(fold.formats.items())
+        dataset_of_group(ROOT, names[group.format], group=group, schemas=SCHEMAS, of=name)
+        for group in groups
     ]
 
 
@@ -61,6 +65,15 @@ def test_drift_tells_the_partitions_that_differ_and_when_they_were_written() -> 
         "field 'email' is missing in 2 of 4 files (from dt=2024-01-01 to dt=2024-01-02)",
     )
     assert dataset.to_json()["extensions"] == {
+        "files": {
+            "count": 4,
+            "first": [
+                "t/dt=2024-01-01/part-0.parquet",
+                "t/dt=2024-01-02/part-0.parquet",
+                "t/dt=2024-01-03/part-0.parquet",
+                "t/dt=2024-01-03/part-1.parquet",
+            ],
+        },
         "schema_drift": {
             "schema_count": 2,
             "field_count": 1,
@@ -90,7 +103,7 @@ def test_drift_tells_the_partitions_that_differ_and_when_they_were_written() -> 
                     "written": {"first": "2024-01-01T00:00:00Z", "last": "2024-01-02T00:00:00Z"},
                 },
             ],
-        }
+        },
     }
 
 
@@ -112,7 +125,7 @@ def test_a_conflict_in_one_partition_names_that_one() -> None:
         ("t/dt=2024-01-03/part-0.parquet", "text", 3),
     )
     assert warnings == (
-        "field 'id' is STRING in 1 of 3 files (in dt=2024-01-03), but INT64 in most; "
+        "field 'id' is STRING in 1 of 3 files (in dt=2024-01-03), but INT64 in the others; "
         "only STRING holds all",
     )
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from itertools import permutations
 
 import orjson
@@ -59,6 +60,9 @@ counts = st.none() | st.integers(0, 9)
 statistics = st.lists(counts, min_size=4, max_size=4) | st.tuples(
     counts, counts, counts, counts, st.integers(-5, 5), st.integers(-5, 5)
 ).map(list)
+bonds = st.sampled_from(
+    ['["numbered","a-101"]', '["numbered","a-99"]', *(f'["partition","t","{n}"]' for n in "abcd")]
+)
 files = st.builds(
     FileRow,
     size=st.integers(0, 5),
@@ -71,6 +75,9 @@ files = st.builds(
     rows_estimate=counts,
     columns=st.none()
     | st.dictionaries(st.sampled_from("xy"), statistics, max_size=2).map(orjson.dumps),
+    path=st.sampled_from([b"a", b"b", b"c"]),
+    bond=st.none() | bonds,
+    dialect=st.none() | st.sampled_from(['{"delimiter":","}', '{"delimiter":";"}']),
 ) | st.builds(
     lambda place, mtime, schema: file(*place, mtime_us=mtime, fingerprint=schema),
     st.tuples(st.just(BY_DAY), days.map(lambda day: partition(*day)))
@@ -88,6 +95,18 @@ def test_a_fold_does_not_depend_on_the_order_of_the_files(
     shuffled = [*found]
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     assert folded(*found).to_bytes() == folded(*shuffled).to_bytes()
+
+
+@given(st.lists(files, max_size=6), st.randoms(use_true_random=False))
+def test_many_plain_names_are_given_up_in_any_order(
+    found: list[FileRow], rng: random.Random
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fold_module, "MOST_STEMS", 2)
+        whole = folded(*found).to_bytes()
+        rng.shuffle(found)
+        cut = rng.randint(0, len(found))
+        assert folded(*found[:cut]).merged(folded(*found[cut:])).to_bytes() == whole
 
 
 @given(some_files, some_files, some_files)

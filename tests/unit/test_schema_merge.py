@@ -113,7 +113,8 @@ def test_types_that_do_not_go_together_become_text_whichever_most_files_have() -
     (field,) = merged.schema.fields
     assert (field.signature(), field.native_type) == ("STRING", "text")
     assert [drift.message for drift in merged.drift] == [
-        "field 'x' is INT32, STRING in 2 of 4 files, but INT64 in most; only STRING holds all",
+        "field 'x' is INT32, STRING in 2 of 4 files, but INT64 in the others; "
+        "only STRING holds all",
     ]
 
 

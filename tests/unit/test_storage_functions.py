@@ -64,7 +64,11 @@ def test_a_file_under_any_path_becomes_a_dataset_with_a_valid_urn(
     if place is None:
         return
     fold = functions.new_fold()
-    fold.add(FileRow(path, 1, 1, place.layout, place.partition, "csv", "f", 1, None, None, None))
+    fold.add(
+        FileRow(
+            path, 1, 1, place.layout, place.partition, "csv", "f", 1, None, None, None, None, None
+        )
+    )
     pieces = DatasetPieces("lake", place.dataset, [fold.to_bytes()], {"f": '{"fields": []}'})
 
     (built,) = functions.build_datasets(pieces)
@@ -99,6 +103,8 @@ def test_a_dataset_of_one_format_that_cannot_be_built_costs_no_other_format() ->
                 None,
                 None,
                 None,
+                None,
+                None,
             )
         )
     schemas = {"f0": '{"fields": []}', "f1": '{"fields": [{"name": "", "type": 7}]}'}
@@ -126,7 +132,7 @@ def test_want_of_memory_is_no_failure_of_a_dataset(monkeypatch: pytest.MonkeyPat
     def scarce() -> FoundDataset:
         raise MemoryError
 
-    monkeypatch.setattr(StorageFunctions, "_builders", lambda *_: [("csv", scarce)])
+    monkeypatch.setattr(StorageFunctions, "_builders", lambda *_: [("csv", None, scarce)])
     rows = StorageFunctions({"lake": BARE_SOURCE}).build_datasets(
         DatasetPieces("lake", '["orders"]', [b"{}"], {})
     )

@@ -198,6 +198,18 @@ class Findings(FoundTables):
         found = [ProblemFile(*row) for row in rows]  # type: ignore[arg-type]
         yield from sorted(found, key=lambda each: (each.source, each.path))
 
+    def groupings(self) -> dict[str, dict[str, list[str]]]:
+        """Return how files were put together by what is in them, by source and group."""
+        import pyarrow.dataset as pads
+
+        found: dict[str, dict[str, list[str]]] = {source: {} for source in self._sources}
+        rows = self._built_rows(
+            ("source", "dataset", "grouping"), pads.field("grouping").is_valid()
+        )
+        for source, dataset, grouping in sorted(map(_texts, rows)):
+            found[source].setdefault(dataset, []).append(grouping)
+        return found
+
     def notices(self) -> Iterator[FileNotice]:
         """Yield what is odd about files, each oddity once however many files have it."""
         import pyarrow.dataset as pads
@@ -215,6 +227,10 @@ class Findings(FoundTables):
             for (source, warnings, skipped), (path, files) in counted.items()
         ]
         yield from sorted(notices, key=lambda each: (each.source, each.path))
+
+
+def _texts(row: tuple[object, ...]) -> tuple[str, ...]:
+    return tuple(map(str, row))
 
 
 def _in_order(frame: DataFrame, *columns: str) -> Iterator[Row]:

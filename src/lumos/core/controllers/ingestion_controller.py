@@ -281,7 +281,8 @@ class IngestionController:
             index = FileIndex(self._work.state_dir / FILE_INDEX)
             known = index.read(session, run.origin)
             run = _with_unknown_sources_whole(run, known)
-            scanned = self._scanned(session, run, work=work, known=known)
+            groups = _kept_groups(run, state)
+            scanned = self._scanned(session, run, work=work, known=known, groups=groups)
             scanned.files.remember_what_is_forgotten(index, known)
             run.look_at(scanned.files)
             found = self._found(run, state)
@@ -315,7 +316,8 @@ class IngestionController:
             index = FileIndex(folder)
             known = index.read(session, run.origin)
             run = _with_unknown_sources_whole(run, known)
-            scanned = self._scanned(session, run, work=Path(work), known=known)
+            groups = _kept_groups(run, self._work.tables_if_any())
+            scanned = self._scanned(session, run, work=Path(work), known=known, groups=groups)
             scanned.files.remember_what_is_forgotten(index, known)
             run.look_at(scanned.files)
             writer = state_writer(self._work)
@@ -335,6 +337,9 @@ class IngestionController:
                 found.publish(finds, writer)
                 scanned.records.publish_observations(found, writer)
                 scanned.records.keep_marks(writer)
+                kept = scanned.files.groups_to_keep(groups, is_partial=run.under is not None)
+                for source, marks in kept.items():
+                    writer.tables.scan_marks.replace(source, marks)
                 if run.settings is not None:
                     now = [each.contributor for each in run.sources.speakers.values()]
                     writer.tables.configured_sources.replace(run.settings, now)
@@ -349,7 +354,13 @@ class IngestionController:
         )
 
     def _scanned(
-        self, session: Session, run: _Run, *, work: Path, known: IndexTables | None
+        self,
+        session: Session,
+        run: _Run,
+        *,
+        work: Path,
+        known: IndexTables | None,
+        groups: Mapping[str, Mapping[str, str]],
     ) -> _Scanned:
         files = FileScan.of(
             run.sources,
@@ -360,6 +371,7 @@ class IngestionController:
             under=run.under,
             recorder=run.recorder,
             progress=run.progress,
+            kept_groups=groups,
         )
         records = RecordScan.of(
             run.sources.handlers,
@@ -457,6 +469,13 @@ def source_of(address: str, *, instance: str | None = None) -> dict[str, JsonVal
 def _escaped(value: JsonValue) -> JsonValue:
     """Return a value in which nothing is a variable."""
     return value.replace("${", "$${") if isinstance(value, str) else value
+
+
+def _kept_groups(run: _Run, state: CatalogTables | None) -> dict[str, dict[str, str]]:
+    """Return what datasets of groups of files were called before, by source and group."""
+    if state is None:
+        return {}
+    return {name: state.scan_marks.of(name) for name in run.sources.by_name}
 
 
 def _rename(database: StateDatabase, run: _Run) -> None:

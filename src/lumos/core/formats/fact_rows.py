@@ -13,8 +13,11 @@ import orjson
 from lumos.core.formats.reader import read_file
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from lumos.core.formats.facts import FileFacts
 
+_dialects: dict[tuple[tuple[str, str], ...], str] = {}
 _sent: set[str] = set()
 """The schemas that this process has sent; a child that is forked later begins with none."""
 
@@ -32,6 +35,8 @@ class FactsRow(NamedTuple):
     """The statistics of each column as JSON."""
     warnings: str | None
     """The warnings as JSON."""
+    dialect: str | None
+    """How it is written, as JSON."""
 
 
 def read_row(stream: BinaryIO, *, size: int, name: str, value_ranges: bool = False) -> bytes:
@@ -60,4 +65,15 @@ def _row(facts: FileFacts) -> FactsRow:
         facts.rows_estimate,
         columns,
         warnings,
+        _dialect(facts.properties),
     )
+
+
+def _dialect(properties: Mapping[str, str]) -> str | None:
+    if not properties:
+        return None
+    key = tuple(properties.items())
+    known = _dialects.get(key)
+    if known is None:
+        known = _dialects[key] = orjson.dumps(dict(sorted(key))).decode()
+    return known

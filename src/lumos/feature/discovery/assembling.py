@@ -1,7 +1,8 @@
-"""Finds the dataset that a file belongs to, from its path alone.
+"""Proposes the dataset that a file belongs to, from its path alone.
 
-A path is judged without a look at any other file. So files can be placed one by one on many
-machines, and a new file never moves an old one to another dataset.
+A path is judged without a look at any other file, so that files can be placed one by one on many
+machines. Where its name leaves open whether it belongs to others of its kind, the place has a bond,
+and `grouping` decides by what is in the files.
 
 The rules, in this order:
 
@@ -10,8 +11,9 @@ The rules, in this order:
 3. For files without a plain name, a year, a number or a time in seconds at the end is a partition
    too, and folders that writers add (`data`, `bucket-0`, `delta_0000023_0000023`) are no names.
 4. A file without a meaningful name (`part-00001`, `000000_0`, a UUID) belongs to its folder.
-5. A name with a date, a random id, or a number of three digits and more belongs to the name without
-   them: `orders_2024-01-31.csv` to `orders`.
+5. A name with a date, a random id, or a number belongs to the name without them, where the columns
+   of such files are alike: `orders_2024-01-31.csv` to `orders`. Below `key=value` folders any file
+   belongs to the folder above, unless partitions repeat several names with different columns.
 6. A name equal to that of the folder, or of the last few folders together, belongs to the folder.
 7. Any other file is a separate dataset, called by its name without format and codec.
 
@@ -29,6 +31,7 @@ from typing import Final, NamedTuple
 from lumos.core.models.base import canonical_json
 from lumos.feature.discovery.file_names import (
     UNKNOWN,
+    Bond,
     FileName,
     read_file_name,
     without_extensions,
@@ -64,6 +67,10 @@ class FilePlace(NamedTuple):
     compression: str | None
     shard: bool
     """The file's name is unique within its dataset and partition."""
+    bond: Bond | None = None
+    """Why it may belong to others of the dataset; None where its path says that it does."""
+    alone: Parts = ()
+    """What its dataset is called where it does not."""
 
     @property
     def layout(self) -> str:
@@ -93,11 +100,16 @@ def place_of(path: str) -> FilePlace | None:
     parent = without_hashes(parent, file)
     folders, is_folder_name = _folders(parent, file, name=name)
     dataset, folder_format = folders.dataset, None
-    if not is_folder_name:
+    bond, alone = name.bond, (*folders.dataset, name.alone)
+    if not is_folder_name and "={" in (folders.template or ""):
+        bond, alone = Bond.PARTITION, (*dataset, name.stem)
+    elif not is_folder_name:
         dataset = (*dataset, name.stem)
     elif dataset:
         last, folder_format, _ = without_extensions(dataset[-1])  # what Spark wrote to x.parquet/
         dataset = (*dataset[:-1], last)
+    if is_folder_name and folders.keys:
+        bond = None
     is_alone = not (is_folder_name or name.numbered or folders.keys)
     return FilePlace(
         dataset=dataset,
@@ -109,6 +121,8 @@ def place_of(path: str) -> FilePlace | None:
         format=name.format or folder_format,
         compression=name.compression,
         shard=name.numbered,
+        bond=bond,
+        alone=alone if bond else (),
     )
 
 

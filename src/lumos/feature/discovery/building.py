@@ -1,13 +1,15 @@
-"""Builds the datasets of a fold, one for each format that the files of one name have."""
+"""Builds the dataset of files that were put together."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
+from pydantic import JsonValue
 
-from lumos.core.models import LumosDataset, PartitionRange, Schema
+from lumos.core.models import LumosDataset, PartitionRange, Schema, with_parts
 from lumos.feature.discovery.datasets import (
     FileTotals,
     Layout,
@@ -16,13 +18,17 @@ from lumos.feature.discovery.datasets import (
     merge_layouts,
 )
 from lumos.feature.discovery.distinct import DistinctSketch
-from lumos.feature.discovery.drift import FileSpan, moment_of
+from lumos.feature.discovery.drift import DriftKind, FileSpan, moment_of
 from lumos.feature.discovery.merging import SchemaVariant, merge_schemas
 from lumos.feature.discovery.partitions import NO_VALUE
 
 if TYPE_CHECKING:
     from lumos.feature.discovery.assembling import Parts
     from lumos.feature.discovery.fold import FormatFold, LayoutTotals, SchemaTotals
+    from lumos.feature.discovery.grouping import Group
+    from lumos.feature.discovery.merging import MergedSchema
+
+_FIELDS_SHOWN = 3
 
 
 class FoundDataset(NamedTuple):
@@ -32,40 +38,73 @@ class FoundDataset(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def dataset_of_format(
+def dataset_of_group(
     root: SourceRoot,
     dataset: Parts,
     *,
-    files: FormatFold,
+    group: Group,
     schemas: Mapping[str, str | bytes],
-    format: str,
+    of: Parts,
     environment: str | None = None,
 ) -> FoundDataset:
-    """Build the dataset of the files of one name and one format.
+    """Build the dataset of files that `grouping` put together.
 
     Args:
         root: where the source begins.
         dataset: the parts that name it, as `dataset_names` gives them.
-        files: what was added up over its files.
+        group: its files.
         schemas: the schema of each fingerprint in the fold, as JSON.
-        format: the format of its files.
+        of: the name that its files share, whether or not they are one dataset.
         environment: such as `prod`.
     """
+    files = group.files
     merged = merge_schemas(
         _variant(fingerprint, totals, schemas[fingerprint])
         for fingerprint, totals in sorted(files.schemas.items())
     )
     layouts = [_layout(totals) for totals in files.layouts.values()]
+    if group.dataset != of and files.file_count == 1 and not layouts[0].partition_keys:
+        layouts = [replace(layouts[0], prefix=f"/{files.paths[0]}")]
     found = dataset_of(
         root,
         dataset,
         merged=merged,
         layouts=layouts,
         totals=_totals(files, layouts),
-        format=format,
+        format=group.format,
         environment=environment,
     )
-    return FoundDataset(found, tuple(drift.message for drift in merged.drift))
+    found = with_parts(
+        found,
+        properties=_usual_dialect(files.dialects),
+        extensions={**found.extensions, **_listed(files)},
+    )
+    return FoundDataset(found, (*_drift_warning(merged), *([group.reason] if group.reason else ())))
+
+
+def _usual_dialect(dialects: Mapping[str, int]) -> dict[str, str]:
+    """Return how most files are written; of two ways as common, the one that sorts first."""
+    if not dialects:
+        return {}
+    usual = min(dialects, key=lambda text: (-dialects[text], text))
+    found: dict[str, str] = orjson.loads(usual)
+    return found
+
+
+def _listed(files: FormatFold) -> dict[str, JsonValue]:
+    """Name the files of a dataset that has several, up to a bearable number."""
+    count = files.file_count
+    return {"files": {"count": count, "first": [*files.paths]}} if count > 1 else {}
+
+
+def _drift_warning(merged: MergedSchema) -> Iterator[str]:
+    """Say once how the files of a dataset differ, however many fields do."""
+    drift = sorted(merged.drift, key=lambda each: (each.kind is not DriftKind.CONFLICT, each.rank))
+    if not drift:
+        return
+    shown = "; ".join(each.message for each in drift[:_FIELDS_SHOWN])
+    more = len(drift) - _FIELDS_SHOWN
+    yield f"{shown}; {more:,} more fields differ (schema_drift)" if more > 0 else shown
 
 
 def _variant(fingerprint: str, totals: SchemaTotals, schema: str | bytes) -> SchemaVariant:

@@ -112,7 +112,9 @@ class Drift:
         found = ", ".join(others)
         if self.kind is DriftKind.WIDENED:
             return f"{field} is {found} {share}; {chosen} holds all"
-        return f"{field} is {found} {share}, but {self.usual} in most; only {chosen} holds all"
+        return (
+            f"{field} is {found} {share}, but {self.usual} in the others; only {chosen} holds all"
+        )
 
     def as_json(self) -> dict[str, JsonValue]:
         return {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
@@ -145,6 +146,33 @@ _ORDINAL = re.compile(r"\d\d-(?=[A-Za-z])")
 _ROTATED = re.compile(r"(.+)\.\d{1,4}")
 
 
+_COUNTED = re.compile(r"(?P<stem>.*[^\W\d_])[-_. ]?(?P<number>[0-9]{1,6})", re.DOTALL)
+_VERSIONED = re.compile(r"(?:.*[-_. ])?v", re.IGNORECASE)
+_GENERIC = re.compile(
+    r"(?:data|file|output|object|batch|segment|block)[-_. ]?[0-9]{0,6}|[1-9][0-9]{0,5}",
+    re.IGNORECASE,
+)
+"""Names of which people give one to files that have nothing to do with each other."""
+_OF_ONE_WRITER = re.compile(
+    rf".*(?:[-_]of[-_]\d+|(?:part|chunk|shard|split)[-_.]?\d+|{_UUID}|{_HASH})(?:[-_.].*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+class Bond(StrEnum):
+    """Why a path proposes that a file belongs together with others."""
+
+    COUNTED = "counted"
+    """A number of one or two digits, or one right behind the name: `orders_1`, `orders100`."""
+    NUMBERED = "numbered"
+    """A longer number, or an id."""
+    DATED = "dated"
+    GENERIC = "generic"
+    """A name that says nothing, such as `data2`."""
+    PARTITION = "partition"
+    """A plain name below `key=value` folders."""
+
+
 class FileName(NamedTuple):
     """What one file name says."""
 
@@ -157,6 +185,10 @@ class FileName(NamedTuple):
     dated: bool
     of_writer: bool = False
     """The name is that of the program that wrote the file, which may write all sorts of data."""
+    alone: str = ""
+    """What the file is called where it has nothing to do with others of its kind."""
+    bond: Bond | None = None
+    """Why it may belong to others; None where nothing but its path has to be looked at."""
 
 
 @lru_cache(maxsize=8192)
@@ -174,18 +206,44 @@ def read_file_name(name: str) -> FileName:
                 dated=False,
             )
     if _NAMELESS.fullmatch(rest):
-        return FileName("", format_, compression, numbered=True, dated=False)
+        bond = Bond.GENERIC if _GENERIC.fullmatch(rest) else None
+        return FileName("", format_, compression, numbered=True, dated=False, alone=rest, bond=bond)
     if match := _FIREHOSE.fullmatch(rest):
         return FileName(match[1], format_, compression, numbered=True, dated=True, of_writer=True)
     stem, dated = _without_numbers(rest)
     bare, inner_format, inner_codec = without_extensions(stem)  # train.csv-00001-of-00010
     format_, compression = format_ or inner_format, compression or inner_codec
     if stem == rest:
-        return FileName(rest, format_, compression, numbered=False, dated=False)
+        return _counted(rest, format_, compression)
     is_of_writer = bare.lower() in _OF_WRITERS and rest.startswith(bare)
     if not bare or is_of_writer or _NAMELESS.fullmatch(bare):
         return FileName("", format_, compression, numbered=True, dated=dated)
-    return FileName(bare, format_, compression, numbered=True, dated=dated)
+    bond = Bond.DATED if dated else Bond.NUMBERED
+    return FileName(
+        bare,
+        format_,
+        compression,
+        numbered=True,
+        dated=dated,
+        alone=rest,
+        bond=None if _OF_ONE_WRITER.fullmatch(rest) else bond,
+    )
+
+
+def _counted(rest: str, format_: str | None, compression: str | None) -> FileName:
+    """Read a name that may end with a small number; a version is a name of its own."""
+    match = _COUNTED.fullmatch(rest)
+    if match is None or _VERSIONED.fullmatch(match["stem"]):
+        return FileName(rest, format_, compression, numbered=False, dated=False)
+    return FileName(
+        match["stem"],
+        format_,
+        compression,
+        numbered=True,
+        dated=False,
+        alone=rest,
+        bond=Bond.COUNTED,
+    )
 
 
 def without_extensions(name: str) -> tuple[str, str | None, str | None]:

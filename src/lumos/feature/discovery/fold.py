@@ -8,7 +8,8 @@ It grows with distinct schemas, layouts and partitions, not with files; of parti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, Protocol
 
 import orjson
@@ -27,11 +28,19 @@ from lumos.feature.discovery.partitions import (
 
 MOST_PARTITIONS: Final = 65_536
 """Up to so many partitions of one layout are counted exactly."""
+LISTED_FILES: Final = 20
+"""So many files of a dataset are named."""
+MOST_STEMS: Final = 32
+"""With more plain names below `key=value` folders, none of them is a table."""
+ANY_STEM: Final = "*"
+_PARTITION: Final = "partition"
 
 
 class FileLike(Protocol):
     """What a fold needs to know of one file."""
 
+    @property
+    def path(self) -> bytes: ...
     @property
     def size(self) -> int: ...
     @property
@@ -59,6 +68,19 @@ class FileLike(Protocol):
         """A JSON object with the statistics of each column, by path."""
         ...
 
+    @property
+    def bond(self) -> str | None:
+        """A JSON array: why the file may belong to others, and what it is called if it does not.
+
+        None where its path alone decides.
+        """
+        ...
+
+    @property
+    def dialect(self) -> str | None:
+        """A JSON object that says how the file is written."""
+        ...
+
 
 class FileRow(NamedTuple):
     """One file, as a fold takes it."""
@@ -72,6 +94,9 @@ class FileRow(NamedTuple):
     rows: int | None = None
     rows_estimate: int | None = None
     columns: str | bytes | None = None
+    path: bytes = b""
+    bond: str | None = None
+    dialect: str | None = None
 
 
 class SchemaTotals:
@@ -225,9 +250,11 @@ class LayoutTotals:
 
 
 class FormatFold:
-    """The files of one dataset that have one format."""
+    """Files of one format that are not taken apart."""
 
-    __slots__ = ("columns", "files_with_columns", "layouts", "schemas")
+    __slots__ = (
+        "alone", "columns", "dialects", "files_with_columns", "layouts", "paths", "schemas",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.schemas: dict[str, SchemaTotals] = {}
@@ -235,6 +262,29 @@ class FormatFold:
         self.columns: dict[str, list[JsonValue]] = {}
         """The statistics of each column, as `ColumnStatistics.to_json` spells them."""
         self.files_with_columns = 0
+        self.paths: list[str] = []
+        """The first files, in order."""
+        self.dialects: dict[str, int] = {}
+        """How many files are written in which way."""
+        self.alone: str | None = None
+        """The first of the bonds of its files."""
+
+    @property
+    def file_count(self) -> int:
+        return sum(schema.files for schema in self.schemas.values())
+
+    @property
+    def partition_count(self) -> int:
+        """About how many partitions there are."""
+        return sum(
+            len(layout.known) if layout.sketch is None else layout.sketch.count()
+            for layout in self.layouts.values()
+        )
+
+    def partitions(self) -> Iterator[str]:
+        """Yield the partitions that are known by name."""
+        for layout in self.layouts.values():
+            yield from layout.known
 
     def add(self, file: FileLike) -> None:
         layout = self.layouts.get(file.layout)
@@ -244,6 +294,11 @@ class FormatFold:
         if schema is None:
             schema = self.schemas[file.fingerprint] = SchemaTotals(file.mtime_us)
         schema.add(file, layout.add(file.partition))
+        self._list(file.path.decode("utf-8", "backslashreplace"))
+        if file.dialect is not None:
+            self.dialects[file.dialect] = self.dialects.get(file.dialect, 0) + 1
+        if file.bond is not None:
+            self._name(file.bond)
         if file.columns is not None:
             self.files_with_columns += 1
             _add_columns(self.columns, orjson.loads(file.columns))
@@ -261,6 +316,20 @@ class FormatFold:
             ours.merge(layout)
         self.files_with_columns += other.files_with_columns
         _add_columns(self.columns, other.columns)
+        self.paths = sorted([*self.paths, *other.paths])[:LISTED_FILES]
+        for dialect, files in other.dialects.items():
+            self.dialects[dialect] = self.dialects.get(dialect, 0) + files
+        if other.alone is not None:
+            self._name(other.alone)
+
+    def _list(self, path: str) -> None:
+        if len(self.paths) < LISTED_FILES or path < self.paths[-1]:
+            insort(self.paths, path)
+            del self.paths[LISTED_FILES:]
+
+    def _name(self, bond: str) -> None:
+        if self.alone is None or (len(bond), bond) < (len(self.alone), self.alone):
+            self.alone = bond
 
     def column_statistics(self) -> dict[str, ColumnStatistics]:
         """Return the statistics of each column; none where some file has none."""
@@ -277,11 +346,14 @@ class FormatFold:
             {text: layout.as_json() for text, layout in self.layouts.items()},
             {path: [*statistics] for path, statistics in self.columns.items()},
             self.files_with_columns,
+            [*self.paths],
+            {**self.dialects},
+            self.alone,
         ]
 
     @classmethod
     def from_json(cls, document: list[object]) -> FormatFold:
-        schemas, layouts, columns, files_with_columns = document
+        schemas, layouts, columns, files_with_columns, paths, dialects, alone = document
         fold = cls()
         fold.schemas = {
             fingerprint: SchemaTotals.from_json(totals)
@@ -293,31 +365,80 @@ class FormatFold:
         }
         fold.columns = columns  # type: ignore[assignment]
         fold.files_with_columns = files_with_columns  # type: ignore[assignment]
+        fold.paths = paths  # type: ignore[assignment]
+        fold.dialects = dialects  # type: ignore[assignment]
+        fold.alone = alone  # type: ignore[assignment]
         return fold
 
 
 class DatasetFold:
-    """All files of one dataset, by format."""
+    """All files that may be of one dataset, told apart by format and by what may divide them.
+
+    Files that only their names bind together are kept apart by schema, and files below `key=value`
+    folders by their plain names, so that `grouping` can decide which of them are one dataset.
+    """
 
     __slots__ = ("formats",)
 
     def __init__(self) -> None:
         self.formats: dict[str, FormatFold] = {}
+        """By format, and behind line ends by bond and by what divides the files."""
 
     def add(self, file: FileLike) -> None:
         """Count one file in."""
-        fold = self.formats.get(file.format)
+        key = file.format if file.bond is None else self._key(file)
+        fold = self.formats.get(key)
         if fold is None:
-            fold = self.formats[file.format] = FormatFold()
+            fold = self.formats[key] = FormatFold()
         fold.add(file)
+        if key.endswith(f"\n{ANY_STEM}"):
+            fold.alone = None
+
+    def _key(self, file: FileLike) -> str:
+        kind, *alone = orjson.loads(file.bond or "[]")
+        if kind != _PARTITION:
+            return f"{file.format}\n{kind}\n{file.fingerprint}"
+        key = f"{file.format}\n{kind}\n{alone[-1]}"
+        return key if key in self.formats else self._with_room(key)
+
+    def _with_room(self, key: str) -> str:
+        """Return the key, or the one for any name where there are too many different ones."""
+        start = key[: key.index(_PARTITION) + len(_PARTITION) + 1]
+        any_stem = f"{start}{ANY_STEM}"
+        if any_stem in self.formats:
+            return any_stem
+        stems = [each for each in self.formats if each.startswith(start)]
+        if len(stems) < MOST_STEMS:
+            return key
+        everything = FormatFold()
+        for stem in stems:
+            everything.merge(self.formats.pop(stem))
+        everything.alone = None
+        self.formats[any_stem] = everything
+        return any_stem
 
     def merge(self, other: DatasetFold) -> None:
         """Count the files of another fold in; the other one stays as it is."""
-        for name, fold in other.formats.items():
-            known = self.formats.get(name)
+        for name in sorted(other.formats, key=lambda key: (not key.endswith(ANY_STEM), key)):
+            key = name
+            if name not in self.formats and f"\n{_PARTITION}\n" in name:
+                key = self._with_room(name)
+                if name.endswith(ANY_STEM) and key == name and name not in self.formats:
+                    self._gather(name)
+            known = self.formats.get(key)
             if known is None:
-                known = self.formats[name] = FormatFold()
-            known.merge(fold)
+                known = self.formats[key] = FormatFold()
+            known.merge(other.formats[name])
+            if key.endswith(f"\n{ANY_STEM}"):
+                known.alone = None
+
+    def _gather(self, any_stem: str) -> None:
+        """Put all plain names together, because another fold did."""
+        start = any_stem[: -len(ANY_STEM)]
+        everything = FormatFold()
+        for stem in [each for each in self.formats if each.startswith(start)]:
+            everything.merge(self.formats.pop(stem))
+        self.formats[any_stem] = everything
 
     def merged(self, other: DatasetFold) -> DatasetFold:
         """Return the fold of the files of both."""

@@ -88,6 +88,8 @@ def _file_row(item: ItemToRead, place: Place, outcome: ReadOutcome) -> FileRow:
         outcome.rows_estimate,
         outcome.columns,
         outcome.facts,
+        place.bond,
+        outcome.dialect,
     )
 
 

@@ -12,8 +12,9 @@ LISTED = (
 
 ITEMS = (
     "source string, path binary, size long, mtime_us long, etag string, kind string, unit binary, "
-    "part long, dataset string, layout string, partition string, format string, "
-    "fingerprint string, rows long, rows_estimate long, columns string, facts string, "
+    "part long, dataset string, layout string, partition string, bond string, format string, "
+    "fingerprint string, rows long, rows_estimate long, columns string, dialect string, "
+    "facts string, "
     "warnings string, reason string, retry boolean, skipped string"
 )
 """What is known of each file or table: where it lies, where it belongs, what was read from it."""
@@ -29,7 +30,7 @@ PIECES = "source string, dataset string, state binary, schemas string"
 """What one task knows of one dataset: the fold of its files, and their schemas by fingerprint."""
 DATASETS = (
     "source string, dataset string, urn string, hash string, format string, document string, "
-    "warnings string, reason string"
+    "warnings string, reason string, grouping string"
 )
 """Datasets, and those that could not be built: these have a reason, and no URN or document."""
 
@@ -106,6 +107,8 @@ class Place(NamedTuple):
     dataset: str
     layout: str
     partition: str
+    bond: str | None = None
+    """Why it may belong to others, and its name if it does not; None where its path decides."""
 
 
 class ReadOutcome(NamedTuple):
@@ -118,6 +121,8 @@ class ReadOutcome(NamedTuple):
     rows: int | None = None
     rows_estimate: int | None = None
     columns: str | None = None
+    dialect: str | None = None
+    """How the file is written, as a JSON object."""
     facts: str | None = None
     warnings: str | None = None
     reason: str | None = None
@@ -141,6 +146,8 @@ class FileRow(NamedTuple):
     rows_estimate: int | None
     columns: str | None
     facts: str | None
+    bond: str | None
+    dialect: str | None
 
 
 class BuiltDataset(NamedTuple):
@@ -155,6 +162,8 @@ class BuiltDataset(NamedTuple):
     warnings: str | None
     reason: str | None = None
     """Why the dataset could not be built; all but source, dataset and format is then empty."""
+    grouping: str | None = None
+    """Its name and columns as JSON, where files were put together by what is in them."""
 
 
 class UnitToScan(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,8 +22,9 @@ from lumos.core.models.origin import FOLDER, ORIGIN
 from lumos.core.storage.port import SkippedLink, UnlistedPrefix, printable
 from lumos.core.storage.reading import ReadItem, read_rows
 from lumos.feature.discovery.assembling import dataset_names
-from lumos.feature.discovery.building import FoundDataset, dataset_of_format
+from lumos.feature.discovery.building import FoundDataset, dataset_of_group
 from lumos.feature.discovery.fold import DatasetFold
+from lumos.feature.discovery.grouping import grouped, grouping_text, kept_names
 from lumos.feature.discovery.tables import table_dataset, table_parts
 from lumos.feature.discovery.unseen import UNSEEN
 from lumos.spark.stages.rows import (
@@ -47,13 +48,14 @@ if TYPE_CHECKING:
     from lumos.feature.ingestion.scan.sources import ScanSource
     from lumos.spark.stages.datasets import DatasetPieces
 
-READERS = f"{lumos.__version__}/7"
+READERS = f"{lumos.__version__}/8"
 """Changes with everything that places and reads files; the number is for changes in between."""
-OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", "table", UNSEEN})
+OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", "files", "table", UNSEEN})
 """The extensions that every ingestion says anew."""
 _NO_PARTITION = "[]"
 _MOST_SCHEMA_BYTES = 64 * 1024 * 1024
 _Document = dict[str, Any]
+_Builder = tuple[str, str | None, Callable[[], FoundDataset]]
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,20 @@ class StorageFunctions:
 
     sources: Mapping[str, ScanSource]
     table_formats: Sequence[str] = TABLE_FORMATS
+    kept_groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What datasets of groups of files were called before, by source and group."""
 
     @classmethod
-    def of(cls, sources: Mapping[str, ScanSource], *, folder: Path) -> StorageFunctions:
+    def of(
+        cls,
+        sources: Mapping[str, ScanSource],
+        *,
+        folder: Path,
+        kept_groups: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> StorageFunctions:
         """Return functions without credentials, which a private folder of the run keeps."""
-        return cls({name: source.sealed(folder) for name, source in sources.items()})
+        sealed = {name: source.sealed(folder) for name, source in sources.items()}
+        return cls(sealed, kept_groups=kept_groups or {})
 
     def list_unit(self, source: str, unit: str) -> Iterator[ListedFile]:
         """List a unit where the executor runs; the files of a table's log go by the table."""
@@ -137,38 +148,39 @@ class StorageFunctions:
         except Exception as error:  # noqa: BLE001 - one dataset must not end the run
             yield _failed(pieces, "unknown", error)
             return
-        for format_, build in builders:
+        for format_, grouping, build in builders:
             try:
                 dataset, warnings = build()
                 folder = self.sources[pieces.source].root.path
-                yield _built(dataset, pieces, folder=folder, warnings=warnings)
+                built = _built(dataset, pieces, folder=folder, warnings=warnings)
+                yield built if grouping is None else built._replace(grouping=grouping)
             except Exception as error:  # noqa: BLE001 - one dataset must not end the run
                 yield _failed(pieces, format_, error)
 
-    def _builders(self, pieces: DatasetPieces) -> list[tuple[str, Callable[[], FoundDataset]]]:
-        """Return what builds the dataset of each format."""
+    def _builders(self, pieces: DatasetPieces) -> list[_Builder]:
+        """Return what builds each dataset of a group of files."""
         fold = ItemFold()
         for state in pieces.states:
             fold.merge(ItemFold.from_bytes(state))
         root = self.sources[pieces.source].root
         parts: tuple[str, ...] = tuple(orjson.loads(pieces.dataset))
-        names = dataset_names(parts, [*fold.files.formats, *fold.tables])
-        builders: list[tuple[str, Callable[[], FoundDataset]]] = [
-            (
-                kind,
-                partial(
-                    dataset_of_format,
-                    root,
-                    names[kind],
-                    files=files,
-                    schemas=pieces.schemas,
-                    format=kind,
-                ),
+        kept = kept_names(self.kept_groups.get(pieces.source, {}).get(pieces.dataset))
+        groups = grouped(parts, fold.files.formats, schemas=pieces.schemas, kept=kept)
+        formats: dict[tuple[str, ...], list[str]] = {}
+        for group in groups:
+            formats.setdefault(group.dataset, []).append(group.format)
+        formats.setdefault(parts, []).extend(fold.tables)
+        builders: list[_Builder] = []
+        for group in groups:
+            name = dataset_names(group.dataset, formats[group.dataset])[group.format]
+            build = partial(
+                dataset_of_group, root, name, group=group, schemas=pieces.schemas, of=parts
             )
-            for kind, files in sorted(fold.files.formats.items())
-        ]
+            builders.append((group.format, grouping_text(group), build))
         for kind, table in sorted(fold.tables.items()):
-            builders.append((kind, partial(_table, root, names[kind], table=table, pieces=pieces)))
+            name = dataset_names(parts, formats[parts])[kind]
+            build_table = partial(_table, root, name, table=table, pieces=pieces)
+            builders.append((kind, None, build_table))
         return builders
 
 
@@ -254,7 +266,10 @@ def _place(item: ItemToRead, path_specs: PathSpecs) -> Place | None:
     if item.kind is not None:
         return Place(_text(table_parts(text)), "", _NO_PARTITION)
     found = path_specs.place(text)
-    return Place(_text(found.dataset), found.layout, found.partition) if found else None
+    if found is None:
+        return None
+    bond = None if found.bond is None else _text([found.bond, *found.alone])
+    return Place(_text(found.dataset), found.layout, found.partition, bond)
 
 
 def _outcomes_or_reason(
@@ -285,8 +300,10 @@ def _outcomes(
         yield _outcome(facts, place, is_table=is_table)
         return
     for part, member in enumerate(members, start=FILE_PART):
-        inner = (*orjson.loads(place.dataset), str(member.get("name") or part))
-        yield _outcome(member, place._replace(dataset=_text(inner)), is_table=False, part=part)
+        name = str(member.get("name") or part)
+        inner = _text((*orjson.loads(place.dataset), name))
+        bond = None if place.bond is None else _text((*orjson.loads(place.bond), name))
+        yield _outcome(member, place._replace(dataset=inner, bond=bond), is_table=False, part=part)
 
 
 def _outcome_of_row(row: FactsRow, place: Place) -> ReadOutcome:
@@ -298,6 +315,7 @@ def _outcome_of_row(row: FactsRow, place: Place) -> ReadOutcome:
         rows=row.rows,
         rows_estimate=row.rows_estimate,
         columns=row.columns,
+        dialect=row.dialect,
         warnings=row.warnings,
         schema=row.schema,
     )
@@ -317,10 +335,18 @@ def _outcome(
         rows=facts.get("rows"),
         rows_estimate=facts.get("rows_estimate"),
         columns=orjson.dumps(columns).decode() if columns else None,
+        dialect=_dialect(facts),
         facts=orjson.dumps(facts).decode() if is_table else None,
         warnings=_text(warnings) if warnings else None,
         schema=schema.decode(),
     )
+
+
+def _dialect(facts: _Document) -> str | None:
+    """Say how a file is written; a sheet's name is that of its dataset already."""
+    properties = facts.get("properties") or {}
+    told = {name: value for name, value in properties.items() if name != "sheet"}
+    return _text(told) if told else None
 
 
 def _table(

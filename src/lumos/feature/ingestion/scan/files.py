@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from lumos.spark.stages.rows import BuiltDataset
 
 
+_LONGEST_GROUP = 1_024
+"""A group with a longer name is named anew each time."""
+
+
 @dataclass
 class FileScan:
     """What the sources of a run that are storages hold."""
@@ -50,13 +54,26 @@ class FileScan:
         under: Folders | None,
         recorder: RunRecorder,
         progress: Progress,
+        kept_groups: Mapping[str, Mapping[str, str]],
     ) -> FileScan:
-        """List and read; what could not be listed or read goes into the report."""
+        """List and read; what could not be listed or read goes into the report.
+
+        Args:
+            sources: where to look.
+            session: gives Spark.
+            known: what earlier runs knew of the files.
+            work: a folder for what the stages leave.
+            full: open every file.
+            under: the folders to look into, where they are not all.
+            recorder: gets what went wrong.
+            progress: is told how far it came.
+            kept_groups: the names of datasets that `groups_to_keep` returned, by source and group.
+        """
         evidence = FileEvidence(sources.by_name)
         if not sources.by_name:
             nothing = FileTotals(listed=0, opened=0, unchanged=0, unreadable=0)
             return cls(None, evidence, nothing)
-        functions = StorageFunctions.of(sources.by_name, folder=work)
+        functions = StorageFunctions.of(sources.by_name, folder=work, kept_groups=kept_groups)
         pipeline = Pipeline(session, functions, work=work, progress=progress)
         files = pipeline.run(sources.units, known, full=full, scope=under)
         emit(
@@ -109,6 +126,31 @@ class FileScan:
             is_known = file.source not in unknown or (file.source, file.path) in never_read
             if file.dataset and not is_known:
                 evidence.forgotten[file.source, file.dataset] += 1
+
+    def groups_to_keep(
+        self, before: Mapping[str, Mapping[str, str]], *, is_partial: bool
+    ) -> dict[str, dict[str, str]]:
+        """Return the names that later runs give the same files again, where they are new.
+
+        Args:
+            before: those that are known, by source and group.
+            is_partial: whether only some folders were looked into.
+        """
+        if self.pipeline is None:
+            return {}
+        seen = self.pipeline.sources_with_files()
+        found: dict[str, dict[str, str]] = {}
+        for source, groups in self.pipeline.groupings().items():
+            now = {
+                group: f"[{','.join(texts)}]"
+                for group, texts in groups.items()
+                if len(group.encode()) <= _LONGEST_GROUP
+            }
+            known = dict(before.get(source, {}))
+            marks = {**known, **now} if is_partial or source not in seen else now
+            if marks != known:
+                found[source] = marks
+        return found
 
     def keep(self, index: FileIndex, *, origin: Origin, run: str) -> None:
         """Let the next run begin with what this one saw."""
