@@ -14,6 +14,7 @@ from lumos.core.models import (
     Domain,
     GlossaryTerm,
     Group,
+    LineageEdge,
     LumosDataset,
     Tag,
     User,
@@ -22,7 +23,7 @@ from lumos.core.models import (
 from lumos.core.platform.batch import Batch
 from lumos.core.platform.impl.openmetadata.handler import OpenMetadataHandler
 from lumos.core.platform.interface import Entity, kind_of
-from lumos.testing.platform_samples import consumed, dataset, edge
+from lumos.testing.platform_samples import AT, consumed, dataset, edge
 
 SERVICES = "services/databaseServices"
 STORES = "services/storageServices"
@@ -329,3 +330,108 @@ def test_what_cannot_be_written_elsewhere_is_kept_all_the_same(
     with openmetadata_server() as (url, _), openmetadata_at(url) as target:
         target.emit_dataset(found)
         assert [*target.list()] == [found]
+
+
+def edge_between(store: OpenMetadataStore, *, names: tuple[str, str]) -> Json:
+    """Return the details of the edge between two tables of `My Warehouse`."""
+    ends = [store.entities["tables"][f"My Warehouse.shop.public.{name}"]["id"] for name in names]
+    details: Json = store.edges[ends[0], ends[1]]["lineageDetails"]
+    return details
+
+
+def test_sql_and_source_of_an_edge_are_read_and_kept_and_come_to_another_server(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    columns = [{"name": "id", "dataType": "INT"}]
+    ends = [table(store, name=name, columns=columns) for name in ("a", "b")]
+    references = [{"id": each["id"], "type": "table"} for each in ends]
+    said = {"sqlQuery": "insert into b select * from a", "source": "QueryLineage"}
+    edge_ = {"fromEntity": references[0], "toEntity": references[1], "lineageDetails": said}
+    store.put_edge(edge_)
+
+    datasets, (found,) = [*platform.list()], [*platform.list_edges()]
+    assert found.provenance == "query"
+    with openmetadata_server() as (url, other), openmetadata_at(url) as target:
+        target.apply(Batch(datasets=datasets))
+        target.apply(Batch(edges=[found]))
+        assert said.items() <= edge_between(other, names=("a", "b")).items()
+        assert [*target.list_edges()] == [found]
+        assert [*target.list()] == datasets
+
+    mapping = {"upstream_column": "id", "downstream_column": "id"}
+    mapped = LineageEdge.from_json({**found.to_json(), "column_mappings": [mapping]})
+    platform.apply(Batch(edges=[mapped]))
+    now = edge_between(store, names=("a", "b"))
+    assert said.items() <= now.items()
+    assert len(now["columnsLineage"]) == 1
+    assert [*platform.list_edges()] == [mapped]
+
+
+def test_positions_of_columns_are_kept_where_the_list_has_another_order(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    columns = [
+        {"name": "first", "dataType": "INT", "ordinalPosition": 1},
+        {"name": "last", "dataType": "INT", "ordinalPosition": 3},
+        {"name": "mid", "dataType": "INT", "ordinalPosition": 2},
+    ]
+    table(store, columns=columns)
+    (found,) = platform.list()
+    extension: Any = found.to_json()["extensions"]["openmetadata"]  # type: ignore[call-overload,index]
+    assert extension["columns"] == {"last": {"ordinalPosition": 3}, "mid": {"ordinalPosition": 2}}
+
+    with openmetadata_server() as (url, other), openmetadata_at(url) as target:
+        target.emit_dataset(found)
+        moved = other.entities["tables"]["My Warehouse.shop.public.orders"]["columns"]
+        assert [each.get("ordinalPosition") for each in moved] == [None, 3, 2]
+        assert [*target.list()] == [found]
+
+
+def test_values_of_the_data_enter_no_snapshot(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    secret = "ada@example.org"
+    odd = {"name": "x", "dataType": "STRING", "profile": {"min": secret, "valuesCount": 1}}
+    deep = {"name": "s", "dataType": "STRUCT", "children": [odd, odd]}
+    held = table(store, columns=[])
+    held |= {
+        "columns": [odd, odd, deep],
+        "sampleData": {"columns": ["x"], "rows": [[secret]]},
+        "joins": {"columnJoins": [{"joinedWith": [{"value": secret}]}]},
+        "tableConstraints": "odd",
+    }
+
+    assert secret not in platform.export_all(at=AT).to_json().__repr__()
+
+
+def test_glossaries_and_tests_that_others_defined_are_read_and_come_to_another_server(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    store.put("glossaries", {"name": "Money", "description": "All of it", "displayName": "Cash"})
+    store.put("glossaryTerms", {"name": "net", "glossary": "Money", "description": "After tax"})
+    store.put("classifications", {"name": "Worth", "description": "How much"})
+    tidy: Json = {"description": "Is it tidy?", "entityType": "TABLE", "testPlatforms": ["Other"]}
+    store.put("dataQuality/testDefinitions", {"name": "tidy", **tidy})
+    platform.emit_dataset(dataset("a", tags=["Made.One"], governance={"glossary_terms": ["x"]}))
+    known = {
+        "glossaries": {"Money": {"description": "All of it", "displayName": "Cash"}},
+        "classifications": {"Worth": {"description": "How much"}},
+        "testDefinitions": {"tidy": tidy},
+    }
+    found = platform.extensions()
+    assert found == {"openmetadata": known}
+
+    with openmetadata_server() as (url, other), openmetadata_at(url) as target:
+        target.apply(Batch(entities=[GlossaryTerm(name="Money.gross")]))
+        target.apply(Batch(definitions=found))
+        target.apply(Batch(entities=[*platform.list_entities("glossary_term")]))
+        target.apply(Batch(extensions=found))
+        assert other.entities["glossaries"]["Money"]["description"] == "All of it"
+        assert other.entities["dataQuality/testDefinitions"]["tidy"]["description"] == "Is it tidy?"
+        assert target.extensions() == found
+        other.requests.clear()
+        target.apply(Batch(definitions=found, extensions=found))
+        assert other.writes() == []
+        other.entities["glossaries"]["Money"]["description"] = "Of people"
+        target.apply(Batch(definitions=found, extensions=found))
+        assert other.entities["glossaries"]["Money"]["description"] == "Of people"

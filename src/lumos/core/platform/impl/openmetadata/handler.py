@@ -39,6 +39,7 @@ from lumos.core.platform.impl.openmetadata.side_store import (
 )
 from lumos.core.platform.impl.openmetadata.writer.bulk import BulkWires, lies_at
 from lumos.core.platform.impl.openmetadata.writer.datasets import DatasetWires, name_in
+from lumos.core.platform.impl.openmetadata.writer.definitions import Definitions, merged
 from lumos.core.platform.impl.openmetadata.writer.fields import FieldWriter
 from lumos.core.platform.impl.openmetadata.writer.jobs import JobWires
 from lumos.core.platform.impl.openmetadata.writer.lineage import ITSELF, Between, LineageWires
@@ -94,6 +95,7 @@ class OpenMetadataHandler(CatalogHandler):
         self._jobs = JobWires(api, self._datasets, fields=self._fields)
         self._look_up = LookUp(api, self._datasets, workers=workers)
         self._bulk = BulkWires(api, self._datasets, look_up=self._look_up, workers=workers)
+        self._definitions = Definitions(api)
         self._lineage = LineageWires(api, self._datasets.urn_of_reference)
 
     @classmethod
@@ -126,6 +128,8 @@ class OpenMetadataHandler(CatalogHandler):
 
     @override
     def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        if NAME in batch.definitions:
+            _unless_changed_meanwhile(partial(self._definitions.make, batch.definitions[NAME]))
         for entity in batch.entities:
             self._emit_entity(entity)
         if batch.datasets:
@@ -258,7 +262,9 @@ class OpenMetadataHandler(CatalogHandler):
     @override
     def extensions(self) -> dict[str, JsonValue]:
         self._unread.begin(_EXTENSION)
-        return values(self._store, _EXTENSION, self._unread)
+        found = values(self._store, _EXTENSION, self._unread)
+        own = merged(found.get(NAME), self._definitions.all())
+        return found if own is None else {**found, NAME: own}
 
     def _remove(self, urn: Urn) -> None:
         node = self._datasets.find(urn)

@@ -101,7 +101,8 @@ _OTHER: Final = "UNKNOWN"
 _LONGEST: Final = 2**31 - 1
 _NEED_PARAMETERS: Final = frozenset({TypeName.MAP, TypeName.UNION, TypeName.ENUM})
 _MOST_DISPLAYED: Final = 1_000
-_UNMODELLED: Final = ("displayName", "jsonSchema")
+_POSITION: Final = "ordinalPosition"
+_UNMODELLED: Final = ("displayName", "jsonSchema", _POSITION)
 _KEPT_ALONE: Final = ("extension",)
 """What is written nowhere: another server may not have declared it, and refuse the table."""
 _TYPE_KEYS: Final = ("dataType", "arrayDataType", "dataLength", "precision", "scale")
@@ -160,10 +161,12 @@ def _is_whole(column: Json, *, depth: int = 1) -> bool:
 def kept_columns(columns: JsonValue) -> Json:
     """Return by name what fields do not say of columns: other names, types without a twin."""
     kept: Json = {}
-    for column in _by_name(columns).values():
+    for position, column in enumerate(_by_name(columns).values(), 1):
         wire = _column(Field.from_json(_field(column)))
         unmodelled = (*_UNMODELLED, *_KEPT_ALONE)
         parts: Json = {key: column[key] for key in unmodelled if column.get(key)}
+        if parts.get(_POSITION) == position:  # as the list says
+            del parts[_POSITION]
         parts |= {
             key: {_IS: column.get(key), _AS: wire.get(key)}
             for key in _TYPE_KEYS

@@ -27,6 +27,8 @@ from lumos.core.platform.impl.openmetadata.mapping.names import (
     path_of,
     pipeline_path,
 )
+from lumos.core.platform.impl.openmetadata.mapping.stashed import read_dataset
+from lumos.core.platform.impl.openmetadata.side_store import stash_of
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -38,7 +40,20 @@ if TYPE_CHECKING:
 EDGES: Final = "edges"
 ITSELF: Final = "itself"
 """Where the extension of a dataset keeps an edge to itself."""
-_STATED: Final = ("source", "columnsLineage", "sqlQuery", "description")
+STEPS: Final = "steps"
+"""Where the extension of a dataset keeps what edges into it say besides columns, by upstream."""
+_SAID: Final = ("sqlQuery", "description")
+_STATED: Final = ("source", "columnsLineage", *_SAID)
+_MANUAL: Final = "Manual"
+_PROVENANCE: Final = {
+    "ViewLineage": "view",
+    "QueryLineage": "query",
+    "PipelineLineage": "pipeline",
+    "DbtLineage": "dbt",
+    "SparkLineage": "spark",
+    "OpenLineage": "openlineage",
+}
+_SOURCES: Final = {ours: theirs for theirs, ours in _PROVENANCE.items()}
 
 
 class Between(NamedTuple):
@@ -66,6 +81,8 @@ class LineageWires:
     def __init__(self, api: OpenMetadataApi, urn_of_reference: Callable[[Json], Urn]) -> None:
         self._api = api
         self._urn_of = urn_of_reference
+        self._latest: dict[str, Neighbours] = {}
+        """What was last read of a dataset's edges, until they are written."""
 
     def neighbours(self, type_: str, entity: Json) -> Neighbours:
         """Ask what lies next to an entity."""
@@ -106,10 +123,25 @@ class LineageWires:
                 edge for edges in self._edges_into(node, found).values() for edge in edges
             ).of(dataset.urn)
             parts["lineage"] = lineage.model_copy(update={"inferred": upstream.inferred})
+        kept: Json = {}
         if found.itself is not None:
-            extension: JsonValue = {**kept_of(dataset), ITSELF: _stated(found.itself)}
+            kept[ITSELF] = _stated(found.itself)
+        if steps := self._steps(found):
+            kept[STEPS] = steps
+        if kept:
+            extension: JsonValue = {**kept_of(dataset), **kept}
             parts["extensions"] = {**dataset.extensions, NAME: extension}
         return with_parts(dataset, **parts) if parts else dataset
+
+    def _steps(self, found: Neighbours) -> Json:
+        """Return the SQL and the description of edges, by the URN that they come from."""
+        said = {
+            self._urn_of(found.references[each]): {
+                name: details[name] for name in _SAID if details.get(name)
+            }
+            for each, details in found.upstream.items()
+        }
+        return {str(urn): each for urn, each in sorted(said.items()) if each}
 
     def put_itself(self, node: Node, dataset: LumosDataset) -> None:
         """Let a dataset lead to itself where it did so when it was read."""
@@ -126,7 +158,9 @@ class LineageWires:
 
     def into(self, node: Node) -> dict[Urn, tuple[LineageEdge, ...]]:
         """Return the edges that lead to a dataset, by where they come from."""
-        return self._edges_into(node, self.neighbours(node.type, node.entity))
+        found = self.neighbours(node.type, node.entity)
+        self._latest[str(node.entity["id"])] = found
+        return self._edges_into(node, found)
 
     def _edges_into(self, node: Node, found: Neighbours) -> dict[Urn, tuple[LineageEdge, ...]]:
         edges = {}
@@ -140,16 +174,23 @@ class LineageWires:
         """Make these the edges between others and a dataset; return what its stash is to be."""
         kept = dict(object_at(downstream.stash, EDGES))
         shown: list[Between] = []
+        found = self._latest.pop(str(downstream.entity["id"]), None)
+        held = found.upstream if found else {}
+        steps = _steps_of(downstream)
         for upstream, edges in between:
             kept.pop(str(upstream.urn), None)
             given = sorted(edges, key=lambda edge: edge.key)
             if not given:
                 self._api.delete_edge(upstream.reference, downstream.reference)
                 continue
+            before = held.get(str(upstream.entity["id"])) or _object(steps.get(str(upstream.urn)))
             edge: Json = {
                 "fromEntity": upstream.reference,
                 "toEntity": downstream.reference,
-                "lineageDetails": self._details(upstream, downstream, given),
+                "lineageDetails": {
+                    **self._details(upstream, downstream, given),
+                    **_kept_of_edge(before),
+                },
             }
             self._api.put_edge(edge)
             shown.append(Between(upstream, given))
@@ -180,7 +221,9 @@ class LineageWires:
                 if mapping.transformation:
                     column["function"] = mapping.transformation
                 columns.append(column)
-        details: Json = {"source": "Manual", "columnsLineage": columns}
+        known_as = (_SOURCES.get(edge.provenance or "") for edge in edges)
+        source = next(filter(None, known_as), _MANUAL)
+        details: Json = {"source": source, "columnsLineage": columns}
         jobs = [edge.job_urn for edge in edges if edge.job_urn]
         pipeline = self._api.find("pipeline", fqn(pipeline_path(jobs[0]))) if jobs else None
         if pipeline is not None:
@@ -206,12 +249,15 @@ class LineageWires:
         job = None
         if isinstance(pipeline, dict) and pipeline.get("fullyQualifiedName"):
             job = job_urn(str(pipeline["fullyQualifiedName"]))
+        source = details.get("source")
+        known_as = None if source in {None, _MANUAL} else _PROVENANCE.get(str(source), str(source))
         return LineageEdge.from_json(
             {
                 "upstream_urn": upstream,
                 "downstream_urn": downstream,
                 "column_mappings": mappings,
                 "job_urn": job,
+                "provenance": known_as,
             }
         )
 
@@ -223,6 +269,20 @@ def _held(stash: Json, upstream: Urn, *, told: LineageEdge) -> Iterator[LineageE
         yield from (LineageEdge.from_json(each) for each in _objects(pair.get("is")))
     else:
         yield told
+
+
+def _steps_of(node: Node) -> Json:
+    """Return what edges into a dataset said in the catalog that it was read from."""
+    if stash_of(node.entity) is None:
+        return {}
+    return _object(kept_of(read_dataset(node.type, node.entity)).get(STEPS))
+
+
+def _kept_of_edge(details: Json) -> Json:
+    """Return what of an edge stays when it is written over: what Lumos has no words for."""
+    kept: Json = {name: details[name] for name in _SAID if details.get(name)}
+    source = details.get("source")
+    return kept if source in {None, _MANUAL} else {**kept, "source": source}
 
 
 def _stated(details: Json) -> Json:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 Word = User | Group | Tag | GlossaryTerm | Domain
 MENTIONED: Final = "mentioned"
+PLACEHOLDER: Final = "Made by Lumos for what has no other place."
+"""What a glossary or classification says that Lumos made, as a word of it was needed."""
 _NO_MAIL: Final = "@no-mail.lumos.example.com"
 _MAIL = re.compile(r"[a-z0-9._%+-]+@[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}\Z")
 _LONGEST_MAIL: Final = 127
@@ -315,8 +317,7 @@ class Vocabulary:
     def _root(self, type_: str, name: str) -> str:
         with self._making:
             if self._api.find(type_, fqn((name,))) is None:
-                description = "Made by Lumos for what has no other place."
-                self._api.put(type_, {"name": name, "description": description})
+                self._api.put(type_, {"name": name, "description": PLACEHOLDER})
         return fqn((name,))
 
     def _parent(self, sort: _Sort, path: tuple[str, ...]) -> str:
