@@ -15,7 +15,7 @@ from doubles.datahub_server import DataHubDouble, datahub_double
 from migration_circle import compared, exported_file, import_everything, migrate
 
 SETTINGS = "platform_config:\n  datahub:\n    gms_server: {}\n    token: dhp_bot\n"
-CUSTOMERS = "urn:li:dataset:(urn:li:dataPlatform:s3,lake/raw/customers,PROD)"
+CUSTOMERS = "urn:li:dataset:(urn:li:dataPlatform:postgres,shop.public.customers,PROD)"
 BY_PEOPLE: dict[str, dict[str, Any]] = {
     "editableDatasetProperties": {"description": "As the shop sees it."},
     "globalTags": {"tags": [{"tag": "urn:li:tag:favourite"}]},
@@ -70,6 +70,7 @@ def test_nothing_that_people_set_is_changed(lumos: Lumos, server: DataHubDouble)
     for urn in [urn for urn in server.stored if ":container:" in urn and "lumos-" not in urn]:
         server.put(urn, containerProperties=curated)
     people = {urn: dict(held) for urn, held in server.stored.items() if ":container:" in urn}
+    assert "datasetProperties" in server.stored[CUSTOMERS]
     server.put(CUSTOMERS, **BY_PEOPLE)
 
     for option in ((), ("--full",)):
@@ -108,3 +109,22 @@ def test_one_forbidden_dataset_of_a_hundred_is_named_and_the_others_arrive(
     assert "is unauthorized to CREATE entities" in failed["reason"]
     assert len([urn for urn in server.stored if ":dataset:" in urn]) == 99
     assert lumos(*TO_DATAHUB, "--strict").exit_code == 1
+
+
+def test_tags_that_the_token_may_not_read_stay_here_and_there(
+    lumos: Lumos, server: DataHubDouble
+) -> None:
+    lumos("import", JANUARY)
+    lumos(*TO_DATAHUB)
+    tagged = [urn for urn, held in server.stored.items() if "globalTags" in held]
+    before = {urn: server.stored[urn]["globalTags"] for urn in tagged}
+    assert CUSTOMERS in tagged
+    server.hidden_aspects.add(("dataset", "globalTags"))
+    server.settle()
+
+    again = lumos(*TO_DATAHUB, "--full", "--strict")
+
+    assert again.exit_code == 0, again.stdout
+    assert "sent 0 writes to datahub" in again.stdout
+    assert {urn: server.stored[urn]["globalTags"] for urn in tagged} == before
+    assert "pii" in lumos("show", "customers").stdout

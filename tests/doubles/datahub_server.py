@@ -80,6 +80,8 @@ class DataHubDouble:
         """URNs that the token may not read; one of them refuses the whole request."""
         self.requests: list[tuple[str, str, Json | None]] = []
         self.faults: list[Fault] = []
+        self.hidden_aspects: set[tuple[str, str]] = set()
+        """Aspects that the token may not read: they are left out without a word."""
         self.unknown_aspects: set[tuple[str, str]] = set()
         self.knows_slices = True
         self.fails_at_slices = False
@@ -100,7 +102,9 @@ class DataHubDouble:
             self.faults.clear()
             self._later.clear()
             self._indexing.clear()
-            for rule in (self.forbidden, self.forbidden_aspects, self.hidden):
+            for rule in (
+                self.forbidden, self.forbidden_aspects, self.hidden, self.hidden_aspects,
+            ):  # fmt: skip
                 rule.clear()
             self.lists_registry = self.fails_at_slices = False
             self.lag = LAG
@@ -327,8 +331,9 @@ class DataHubDouble:
     def _read(self, urn: str, aspects: list[str], query: dict[str, str]) -> Json:
         entity: Json = {"urn": urn}
         told = query.get("systemMetadata") == "true" and self.tells_versions
+        kind = urn.split(":")[2].lower()
         for name, (value, version) in self.stored[urn].items():
-            if not aspects or name in aspects:
+            if (kind, name) not in self.hidden_aspects and (not aspects or name in aspects):
                 times = {"lastObserved": 1_705_314_600_000 + version}
                 system = {"systemMetadata": {"version": str(version), **times}} if told else {}
                 entity[name] = {"value": value, **system}

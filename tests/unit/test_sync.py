@@ -332,6 +332,52 @@ def test_a_dry_run_writes_nothing_and_tells_what_would_become_of_it(world: World
     assert world.sync().kinds["dataset"].new == 1
 
 
+class Hiding(Counting):
+    """A catalog that does not show this token any tags, owners and domains."""
+
+    @override
+    def apply(self, batch: Batch, seen: Mapping[str, Seen] | None = None) -> None:
+        super().apply(batch)
+
+    @override
+    def find_datasets(self, urns: Sequence[str]) -> dict[str, Seen]:
+        found = super().find_datasets(urns)
+        return {
+            urn: Seen(
+                seen.dataset and with_parts(seen.dataset, tags=(), ownership=(), governance={}),
+                hidden=frozenset({"tags", "owners", "governance:domains"}),
+                version=seen.version,
+            )
+            for urn, seen in found.items()
+        }
+
+
+@pytest.mark.parametrize("policy", [Truth.NEWEST, Truth.CATALOG])
+def test_what_a_catalog_hides_from_the_token_was_not_removed_by_people(
+    world: World, policy: Truth
+) -> None:
+    truth = TruthSettings(tags=policy, owners=policy, governance=policy)
+    hiding = World(world.database, world.other, SyncSettings(truth=truth), kind=Hiding)
+    kept = dataset("t0", tags=["gold"], ownership=[{"user": "ada"}],
+                   governance={"domains": ["sales"], "glossary_terms": ["Order"]})  # fmt: skip
+    hiding.local.emit_dataset(kept)
+    hiding.sync()
+
+    hiding.target.emitted.clear()
+    again = hiding.sync(full=True)
+    assert hiding.local.get_dataset(kept.urn).tags == ("gold",)
+    assert hiding.local.get_dataset(kept.urn).ownership == kept.ownership
+    assert hiding.local.get_dataset(kept.urn).governance.domains == ("sales",)
+    # What is shown and empty was removed.
+    assert hiding.local.get_dataset(kept.urn).governance.glossary_terms == ()
+    assert again.report.failed == ()
+
+    hiding.change("t0", tags=("gold", "new"))
+    hiding.sync()
+    newest = policy is Truth.NEWEST
+    assert hiding.held("t0").tags == (("gold", "new") if newest else ("gold",))
+
+
 def test_one_forbidden_dataset_of_a_hundred_is_reported_and_the_others_arrive(
     world: World,
 ) -> None:

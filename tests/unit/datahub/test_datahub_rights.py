@@ -203,3 +203,26 @@ def test_a_dataset_of_which_one_aspect_may_not_be_written_is_refused_with_the_re
     platform.emit_dataset(with_parts(dataset(), tags=("gold",)))
 
     assert platform.get_dataset(dataset().urn).tags == ("gold",)
+
+
+def test_tags_and_owners_that_the_token_may_not_read_are_hidden_and_those_taken_away_are_not(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    platform.emit_dataset(rich_dataset())
+    server.put(HERE, ownership={"owners": [], "lastModified": {"time": 1, "actor": "x"}})
+    server.hidden_aspects.add(("dataset", "globalTags"))
+
+    seen = platform.find_datasets([rich_dataset().urn])[rich_dataset().urn]
+
+    assert seen.dataset is not None
+    assert seen.dataset.tags == ()
+    assert "tags" in seen.hidden
+    assert seen.hidden.isdisjoint({"owners", "governance:domains", "governance:glossary_terms"})
+
+
+def test_of_a_dataset_that_lumos_did_not_write_nothing_is_known_to_be_hidden(
+    platform: DataHubHandler, server: DataHubDouble
+) -> None:
+    server.put(HERE, datasetProperties={"name": "customers"})
+
+    assert platform.find_datasets([dataset().urn])[dataset().urn].hidden == frozenset()

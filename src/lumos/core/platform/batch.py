@@ -35,6 +35,9 @@ class Seen:
     """None where the catalog did not hold it."""
     version: object = field(default=None, compare=False, repr=False)
     """What the adapter needs to write against that state; it means nothing to callers."""
+    hidden: frozenset[str] = field(default=frozenset(), compare=False)
+    """Parts that the catalog did not show and may hold all the same, such as `tags` or
+    `governance:domains`: the token may not read them. What is hidden was not removed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

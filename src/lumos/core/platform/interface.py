@@ -149,7 +149,8 @@ class MetadataPlatformInterface(ABC):
         """Return for each URN what the catalog holds of it now, also that it holds nothing.
 
         A catalog that gives out many at once should be asked so. Their neighbours, and what others
-        attached to them, may be left out.
+        attached to them, may be left out. Parts that the token may not read
+        are named in `Seen.hidden`.
         """
         found: dict[str, Seen] = {}
         for urn in urns:

@@ -36,7 +36,7 @@ from lumos.feature.sync.items import (
     as_sent,
     items_of,
 )
-from lumos.feature.sync.truth import merged, merged_entity, remembered_of
+from lumos.feature.sync.truth import merged, merged_entity, remembered_of, shows
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -91,6 +91,10 @@ class _Outgoing(NamedTuple):
     @property
     def remote(self) -> LumosDataset | None:
         return self.seen.dataset if isinstance(self.seen, Seen) else None
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        return self.seen.hidden if isinstance(self.seen, Seen) else frozenset()
 
 
 class SyncRun:
@@ -327,7 +331,7 @@ class SyncRun:
         if item.remote is None:
             return item
         ours = LumosDataset.from_document(item.document)
-        chosen = self._merged(ours, item.remote, item.kept)
+        chosen = self._merged(ours, item, item.remote)
         edited = with_parts(chosen.dataset, extensions=ours.extensions)
         if self._take_in is None or edited == ours:
             return item._replace(chosen=chosen)
@@ -336,16 +340,16 @@ class SyncRun:
         if found is None:
             return item._replace(chosen=chosen)
         document = stored_object(found.document)
-        again = self._merged(LumosDataset.from_document(document), item.remote, item.kept)
+        again = self._merged(LumosDataset.from_document(document), item, item.remote)
         return item._replace(
             document=document, hash=found.hash, chosen=again._replace(conflicts=chosen.conflicts)
         )
 
-    def _merged(
-        self, ours: LumosDataset, remote: LumosDataset, kept: Mapping[str, JsonValue] | None
-    ) -> Merged:
+    def _merged(self, ours: LumosDataset, item: _Outgoing, remote: LumosDataset) -> Merged:
         truth, catalog = self._settings.truth, self._target.name
-        return merged(ours, remote, kept=kept, truth=truth, catalog=catalog)
+        return merged(
+            ours, remote, kept=item.kept, truth=truth, catalog=catalog, hidden=item.hidden
+        )
 
     def _warn_of_damage(self, error: DamagedDocumentError) -> None:
         self._tally.recorder.warning(
@@ -433,11 +437,12 @@ class SyncRun:
             kept = remembered_of(item.document, catalog=catalog)
             return _Sent(item.name, SentState(item.name, item.hash, kept), written=True)
         ours = LumosDataset.from_document(item.document)
-        chosen = item.chosen or self._merged(ours, remote, item.kept)
+        chosen = item.chosen or self._merged(ours, item, remote)
         # What only the catalog knows of it may stand for something that has to be shown again.
         same = (
             ours.extensions == chosen.dataset.extensions
-            and as_sent(remote, self._target) == chosen.dataset
+            and as_sent(shows(remote, item.kept, hidden=item.hidden), self._target)
+            == chosen.dataset
         )
         if not same:
             writing.append(chosen.dataset.document)

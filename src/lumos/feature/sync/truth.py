@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import JsonValue
@@ -42,6 +42,7 @@ def merged(
     kept: Mapping[str, JsonValue] | None,
     truth: TruthSettings,
     catalog: str,
+    hidden: Collection[str] = (),
 ) -> Merged:
     """Decide what to send of a dataset.
 
@@ -51,6 +52,7 @@ def merged(
         kept: what was remembered when it was last sent.
         truth: who is right, part by part.
         catalog: the catalog's name.
+        hidden: parts that the catalog does not show; they count as they were last sent.
     """
     ours = editable_parts_of(local.document, catalog=catalog)
     known = {path for path, _ in members(local.schema.fields)} | {None}
@@ -62,6 +64,8 @@ def merged(
     chosen: EditableParts = {}
     conflicts: list[str] = []
     base = _Base.of(kept)
+    if hidden:
+        theirs |= _as_last_sent(ours, base, hidden=hidden)
     for name in [*ours, *(name for name in theirs if name not in ours)]:
         value = ours.get(name)
         policy = policy_of(name, truth)
@@ -76,6 +80,28 @@ def merged(
         return Merged(local, remembered, tuple(conflicts))
     remembered["local"] = ours
     return Merged(with_editable_parts(local, remote, chosen=chosen), remembered, tuple(conflicts))
+
+
+def shows(
+    remote: LumosDataset, kept: Mapping[str, JsonValue] | None, *, hidden: Collection[str]
+) -> LumosDataset:
+    """Return what a catalog holds, with the parts that it does not show as they were last sent."""
+    base = _Base.of(kept)
+    if not hidden or not base.known:
+        return remote
+    parts = editable_parts_of(remote.document, catalog="")
+    return with_editable_parts(
+        remote, remote, chosen=parts | _as_last_sent({}, base, hidden=hidden)
+    )
+
+
+def _as_last_sent(ours: EditableParts, base: _Base, *, hidden: Collection[str]) -> EditableParts:
+    known = base.sent if base.known else ours
+    return {name: value for name, value in known.items() if _is_among(name, hidden)}
+
+
+def _is_among(name: str, parts: Collection[str]) -> bool:
+    return name in parts or name.partition(":")[0] in parts
 
 
 def remembered_of(document: dict[str, JsonValue], *, catalog: str) -> dict[str, JsonValue]:

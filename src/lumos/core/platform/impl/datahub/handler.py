@@ -164,7 +164,9 @@ class DataHubHandler(CatalogHandler):
         found: dict[str, Seen] = {urn: Seen() for urn in urns}
         for part in pages_of([*names], LARGEST_PAGE):
             for held in self._client.get(DATASET, part):
-                found[names[held.urn]] = Seen(self._reader.found(held), held)
+                dataset = self._reader.found(held)
+                hidden = self._reader.hidden(held) if dataset is not None else frozenset()
+                found[names[held.urn]] = Seen(dataset, hidden=hidden, version=held)
         return found
 
     @override

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
@@ -14,6 +14,7 @@ from lumos.core.platform.batches import together
 from lumos.core.platform.impl.datahub.client import StoredEntity, is_removed, pages_of
 from lumos.core.platform.impl.datahub.mapping.aspects import DERIVED
 from lumos.core.platform.impl.datahub.mapping.lineage import ASPECT, read_edges
+from lumos.core.platform.impl.datahub.mapping.stash import KEY
 from lumos.core.platform.impl.datahub.mapping.urns import is_shortened
 from lumos.core.platform.refusals import Streak
 from lumos.core.platform.unreadable import UNFIT
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
 
 DATASET: Final = "dataset"
 LARGEST_PAGE: Final = 200
+_PARTS: Final[Mapping[str, str]] = {
+    "globalTags": "tags",
+    "ownership": "owners",
+    "glossaryTerms": "governance:glossary_terms",
+    "domains": "governance:domains",
+    "deprecation": "governance:deprecation",
+    "institutionalMemory": "documentation:links",
+}
+"""Which part of a dataset an aspect holds."""
 
 
 class DatasetReader:
@@ -53,6 +63,19 @@ class DatasetReader:
     def found(self, held: StoredEntity) -> LumosDataset | None:
         """Return the dataset of an entity without what others point at it for, if it is one."""
         return self._read(held, downstream=(), assertions=()) if is_dataset(held) else None
+
+    def hidden(self, held: StoredEntity) -> frozenset[str]:
+        """Return the parts of a dataset that the token may not read, as far as that can be known.
+
+        Neither Lumos nor DataHub's pages delete the aspect of a dataset's tags or owners: what is
+        taken away is emptied. Where Lumos wrote the dataset, an aspect that is missing is hidden,
+        or was never there.
+        """
+        properties = held.aspects.get("datasetProperties")
+        custom = properties.get("customProperties") if isinstance(properties, dict) else None
+        if not isinstance(custom, dict) or KEY not in custom:
+            return frozenset()
+        return frozenset(part for name, part in _PARTS.items() if name not in held.aspects)
 
     def whole(self, held: StoredEntity) -> LumosDataset:
         """Return a dataset with what others point at it for."""
