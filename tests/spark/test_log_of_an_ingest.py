@@ -67,6 +67,15 @@ def test_a_log_answers_what_was_slow_skipped_and_read_again(lumos: Lumos) -> Non
     assert "no file index" in compared["reason"]
     (listed,) = of(first, "source.listed")
     assert listed["files"] == compared["opened"]
+    assert listed["seconds"] > 0
+    (read,) = of(first, "source.read")
+    assert (read["source"], read["files"], read["failed"]) == (
+        listed["source"],
+        compared["opened"],
+        1,
+    )
+    assert read["bytes"] == sum(file.stat().st_size for file in lake.rglob("*") if file.is_file())
+    assert read["seconds"] > 0
     assert of(first, "spark.started")[0]["how"] == "running session"
     assert len({each["run"] for each in first if "run" in each}) == 1
 

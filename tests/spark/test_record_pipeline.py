@@ -6,9 +6,11 @@ Executors import this module, so it imports nothing of the tests beside it.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +23,8 @@ from lumos.core.errors import SourceError, UnreadableItemError
 from lumos.core.models import Job, LineageEdge, LumosDataset, Tag, Urn
 from lumos.core.models.base import sha256_of
 from lumos.core.progress import SILENT
+from lumos.core.redaction import PROCESS_SECRETS
+from lumos.core.run_report import RunRecorder
 from lumos.feature.ingestion.handlers.base_ingestion_handler import (
     BaseIngestionHandler,
     RecordSourceSettings,
@@ -34,6 +38,7 @@ from lumos.feature.ingestion.records import (
     UnreadableItem,
 )
 from lumos.feature.ingestion.scan.record_functions import RecordFunctions, plan_sources, scan_here
+from lumos.feature.ingestion.scan.records import RecordScan
 from lumos.spark.record_pipeline import FoundScope, RecordCounts, RecordPipeline
 from lumos.spark.stages.part_files import aside_of
 from lumos.spark.stages.records import problem_row, scan_records, units_frame
@@ -52,6 +57,7 @@ class ShopSettings(RecordSourceSettings):
     tables: int = 3
     broken: str | None = None
     hanging: bool = False
+    fails_once: Path | None = None
     crashing: bool = False
     shared_table: bool = False
     counter: Path | None = None
@@ -73,6 +79,9 @@ class ShopHandler(BaseIngestionHandler[ShopSettings]):
         settings = self._settings
         if settings.hanging:
             time.sleep(FOR_EVER)
+        if settings.fails_once is not None and not settings.fails_once.exists():
+            settings.fails_once.touch()
+            raise SourceError(f"no connection for {SECRET}", retryable=True)
         if settings.crashing and "pyspark" in Path("/proc/self/cmdline").read_text():
             os._exit(9)
         if settings.counter is not None:
@@ -131,6 +140,25 @@ class Counted:
             file.flush()
 
 
+@pytest.fixture
+def log() -> Iterator[list[dict[str, Any]]]:
+    """The events of a test, as a log gets them."""
+    events: list[dict[str, Any]] = []
+
+    class Kept(logging.Handler):
+        @override
+        def emit(self, record: logging.LogRecord) -> None:
+            fields: dict[str, Any] = record.fields  # type: ignore[attr-defined]
+            events.append({"event": record.event, **fields})  # type: ignore[attr-defined]
+
+    kept, logger = Kept(logging.DEBUG), logging.getLogger("lumos")
+    logger.addHandler(kept)
+    logger.setLevel(logging.DEBUG)
+    yield events
+    logger.removeHandler(kept)
+    logger.setLevel(logging.NOTSET)
+
+
 def shop(name: str = "shop", **settings: Any) -> ShopHandler:
     return ShopHandler(ShopSettings(type="test_shop", name=name, **settings))
 
@@ -176,7 +204,7 @@ def test_executors_find_what_this_process_finds(spark: SparkSession, tmp_path: P
     assert list(pipeline.edges()) == list(pipeline.records("edge"))
     assert list(pipeline.observations()) == []
     told = sorted((each.kind, each.source, each.unit, *each[3:]) for each in pipeline.problems())
-    assert told == sorted(problem_row(row) for row in rows if row.kind in PROBLEM_KINDS)
+    assert told == sorted(problem_row(row)[:-1] for row in rows if row.kind in PROBLEM_KINDS)
     scopes = [FoundScope(row.source, row.key) for row in rows if row.kind == "scope"]
     assert list(pipeline.scopes()) == sorted(scopes)
     assert counts == RecordCounts(units=4, failed_units=1, datasets=len(found))
@@ -336,6 +364,47 @@ def test_credentials_are_in_nothing_that_is_handed_to_spark(
     assert pipeline.complete_sources() == {"shop"}
     for file in tmp_path.rglob("*"):
         assert file.is_dir() or SECRET.encode() not in file.read_bytes()
+
+
+def test_the_log_has_the_retries_on_executors_and_where_the_time_of_a_source_went(
+    spark: SparkSession, tmp_path: Path, log: list[dict[str, Any]]
+) -> None:
+    PROCESS_SECRETS.add(SECRET)
+    flaky = shop("flaky", databases=("a",), fails_once=tmp_path / "failed")
+    others = shop("others", broken="b", concurrency=1)
+    recorder = RunRecorder("ingest", started_at=datetime(2024, 1, 31, tzinfo=UTC))
+
+    RecordScan.of(
+        [flaky, others],
+        lambda: spark,
+        work=tmp_path,
+        previous={},
+        recorder=recorder,
+        progress=SILENT,
+    )
+
+    retried = [each for each in log if each["event"] == "unit.retried"]
+    assert retried == [
+        {
+            "event": "unit.retried",
+            "source": "flaky",
+            "unit": "a",
+            "attempt": 1,
+            "wait_seconds": 0.5,
+            "reason": "no connection for ***",
+            "code": SourceError.code,
+        }
+    ]
+    scanned = {each["source"]: each for each in log if each["event"] == "source.scanned"}
+    assert scanned["flaky"]["retries"] == 1
+    assert scanned["flaky"]["seconds"] >= 0.5  # the wait before the second attempt
+    assert scanned["flaky"]["slowest"] == "a"
+    assert (scanned["others"]["units"], scanned["others"]["failed"]) == (3, 1)
+    assert scanned["others"]["datasets"] == 9
+    units = [each["unit"] for each in log if each["event"] == "unit.scanned"]
+    assert units == ["a", "a", "b", "c"]
+    planned = {each["source"]: each["units"] for each in log if each["event"] == "source.planned"}
+    assert planned == {"flaky": 1, "others": 3}
 
 
 def test_without_any_unit_spark_does_not_start(tmp_path: Path) -> None:

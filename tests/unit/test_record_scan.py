@@ -49,7 +49,7 @@ from lumos.feature.ingestion.scan import record_functions
 from lumos.feature.ingestion.scan.calls import ScanLimits
 from lumos.feature.ingestion.scan.record_functions import RecordFunctions, plan_sources, scan_here
 from lumos.feature.ingestion.scan.record_rows import scan_unit
-from lumos.spark.stages.rows import ScannedRow
+from lumos.spark.stages.rows import ScannedRow, UnitLog, UnitRetry
 
 SECRET = "planted-secret-4f9d1c7be2a84f06"
 AT = datetime(2024, 1, 31, tzinfo=UTC)
@@ -192,6 +192,23 @@ def test_a_unit_that_fails_in_a_way_that_may_pass_is_scanned_again_and_told_once
         ("unit_done", "unit"),
     ]
     assert ATTEMPTS["unit"] == 3
+    log = UnitLog.from_json(rows[-1].document)
+    assert log.datasets == 2
+    assert log.retries == [
+        UnitRetry(attempt, 0.0, "no connection", SourceError.code) for attempt in (1, 2)
+    ]
+
+
+def test_a_unit_that_fails_for_good_says_how_often_it_was_scanned() -> None:
+    def never() -> Iterator[ScanRecord]:
+        yield dataset("orders")
+        raise SourceError("no connection", retryable=True)
+
+    (*_, failed) = scanned(unit=never)
+
+    assert failed.kind == "unit_failed"
+    log = UnitLog.from_json(failed.document)
+    assert (log.datasets, [each.attempt for each in log.retries]) == (1, [1, 2])
 
 
 @pytest.mark.parametrize(("retryable", "attempts"), [(True, 3), (False, 1)])

@@ -140,17 +140,62 @@ EVENT_KINDS: Final[Mapping[str, EventKind]] = {
             "units": "Into how many parts it is divided.",
             "units_unchanged": "How many of the parts are as they were, so that nothing of them "
             "is compared or read.",
-            "seconds": "How long listing it took, where this process did it.",
+            "seconds": "How long listing it took, added up over its parts.",
         },
-        optional=frozenset({"seconds"}),
+    ),
+    "source.read": EventKind(
+        "Files of a source were opened and read.",
+        "source {source}: {files} files read in {seconds} s, {failed} of them failed",
+        {
+            "source": _SOURCE,
+            "files": "How many files and tables were opened.",
+            "failed": "How many of them could not be read.",
+            "bytes": "The size of these files; of most, only a part is read.",
+            "seconds": "How long reading took, added up over tasks that ran at once.",
+        },
+    ),
+    "source.planned": EventKind(
+        "A source that yields records said what to scan.",
+        "source {source}: {units} units planned in {seconds} s",
+        {"source": _SOURCE, "units": "How many parts it has.", "seconds": _SECONDS},
+    ),
+    "unit.scanned": EventKind(
+        "A unit of such a source was scanned, done or failed; the first 1,000 of a source.",
+        "source {source}: {unit} took {seconds} s",
+        {
+            "source": _SOURCE,
+            "unit": "The unit, such as a schema.",
+            "seconds": "How long it took, with all attempts and pauses.",
+            "datasets": "How many datasets were found in it.",
+        },
+        level=logging.DEBUG,
+    ),
+    "unit.retried": EventKind(
+        "A unit of such a source, or its plan, failed in a way that may pass, and was scanned "
+        "again. It is logged when the scan of all sources is over.",
+        "source {source}: {unit} was scanned again after {wait_seconds} s: {reason}",
+        {
+            "source": _SOURCE,
+            "unit": "The unit, such as a schema, or `its plan`.",
+            "attempt": "Which attempt failed, from 1.",
+            "wait_seconds": "How long was waited before the next one.",
+            "reason": _REASON,
+            "code": _CODE,
+        },
+        level=logging.WARNING,
     ),
     "source.scanned": EventKind(
         "A source that yields records was scanned, such as a database.",
-        "source {source}: {units} units scanned, {failed} of them failed",
+        "source {source}: {units} units scanned in {seconds} s, {failed} of them failed",
         {
             "source": _SOURCE,
             "units": "How many parts it has.",
             "failed": "How many of them failed.",
+            "retries": "How many attempts failed and were followed by another one.",
+            "datasets": "How many datasets were found.",
+            "seconds": "How long the units took, added up, also where they were scanned at once.",
+            "slowest": "The unit that took longest.",
+            "slowest_seconds": "How long that one took.",
         },
     ),
     "files.compared": EventKind(

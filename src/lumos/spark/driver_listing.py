@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shutil
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -51,8 +50,6 @@ class DriverListing:
         self._rows: dict[str, list[_Row]] = {kind: [] for kind in _KINDS}
         self._seen = 0
         self._parts: Counter[str] = Counter()
-        self.seconds: dict[str, float] = {}
-        """How long each source took so far."""
         self._is_whole = threading.Event()
         self._is_given_up = threading.Event()
         self._aside = folder.with_name(f"{folder.name}.aside")
@@ -97,12 +94,8 @@ class DriverListing:
     def _run(self) -> None:
         try:
             for source, unit, known in self._units:
-                began = time.monotonic()
                 for row in UnitListing(source, unit, known).rows(self._wanted):
                     self._take(row)
-                self.seconds[source] = round(
-                    self.seconds.get(source, 0.0) + time.monotonic() - began, 3
-                )
             self._is_whole.set()
         except Exception:  # noqa: BLE001 - the executors will meet it, too, and say so
             self._rows = {kind: [] for kind in _KINDS}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -14,7 +14,7 @@ from lumos.spark.file_index import IndexTables, KnownUnit, KnownUnits, Session, 
 from lumos.spark.findings import Findings
 from lumos.spark.listing import Listing, kind_folder, listing_of
 from lumos.spark.options import is_local
-from lumos.spark.parquet_rows import count_rows
+from lumos.spark.parquet_rows import count_rows, scan_rows
 from lumos.spark.stages import changed_files
 from lumos.spark.stages.datasets import BuildDatasets, build_datasets, fold_files, schema_pieces
 from lumos.spark.stages.files import (
@@ -35,6 +35,7 @@ from lumos.spark.stages.rows import (
     LISTED,
     PIECE,
     PIECES,
+    READING_TIME,
     SCHEMA,
     SCHEMAS,
     ListedUnit,
@@ -111,7 +112,6 @@ class Pipeline(Findings):
         self._is_partial = False
         self._is_redivided = False
         self._is_in_parts = False
-        self._listing_seconds: Mapping[str, float] = {}
         self.written: Path | None = None
         """Where the tables for the file index lie; None where nothing is new in them."""
 
@@ -142,6 +142,7 @@ class Pipeline(Findings):
             self._fingerprints = self._fingerprints_of(to_list)
         if self._has_known_fingerprints(to_list, known):
             self._listing = Listing(self._work, units=_as_known(to_list, known))
+            self._tell_listed()
             return self._without_news()
         self._listing = self._listed(to_list, known, only_spark=_is_large(index, self._sources))
         self._tell_listed()
@@ -163,10 +164,12 @@ class Pipeline(Findings):
             return others
         counted = self.tables.units_in_items(self._sources)
         now: dict[str, dict[bytes, KnownUnit]] = {source: {} for source in self._sources}
-        for source, unit, _, digest, _ in self._listing.units:
+        for listed in self._listing.units:
+            source, unit = listed.source, listed.unit
             files, is_doubtful = counted.get((source, unit), (0, False))
+            digest = None if is_doubtful else listed.digest
             fingerprint = self._fingerprints.get((source, unit))
-            now[source][unit] = KnownUnit(None if is_doubtful else digest, files, fingerprint)
+            now[source][unit] = KnownUnit(digest, files, fingerprint)
         return {**others, **now}
 
     @property
@@ -212,6 +215,9 @@ class Pipeline(Findings):
     def _tell_listed(self) -> None:
         units = Counter(unit.source for unit in self._listing.units)
         same = self._listing.same()
+        took: Counter[str] = Counter()
+        for unit in self._listing.units:
+            took[unit.source] += unit.listing_us
         for source, files in self._listing.files_of().items():
             emit(
                 "source.listed",
@@ -219,15 +225,27 @@ class Pipeline(Findings):
                 files=files,
                 units=units[source],
                 units_unchanged=len(same.get(source, ())),
-                seconds=self._listing_seconds.get(source),
+                seconds=round(took[source] / 1_000_000, 3),
             )
+
+    def _tell_read(self) -> None:
+        """Log what was read of each source, and how long that took."""
+        if not is_logged("source.read"):
+            return
+        columns = ("source", "files", "failed", "bytes", "microseconds")
+        totals: dict[str, Counter[str]] = {}
+        for source, *counts in scan_rows(kind_folder(self._work / "read", READING_TIME), columns):
+            known = totals.setdefault(str(source), Counter())
+            known.update(dict(zip(columns[1:], counts, strict=True)))
+        for source, total in sorted(totals.items()):
+            seconds = round(total.pop("microseconds") / 1_000_000, 3)
+            emit("source.read", source=source, seconds=seconds, **total)
 
     def _listed_here(
         self, units: Sequence[tuple[str, bytes, str | None]], *, may_be_same: bool
     ) -> bool:
         """List the units in this process, where that is quick; return whether it was."""
         here = DriverListing(self._functions.list_unit, units, folder=self._work / "listed")
-        self._listing_seconds = here.seconds
         if may_be_same and here.wait(_SECONDS_BEFORE_SPARK) and not here.has_news:
             here.write(parts=1)  # and Spark need not even start
             return True
@@ -237,7 +255,6 @@ class Pipeline(Findings):
             here.write(parts=self._tasks(here.files))
             return True
         here.give_up()
-        self._listing_seconds = {}
         return False
 
     def _without_news(self) -> FileCounts:
@@ -350,6 +367,7 @@ class Pipeline(Findings):
             spread = to_read.repartitionById(tasks, self._task_of(tasks, is_all=is_all))
         with task_progress(self._session(), self._progress, items=files, tasks=tasks):
             parts = self._parts_read(spread)
+        self._tell_read()
         return sum(part.counted for part in parts if part.kind == ITEM)
 
     def _parts_read(self, spread: DataFrame) -> list[Part]:

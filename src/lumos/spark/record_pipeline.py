@@ -34,6 +34,7 @@ from lumos.spark.stages.rows import (
     UNIT_FAILED,
     UNLISTED_PART,
     ScannedRow,
+    UnitLog,
     UnitToScan,
 )
 from lumos.spark.task_progress import task_progress
@@ -93,6 +94,15 @@ class FoundProblem(NamedTuple):
     code: str | None
     hint: str | None
     retryable: bool
+
+
+class ScannedUnit(NamedTuple):
+    """A unit that is over, done or failed."""
+
+    source: str
+    number: int
+    label: str
+    log: UnitLog
 
 
 class FoundScope(NamedTuple):
@@ -176,6 +186,16 @@ class RecordPipeline(FoundTables):
             if source in marks:
                 marks[source][key] = value
         return marks
+
+    def units(self) -> Iterator[ScannedUnit]:
+        """Yield what each unit leaves for the log, by source and in the order of the plan."""
+        columns = ("source", "unit", "key", "document")
+        found = [
+            ScannedUnit(source, number, label, UnitLog.from_json(log))  # type: ignore[arg-type]
+            for table, kind in (("records", UNIT_DONE), ("problems", UNIT_FAILED))
+            for source, number, label, log in self._of_kind(table, kind, columns)
+        ]
+        yield from sorted(found, key=lambda each: each[:2])
 
     def complete_sources(self) -> set[str]:
         """Return the sources of which no unit failed and no part could not be listed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from lumos.spark.stages.arrow_rows import arrow_array, batches, names_of, rows
@@ -79,6 +80,7 @@ class UnitListing:
 
     def rows(self, list_unit: ListUnit) -> Iterator[tuple[object, ...]]:
         """Yield what is there, and at last the unit itself."""
+        began = perf_counter()
         held: list[tuple[object, ...]] = []
         for found in list_unit(self._source, os.fsdecode(self._unit)):
             row = self._row(found)
@@ -94,7 +96,8 @@ class UnitListing:
         is_same = self._is_compared and digest is not None and digest == self._known
         if not is_same:
             yield from held
-        unit = ListedUnit(self._source, self._unit, self._files, digest, is_same)
+        took = round((perf_counter() - began) * 1_000_000)
+        unit = ListedUnit(self._source, self._unit, self._files, digest, is_same, took)
         yield _row_of_unit(unit)
 
     def _row(self, found: ListedFile) -> tuple[object, ...]:
@@ -119,17 +122,22 @@ class UnitListing:
 
 def _row_of_unit(unit: ListedUnit) -> tuple[object, ...]:
     found = ListedFile(
-        unit.source, b"", size=unit.files, mtime_us=None, etag=unit.digest, anchor=unit.is_same
+        unit.source,
+        b"",
+        size=unit.files,
+        mtime_us=unit.listing_us,
+        etag=unit.digest,
+        anchor=unit.is_same,
     )
     return (*found, unit.unit, None, UNITS)
 
 
 def unit_of_row(row: Sequence[object]) -> ListedUnit:
-    """Return the unit of a row with source, unit, size, etag and anchor."""
+    """Return the unit of a row with the columns of `UNIT_COLUMNS`."""
     return ListedUnit(*row)  # type: ignore[arg-type]
 
 
-UNIT_COLUMNS = ("source", "unit", "size", "etag", "anchor")
+UNIT_COLUMNS = ("source", "unit", "size", "etag", "anchor", "mtime_us")
 
 
 def tables(logs: DataFrame, formats: Sequence[str]) -> DataFrame:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import orjson
@@ -16,6 +18,8 @@ from lumos.spark.stages.rows import (
     ITEMS,
     PIECE,
     PIECES,
+    READING_TIME,
+    READING_TIMES,
     SCHEMA,
     SCHEMAS,
     FileRow,
@@ -31,8 +35,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ReadItems = Callable[[Iterable[ItemToRead]], Iterator[tuple[ItemToRead, ReadOutcome]]]
-TABLES = {ITEM: ITEMS, SCHEMA: SCHEMAS, PIECE: PIECES}
-"""What reading gives: items, and what a task knows of each dataset and schema in the end."""
+TABLES = {ITEM: ITEMS, SCHEMA: SCHEMAS, PIECE: PIECES, READING_TIME: READING_TIMES}
+"""What reading gives: items, what a task knows of each dataset and schema, and its times."""
 _NOWHERE = (None,) * len(Place._fields)
 
 
@@ -59,20 +63,48 @@ def _output_rows(
     outcomes: Iterable[tuple[ItemToRead, ReadOutcome]], folds: Folds
 ) -> Iterator[OutputRow]:
     texts: dict[str, str] = {}
+    times: dict[str, _SourceTime] = {}
+    before = perf_counter()
     for item, outcome in outcomes:
+        time = times.setdefault(item.source, _SourceTime())
+        time.seconds += perf_counter() - before
+        time.add(item, outcome)
         part, place, *facts, schema = outcome
         row = (*item, part, *(place or _NOWHERE), *facts)
         yield OutputRow(ITEM, row, counts=place is not None and part == FILE_PART)
         if outcome.fingerprint is None or place is None:
+            before = perf_counter()
             continue
         if schema is not None:
             texts[outcome.fingerprint] = schema
         folds.add((item.source, place.dataset), _file_row(item, place, outcome))
         if folds.is_full:
             yield from _pieces(folds, texts)
+        before = perf_counter()
     yield from _pieces(folds, texts)
     for fingerprint, text in texts.items():
         yield OutputRow(SCHEMA, (fingerprint, text))
+    for source, time in times.items():
+        yield OutputRow(READING_TIME, (source, *time.row()))
+
+
+@dataclass
+class _SourceTime:
+    """What a task read of one source, and how long it waited for it."""
+
+    seconds: float = 0.0
+    files: int = 0
+    failed: int = 0
+    bytes: int = 0
+
+    def add(self, item: ItemToRead, outcome: ReadOutcome) -> None:
+        if outcome.part == FILE_PART:
+            self.files += 1
+            self.failed += outcome.reason is not None
+            self.bytes += item.size
+
+    def row(self) -> tuple[object, ...]:
+        return self.files, self.failed, self.bytes, round(self.seconds * 1_000_000)
 
 
 def _file_row(item: ItemToRead, place: Place, outcome: ReadOutcome) -> FileRow:

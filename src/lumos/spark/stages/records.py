@@ -86,7 +86,7 @@ def _output_rows(row: ScannedRow) -> OutputRow:
 
 def problem_row(row: ScannedRow) -> tuple[object, ...]:
     """Return the columns of a problem."""
-    return (*row[:5], row.reason, row.code, row.hint, row.retryable)
+    return (*row[:5], row.reason, row.code, row.hint, row.retryable, row.document)
 
 
 def _built(row: ScannedRow) -> BuiltDataset:

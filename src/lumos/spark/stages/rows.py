@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
+
+import orjson
 
 LISTED = (
     "source string, path binary, size long, mtime_us long, etag string, kind string, "
@@ -24,6 +27,7 @@ ROW = "row"
 FILES, LOGS, UNLISTED, LINKS, UNITS = "file", "log", "unlisted", "link", "unit"
 OUTSIDE_LINK = "outside link"
 ITEM, SCHEMA, PIECE, BUILT = "item", "schema", "piece", "dataset"
+READING_TIME = "time"
 
 SCHEMAS = "fingerprint string, schema string"
 PIECES = "source string, dataset string, state binary, schemas string"
@@ -43,8 +47,10 @@ RECORDS = (
 """What such sources say beside datasets, and what they looked at: see `ScannedRow`."""
 PROBLEMS = (
     "kind string, source string, unit long, key string, urn string, reason string, code string, "
-    "hint string, retryable boolean"
+    "hint string, retryable boolean, document string"
 )
+READING_TIMES = "source string, files long, failed long, bytes long, microseconds long"
+"""What a task read of one source; the times of tasks that run at once add up."""
 DATASET, EDGE, OBSERVATION = "dataset", "edge", "observation"
 SCOPE, MARK, UNIT_DONE = "scope", "mark", "unit_done"
 UNREADABLE, UNLISTED_PART, SKIPPED, WARNING = "unreadable", "unlisted", "skipped", "warning"
@@ -86,6 +92,8 @@ class ListedUnit(NamedTuple):
     """Says what was there; None where a part could not be listed."""
     is_same: bool
     """Whether it is unchanged, so that its files were not listed."""
+    listing_us: int = 0
+    """How many microseconds its listing took."""
 
 
 class ItemToRead(NamedTuple):
@@ -178,6 +186,34 @@ class UnitToScan(NamedTuple):
     """The unit as a pickle."""
 
 
+class UnitRetry(NamedTuple):
+    """A failed attempt to scan a unit that was followed by another one."""
+
+    attempt: int
+    wait_seconds: float
+    reason: str
+    code: str
+
+
+class UnitLog(NamedTuple):
+    """What a scan of a unit leaves for the log, which only the driver writes."""
+
+    seconds: float = 0.0
+    datasets: int = 0
+    retries: Sequence[UnitRetry] = ()
+
+    def to_json(self) -> str:
+        return orjson.dumps([self.seconds, self.datasets, list(map(list, self.retries))]).decode()
+
+    @classmethod
+    def from_json(cls, text: str | None) -> UnitLog:
+        """Return what a unit left; nothing for one whose executor failed."""
+        if text is None:
+            return cls()
+        seconds, datasets, retries = orjson.loads(text)
+        return cls(seconds, datasets, [UnitRetry(*each) for each in retries])
+
+
 class ScannedRow(NamedTuple):
     """One record of a source, or the outcome of a unit."""
 
@@ -193,7 +229,7 @@ class ScannedRow(NamedTuple):
     hash: str | None = None
     """SHA-256 of the document."""
     document: str | None = None
-    """Canonical JSON; the value of a mark."""
+    """Canonical JSON; the value of a mark; the `UnitLog` of a unit that is over."""
     reason: str | None = None
     """What is wrong; this and the following are as `LumosError` has them."""
     code: str | None = None

@@ -53,6 +53,15 @@ class Attempt(Generic[T]):
     error: LumosError | None = None
 
 
+class Retry(NamedTuple):
+    """A failed attempt that was followed by another one."""
+
+    attempt: int
+    """From 1."""
+    wait_seconds: float
+    error: LumosError
+
+
 class Call(Generic[T]):
     """A function in a daemon thread: tried again where that may help, given up when it hangs.
 
@@ -84,16 +93,27 @@ class Call(Generic[T]):
         """
         self.outcome: Attempt[T] | None = None
         """Whatever the last attempt gave; None where it let an error out."""
+        self.retries: list[Retry] = []
         self._let_out = ""
+        self._began: float | None = None
+        self._ended: float | None = None
 
     def start(self) -> None:
-        self.deadline = time.monotonic() + self.limits.timeout_seconds
+        self._began = time.monotonic()
+        self.deadline = self._began + self.limits.timeout_seconds
         threading.Thread(target=self._run, name="lumos-scan", daemon=True).start()
 
     def give_up(self) -> None:
         """Let the thread stop as soon as it looks, which may be soon if it is only slow."""
         self.deadline = time.monotonic() + min(self.limits.timeout_seconds, _GRACE_SECONDS)
         self._is_given_up.set()
+
+    @property
+    def seconds(self) -> float:
+        """How long it took with all attempts and pauses, or has taken so far."""
+        if self._began is None:
+            return 0.0
+        return round((self._ended or time.monotonic()) - self._began, 3)
 
     @property
     def is_given_up(self) -> bool:
@@ -120,6 +140,7 @@ class Call(Generic[T]):
         except BaseException as error:  # noqa: BLE001 - also sys.exit; the waiting thread must know
             self._let_out = type(error).__name__
         finally:
+            self._ended = time.monotonic()
             self.is_over.set()
             self._when_over()
 
@@ -131,6 +152,7 @@ class Call(Generic[T]):
             if error is None or not error.retryable or number >= self.limits.retries:
                 return outcome
             pause = self.limits.pause(number)
+            self.retries.append(Retry(number + 1, pause, error))
             self.deadline = time.monotonic() + pause + self.limits.timeout_seconds
             if self._is_given_up.wait(pause):
                 return outcome

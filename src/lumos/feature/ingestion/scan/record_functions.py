@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 
 from lumos.core.errors import LumosError, SourceError
+from lumos.core.events import emit
 from lumos.core.settings.confidential import pickle_with_credentials
 from lumos.core.storage.sealed import Sealed, seal
 from lumos.feature.ingestion.records import (
@@ -37,11 +38,14 @@ from lumos.feature.ingestion.scan.record_rows import (
     scan_unit,
 )
 from lumos.spark.stages.rows import (
+    DATASET,
     MARK,
     SCOPE,
     UNIT_DONE,
     UNIT_FAILED,
     ScannedRow,
+    UnitLog,
+    UnitRetry,
     UnitToScan,
 )
 
@@ -140,12 +144,25 @@ def plan_sources(
             if call.is_overdue:
                 call.give_up()
                 break
+        for retry in call.retries:
+            emit(
+                "unit.retried",
+                source=name,
+                unit="its plan",
+                attempt=retry.attempt,
+                wait_seconds=retry.wait_seconds,
+                reason=printable(retry.error.message),
+                code=retry.error.code,
+            )
         if call.is_given_up:
             error = hanging(f"source '{name}' did not plan its scan", call.limits)
             yield PlannedSource(name, (), error)
         elif call.outcome is None:
             yield PlannedSource(name, (), call.unexpected())
         else:
+            if call.outcome.error is None:
+                units = len(call.outcome.result)
+                emit("source.planned", source=name, units=units, seconds=call.seconds)
             yield PlannedSource(name, call.outcome.result, call.outcome.error)
 
 
@@ -294,18 +311,35 @@ class _UnitScan:
         """
         outcome = self.call.outcome
         error = self.call.unexpected() if outcome is None else outcome.error
+        datasets = 0
         for row in self._spool.taken() if self._spool else ():
+            datasets += row.kind == DATASET
             if error is None or row.kind not in {SCOPE, MARK}:
                 yield row
         if error is None:
-            yield ScannedRow(UNIT_DONE, self.job.source, self.job.number, self.label)
+            log = self._log(datasets)
+            yield ScannedRow(UNIT_DONE, self.job.source, self.job.number, self.label, document=log)
         else:
-            yield self.failed(error)
+            yield self.failed(error, datasets=datasets)
 
-    def failed(self, error: LumosError) -> ScannedRow:
+    def failed(self, error: LumosError, *, datasets: int = 0) -> ScannedRow:
         """Return the row that says why the unit failed."""
         job = self.job
-        return problem(UNIT_FAILED, job.source, job.number, item=self.label, error=error)
+        row = problem(UNIT_FAILED, job.source, job.number, item=self.label, error=error)
+        return row._replace(document=self._log(datasets))
+
+    def _log(self, datasets: int) -> str:
+        """Return what the log of the driver says of the unit: executors have none."""
+        retries = [
+            UnitRetry(
+                each.attempt,
+                each.wait_seconds,
+                printable(each.error.message),
+                each.error.code,
+            )
+            for each in list(self.call.retries)
+        ]
+        return UnitLog(self.call.seconds, datasets, retries).to_json()
 
 
 class _EndedUnit(NamedTuple):

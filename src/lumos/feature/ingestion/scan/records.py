@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import orjson
@@ -36,8 +37,11 @@ if TYPE_CHECKING:
     from lumos.feature.ingestion.records import PreviousScan
     from lumos.feature.ingestion.state_writer import StateWriter
     from lumos.spark.file_index import Session
-    from lumos.spark.record_pipeline import FoundProblem
+    from lumos.spark.record_pipeline import FoundProblem, ScannedUnit
     from lumos.spark.stages.rows import BuiltDataset, UnitToScan
+
+_MOST_UNITS_LOGGED = 1_000
+"""Of one source, each by itself; all count for the source."""
 
 
 @dataclass
@@ -84,8 +88,8 @@ class RecordScan:
         for problem in problems:
             _report(problem, recorder)
         failed = Counter(each.source for each in problems if each.kind == UNIT_FAILED)
-        for name, count in Counter(unit.source for unit in units).items():
-            emit("source.scanned", source=name, units=count, failed=failed[name])
+        for source, scanned in groupby(pipeline.units(), key=lambda unit: unit.source):
+            _log_source(source, [*scanned], failed=failed[source])
         evidence = RecordEvidence.of(pipeline.scopes(), problems)
         return cls([handler.name for handler in handlers], pipeline, evidence, failures)
 
@@ -166,6 +170,28 @@ class _OfSource:
 
 def _entity(kind: EntityKind, document: str) -> Entity:
     return ENTITY_MODELS[kind].from_json(orjson.loads(document))
+
+
+def _log_source(source: str, units: Sequence[ScannedUnit], *, failed: int) -> None:
+    """Log the retries of a source, and where its time went."""
+    for unit in units:
+        for retry in unit.log.retries:
+            emit("unit.retried", source=source, unit=unit.label, **retry._asdict())
+    for unit in units[:_MOST_UNITS_LOGGED]:
+        seconds, datasets, _ = unit.log
+        emit("unit.scanned", source=source, unit=unit.label, seconds=seconds, datasets=datasets)
+    slowest = max(units, key=lambda unit: unit.log.seconds)
+    emit(
+        "source.scanned",
+        source=source,
+        units=len(units),
+        failed=failed,
+        retries=sum(len(unit.log.retries) for unit in units),
+        datasets=sum(unit.log.datasets for unit in units),
+        seconds=round(sum(unit.log.seconds for unit in units), 3),
+        slowest=slowest.label,
+        slowest_seconds=slowest.log.seconds,
+    )
 
 
 def _report(problem: FoundProblem, recorder: RunRecorder) -> None:
