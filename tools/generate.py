@@ -204,7 +204,7 @@ def errors_page() -> str:
     for module in pkgutil.walk_packages(lumos.__path__, "lumos."):
         if not module.name.startswith(NOT_IMPORTED):
             import_module(module.name)  # errors may be defined in any module
-    for kind in sorted(_family(errors.LumosError), key=lambda kind: kind.code):
+    for kind in sorted(_family(errors.LumosError), key=lambda kind: (kind.code, kind.__name__)):
         meaning = (kind.__doc__ or "").strip().splitlines()[0]
         retry = "yes" if kind.retryable else "no"
         lines.append(f"| {kind.code} | {kind.exit_code} | {retry} | {meaning} |")

@@ -269,7 +269,7 @@ class SnowflakeHandler(CatalogHandler):
     def _hidden(self, urn: Urn, shown: Collection[tuple[str, str]]) -> PlatformError | None:
         """Return the error for a table of a schema of which the role sees no table at all.
 
-        Snowflake does not tell what is dropped from what is hidden. Where all tables of a schema
+        Snowflake answers the same for dropped and hidden tables. Where all tables of a schema
         are gone at once, a grant is more likely to be missing.
         """
         key = TableKey.of(urn)
