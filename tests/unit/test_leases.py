@@ -192,6 +192,17 @@ def test_a_process_that_was_paused_until_its_lease_ended_cannot_write(
     assert names(database) == ["before"]
 
 
+def test_a_lease_that_was_not_renewed_in_time_lets_nothing_be_sent_elsewhere(
+    database: StateDatabase,
+) -> None:
+    not_renewed = taken(database, seconds=0.01)  # no thread renews it before its block is entered
+
+    time.sleep(0.01)
+
+    with pytest.raises(LeaseLostError):
+        not_renewed.require()
+
+
 def test_a_paused_process_cannot_write_once_another_has_taken_over(
     url: str, database: StateDatabase
 ) -> None:

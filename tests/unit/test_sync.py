@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
@@ -19,6 +20,7 @@ from given_work import GivenWork, given_project
 from lumos.bootstrap import Application
 from lumos.core.controllers.sync_controller import SyncController
 from lumos.core.errors import (
+    LeaseLostError,
     PlatformAuthError,
     PlatformConflictError,
     PlatformError,
@@ -47,6 +49,7 @@ from lumos.core.run_report import RunReport
 from lumos.core.runtime.settings import settings_from_mapping
 from lumos.core.store.catalog.catalog_tables import CatalogTables
 from lumos.core.store.database import StateDatabase
+from lumos.core.store.leases import WRITE_STATE, Request, acquire
 from lumos.feature.ingestion.state_writer import StateWriter
 from lumos.feature.sync.results import SyncResult
 from lumos.feature.sync.settings import SyncSettings, Truth, TruthSettings
@@ -74,6 +77,7 @@ class Counting(EmbeddedHandler):
         self.emitted: list[str] = []
         self.lock = Lock()
         self.refuses: set[str] = set()
+        self.after: dict[str, Callable[[], None]] = {}
         self.down_after: int | None = None
         self.refusal: PlatformError = PlatformError("other: it does not like it")
         self.down: PlatformError = PlatformUnavailableError("other: it is down")
@@ -92,6 +96,8 @@ class Counting(EmbeddedHandler):
             for name in names:
                 self.told(name)
             super().apply(part, seen)
+            for name in names:
+                self.after.get(name, lambda: None)()
 
 
 def _told_of(batch: Batch) -> Iterator[tuple[Batch, list[str]]]:
@@ -180,6 +186,45 @@ def world(tmp_path: Path, empty: Path) -> Iterator[World]:
         StateDatabase.open(tmp_path / "other.db") as other,
     ):
         yield World(database, other)
+
+
+@pytest.mark.parametrize("what", ["datasets", "users", "edges", "removals"])
+def test_a_sync_that_lost_its_lease_sends_nothing_more(
+    world: World, tmp_path: Path, what: str
+) -> None:
+    world.fill(3)
+    if what == "users":
+        world.local.apply(Batch(entities=[User(username=name) for name in ("ada", "bob", "cy")]))
+    elif what == "edges":
+        to = [dataset(f"t{number}") for number in range(3)]
+        world.local.apply(Batch(edges=[edge(to[0], to[1]), edge(to[1], to[2])]))
+        world.target.EDGE_BATCH = 1  # type: ignore[misc]
+    elif what == "removals":
+        world.sync()
+        world.target.emitted.clear()
+        for name in ("t0", "t1"):
+            world.local.delete(dataset(name).urn)
+    first = {"datasets": "t0", "users": "ada", "edges": "t0>t1", "removals": "-t0"}[what]
+    world.settings = SyncSettings(batch_size=100, workers=1)
+    world.target.BATCH = 1  # type: ignore[misc]
+
+    def lose_the_lease() -> None:
+        with StateDatabase.open(tmp_path / "lumos.db") as another_host:
+            another_host.execute("UPDATE leases SET fence = fence + 1, token = 'another host'")
+        fence = world.database.fence
+        assert fence is not None
+        with suppress(LeaseLostError):
+            while True:  # until the heartbeat notices
+                fence.require()
+
+    world.target.after[first] = lose_the_lease
+
+    request = Request("sync", seconds=0.3)
+    lease = acquire(world.database, WRITE_STATE, request=request, clock=lambda: AT)
+    with lease, pytest.raises(LeaseLostError):
+        world.sync()
+
+    assert world.target.emitted[-1] == first
 
 
 def everything(catalog: EmbeddedHandler) -> object:

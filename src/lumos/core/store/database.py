@@ -20,13 +20,19 @@ _NO_PARAMETERS: Parameters = {}
 
 
 class Fence(Protocol):
-    """Lets writes through while their right lasts; both are called within each transaction."""
+    """Lets writes through while their right lasts.
+
+    `check` and `confirm` are called within each transaction, `require` before a write elsewhere.
+    """
 
     def check(self) -> None:
         """Raise if nothing may be written; the first statement."""
 
     def confirm(self) -> None:
         """Raise if nothing may be written, and keep it so until the commit; the last one."""
+
+    def require(self) -> None:
+        """Raise if the right has ended as far as this process knows, without asking a database."""
 
 
 class StateDatabase:

@@ -89,8 +89,16 @@ class Lease:
     """
 
     def __init__(
-        self, database: StateDatabase, key: LeaseKey, *, holder: Holder, seconds: float, fence: int
+        self,
+        database: StateDatabase,
+        key: LeaseKey,
+        *,
+        holder: Holder,
+        seconds: float,
+        fence: int,
+        asked: float,
     ) -> None:
+        """Describe a lease that was taken; `asked` is the monotonic time just before that."""
         self.fence = fence
         """Grows with every holder and never shrinks."""
         self._database = database
@@ -103,6 +111,8 @@ class Lease:
             "seconds": seconds,
             "idle": f"{1000 * seconds * (_RENEWALS - 1) / _RENEWALS:.0f}",
         }
+        self._renewed = asked
+        self._is_lost = False
         self._ended = threading.Event()
         self._heartbeat = threading.Thread(target=self._beat, name="lumos-lease", daemon=True)
 
@@ -138,7 +148,20 @@ class Lease:
         Raises:
             LeaseLostError: it has ended.
         """
+        asked = time.monotonic()
         if not self._database.execute(self._sql.confirm, self._mine):
+            raise self._lost()
+        self._renewed = asked
+
+    def require(self) -> None:
+        """Refuse to write to anything else, such as a catalog, once the lease may have ended.
+
+        It asks no database: the lease lasts for its seconds after the last renewal began.
+
+        Raises:
+            LeaseLostError: it has ended, or another process has it.
+        """
+        if self._is_lost or time.monotonic() >= self._renewed + self._seconds:
             raise self._lost()
 
     def _beat(self) -> None:
@@ -148,8 +171,11 @@ class Lease:
             # A database that is busy or out of reach now may be there before the lease ends.
             with suppress(StateError):
                 other = other or self._database.another_connection()
+                asked = time.monotonic()
                 if not other.execute(self._sql.renew, self._mine):
+                    self._is_lost = True
                     break
+                self._renewed = asked
         if other is not None:
             other.close()
 
@@ -175,11 +201,14 @@ def acquire(
     started = time.monotonic()
     other: str | None = None
     while True:
+        asked = time.monotonic()
         fence = _taken(database, key, holder=holder, request=request, clock=clock)
         if fence is not None:
             if other is not None:
                 emit("lock.waited", holder=other, seconds=since(started))
-            return Lease(database, key, holder=holder, seconds=request.seconds, fence=fence)
+            return Lease(
+                database, key, holder=holder, seconds=request.seconds, fence=fence, asked=asked
+            )
         waited = time.monotonic() - started
         if waited >= request.wait:
             raise _in_use(database, key)

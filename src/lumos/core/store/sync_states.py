@@ -45,9 +45,22 @@ class SentState(NamedTuple):
 class SyncStates:
     """The states of one target; nothing counts as sent that it did not acknowledge."""
 
-    def __init__(self, database: StateDatabase, target: str) -> None:
+    def __init__(
+        self, database: StateDatabase, target: str, *, lease: StateDatabase | None = None
+    ) -> None:
+        """Keep the states of a target; `lease` is the database whose lease a sync needs."""
         self._database = database
         self._target = target
+        self._lease = lease or database
+
+    def require_lease(self) -> None:
+        """Refuse to send anything once this process has lost the lease of its run.
+
+        Raises:
+            LeaseLostError: it has ended; another process may be sending.
+        """
+        if self._lease.fence is not None:
+            self._lease.fence.require()
 
     def hashes(self, kind: str, names: Sequence[str]) -> dict[str, str]:
         """Return what was sent last of some things; those that never were are left out."""

@@ -23,6 +23,7 @@ class ImportMarks:
 
     def __init__(self, database: StateDatabase, place: str, *, clock: Clock) -> None:
         """Keep marks of the catalog at a place."""
+        self.database = database
         self._states = SyncStates(database, f"import {place}")
         self._clock = clock
 

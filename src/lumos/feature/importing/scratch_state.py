@@ -23,10 +23,10 @@ _TARGET = "target"
 class ScratchState:
     """A state in a private temporary folder, with what its one target acknowledged of it."""
 
-    def __init__(self, database: StateDatabase, *, clock: Clock) -> None:
+    def __init__(self, database: StateDatabase, *, lease: StateDatabase, clock: Clock) -> None:
         self.database = database
         self.catalog = PlatformFactory.embedded_over(database)
-        self.sent = SyncStates(database, _TARGET)
+        self.sent = SyncStates(database, _TARGET, lease=lease)
         self._tables = CatalogTables(database)
         self._clock = clock
 
@@ -45,7 +45,7 @@ class ScratchState:
 
 
 @contextmanager
-def scratch_state(clock: Clock) -> Iterator[ScratchState]:
+def scratch_state(clock: Clock, *, lease: StateDatabase) -> Iterator[ScratchState]:
     """Yield an empty state; what a killed process left behind is removed by the next one."""
     with scratch_folder() as folder, StateDatabase.open(folder / DATABASE_FILE) as database:
-        yield ScratchState(database, clock=clock)
+        yield ScratchState(database, lease=lease, clock=clock)

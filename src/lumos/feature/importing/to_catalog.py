@@ -102,7 +102,7 @@ class CatalogImport:
             workers=self._workers,
             marks=None if restart else self._marks,
         )
-        with scratch_state(self._clock) as scratch:
+        with scratch_state(self._clock, lease=self._marks.database) as scratch:
             self._plan_entities(source, scratch)
             self._plan_extensions(source, scratch)
             self._plan_datasets(source, scratch, batch_size, look_ups=look_ups)

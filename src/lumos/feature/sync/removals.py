@@ -76,6 +76,8 @@ class Removals:
             self._attempt(EDGE, name, remove=self._remove_edge)
 
     def _attempt(self, kind: str, name: str, *, remove: Callable[[str], None]) -> None:
+        if not self._dry_run:
+            self._ends.states.require_lease()
         try:
             remove(name)
         except REFUSALS as error:

@@ -101,7 +101,8 @@ class SyncRun:
     """One sync that is under way.
 
     What the catalog acknowledged is kept after each batch: a sync that was killed is finished by
-    the next one, which sends at most one batch again.
+    the next one, which sends at most one batch again. One that lost its lease, because it was
+    paused or cut off from the database, sends nothing more: another process may be sending.
     """
 
     def __init__(
@@ -180,6 +181,7 @@ class SyncRun:
     def _prepare_extensions(self) -> None:
         """Create first what datasets refer to; it is counted later, when its content is sent."""
         for item in self._plan.items(EXTENSION):
+            self._states.require_lease()
             value = cast("JsonValue", item.content)
             prepare = partial(self._target.apply, Batch(definitions={item.name: value}))
             error = _attempted(item._replace(send=prepare)).error
@@ -227,6 +229,7 @@ class SyncRun:
             policy=self._settings.truth.governance,
         )
         if chosen.entity != remote:
+            self._states.require_lease()
             try:
                 self._target.apply(Batch(entities=(chosen.entity,)))
             except REFUSALS as error:
@@ -247,6 +250,7 @@ class SyncRun:
     def _sent_item(self, item: Item, there: Mapping[str, str]) -> _Sent:
         if there.get(item.name) == item.hash:
             return _Sent(item.name, SentState(item.name, item.hash))
+        self._states.require_lease()
         return _attempted(item)
 
     def _send_edges(self) -> None:
@@ -270,6 +274,7 @@ class SyncRun:
         def send(items: Sequence[Item]) -> list[_Sent]:
             new = [item for item in items if there.get(item.name) != item.hash]
             if new:
+                self._states.require_lease()
                 edges = [cast("LineageEdge", item.content) for item in new]
                 self._target.apply(Batch(edges=edges))
             states = {item.name: SentState(item.name, item.hash) for item in items}
@@ -423,6 +428,7 @@ class SyncRun:
         writing: list[Document] = []
         outcomes = [self._ready(item, writing) for item in chunk]
         if writing:
+            self._states.require_lease()
             seen = {item.name: item.seen for item in chunk if isinstance(item.seen, Seen)}
             self._target.apply(Batch(datasets=writing), seen)
         return outcomes
