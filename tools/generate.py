@@ -105,7 +105,7 @@ def schema_script() -> str:
         with closing(sqlite3.connect(path)) as connection:
             made = connection.execute(query).fetchall()
     indexes = [name for name, sql in made if sql.startswith("CREATE VIRTUAL TABLE")]
-    # A full-text index makes tables of its own by itself.
+    # A full-text index makes further tables by itself.
     statements = [
         sql for name, sql in made if not name.startswith(tuple(f"{each}_" for each in indexes))
     ]

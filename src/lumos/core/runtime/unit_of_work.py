@@ -93,7 +93,7 @@ class UnitOfWork:
         return self.project.clock()
 
     def notice(self, text: str) -> None:
-        """Tell people, in a line, what they should know and is no error."""
+        """Print one line for people that is no error."""
         self.project.notice(text)
 
     # Spark.

@@ -227,7 +227,7 @@ def translated(error: Exception, *, place: str) -> PlatformError:
         )
     if kind == "ForbiddenError":  # of HTTP, before anybody looks at a statement
         return PlatformAuthError(
-            f"{place}: Snowflake lets nobody in from here",
+            f"{place}: Snowflake does not let anybody in from here",
             hint="check the account, and the network policies of Snowflake",
         )
     for codes, error_type, what, hint in _MEANINGS:
