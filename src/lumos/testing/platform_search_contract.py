@@ -131,7 +131,9 @@ class SearchContract(CapabilityGuard):
 
         assert page.total == len(page.hits)
         assert [*platform.list()] == [rich_dataset()]
-        filters = SearchFilters.model_construct(platform=query, owner=query, tag=query)
+        filters = SearchFilters.model_construct(
+            platform=query, owner=query, tag=query, column=query
+        )
         assert platform.search("customers", filters).hits == ()
 
     def test_filters_leave_out_the_rest(self, platform: MetadataPlatformInterface) -> None:
@@ -148,6 +150,45 @@ class SearchContract(CapabilityGuard):
         assert found(owner="Finance") == ["b"]
         assert found(owner="fin") == []
         assert found(platform="kafka") == ["a"]
+
+    def test_a_column_is_found_by_its_name_alone(self, platform: MetadataPlatformInterface) -> None:
+        platform.emit_dataset(rich_dataset())
+        platform.emit_dataset(dataset("emails", documentation={"description": "every email"}))
+        platform.emit_dataset(dataset("contacts", schema={"fields": [_column("email_address")]}))
+
+        def found(query: str, column: str) -> set[str]:
+            page = platform.search(query, SearchFilters(column=column))
+            assert page.total == len(page.hits)
+            return {hit.name for hit in page.hits}
+
+        assert found("", "email") == {"customers", "contacts"}
+        assert found("", "emailAddress") == {"contacts"}
+        assert found("bought", "email") == {"customers"}
+        assert found("", "total") == {"customers"}
+        assert found("", "gold") == set()
+        assert found("", "!!") == set()
+
+    @pytest.mark.parametrize(
+        ("query", "place"),
+        [
+            ("customers", "name"),
+            ("email", "column email"),
+            ("gold", "tag gold"),
+            ("ada", "owner ada"),
+            ("sales", "domain sales"),
+            ("bought", "description"),
+            ("write", "description of column email"),
+            ("lake", "path"),
+        ],
+    )
+    def test_a_hit_says_where_the_words_were_found(
+        self, platform: MetadataPlatformInterface, query: str, place: str
+    ) -> None:
+        platform.emit_dataset(rich_dataset())
+
+        (hit,) = platform.search(query).hits
+
+        assert hit.matched == (place,)
 
     def test_a_quality_threshold_says_what_it_left_out(
         self, platform: MetadataPlatformInterface

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from lumos.core.controllers.catalog_results import ComparisonResult, ShownContribution, TrendResult
+from lumos.core.errors import DatasetNotFoundError, NoCatalogError
 from lumos.core.models import LumosDataset, ObservationKind, SchemaHistory, Urn
 from lumos.core.models.contribution import speakers
 from lumos.core.models.facets import FACETS
-from lumos.core.platform.dataset_reference import DatasetFinder, DatasetReference
+from lumos.core.platform.dataset_reference import (
+    DatasetFinder,
+    DatasetReference,
+    UnresolvedReferenceError,
+)
 from lumos.core.platform.interface import Capability
 from lumos.feature.extraction.trends import TrendPoint, trend_of
 from lumos.feature.versioning.reported_change import ReportedChange
@@ -35,7 +42,8 @@ class CatalogController:
 
     def show(self, reference: str) -> LumosDataset:
         """Return the dataset of a URN, or of a name that only one dataset has."""
-        return self._platform.get_dataset(self.urn_of(reference))
+        with self._suggesting(reference):
+            return self._platform.get_dataset(self.urn_of(reference))
 
     def contributions(self, dataset: LumosDataset) -> tuple[ShownContribution, ...]:
         """Return who says what of a dataset, facet by facet, the one that counts first."""
@@ -67,8 +75,7 @@ class CatalogController:
         """
         from lumos.core.store.catalog.observations import ObservationTable
 
-        urn = self.urn_of(reference)
-        name = self._name_of(urn)
+        urn, name = self._named(reference)
         most = _ALL if limit is None else limit
         table = ObservationTable(self._work.reader)
         damaged: list[DamagedDocumentError] = []
@@ -93,18 +100,18 @@ class CatalogController:
             since: only versions made at this time or later.
             limit: only so many, the newest.
         """
-        urn = self.urn_of(reference)
+        urn, name = self._named(reference)
         versions = self._versions.get_version_history(urn, since=since, limit=limit)
-        return SchemaHistory(dataset=self._name_of(urn), urn=urn, schema_history=versions)
+        return SchemaHistory(dataset=name, urn=urn, schema_history=versions)
 
     def blame(self, reference: str) -> BlameResult:
         """Return which version brought each column of a dataset in and which changed it last."""
-        urn = self.urn_of(reference)
+        urn, name = self._named(reference)
         current = self._versions.get_current_version(urn)
         from lumos.feature.versioning.results import BlameResult
 
         return BlameResult(
-            dataset=self._name_of(urn),
+            dataset=name,
             urn=urn,
             version=current.version if current else None,
             columns=self._versions.blame(urn),
@@ -117,7 +124,8 @@ class CatalogController:
 
         A version is named by its number, by its cloud version, or as latest, previous or first.
         """
-        urn = self.urn_of(reference)
+        with self._suggesting(reference):
+            urn = self.urn_of(reference)
         changes = self._versions.compare_versions(urn, first, second)
         return ComparisonResult(
             dataset=urn,
@@ -125,6 +133,28 @@ class CatalogController:
             to_version=self._versions.find_version(urn, second),
             changes=tuple(ReportedChange.of(change) for change in changes),
         )
+
+    def _named(self, reference: str) -> tuple[Urn, str]:
+        """Return the URN and the name of a dataset, also of one that is gone."""
+        with self._suggesting(reference):
+            urn = self.urn_of(reference)
+            return urn, self._name_of(urn)
+
+    @contextmanager
+    def _suggesting(self, reference: str) -> Iterator[None]:
+        """Add names that are nearly the reference to the error that there is no such dataset."""
+        try:
+            yield
+        except (DatasetNotFoundError, UnresolvedReferenceError) as error:
+            from lumos.core.store.catalog.near_names import near_names
+
+            near: list[str] = []
+            with suppress(NoCatalogError):
+                found = near_names(self._work.reader, reference)
+                near = [name for name in found if name not in error.message]
+            if near:
+                error.hint = f"did you mean {' or '.join(near)}? Or {error.hint}"
+            raise
 
     def _name_of(self, urn: Urn) -> str:
         """Return the name of a dataset, also of one that is gone and has a history."""

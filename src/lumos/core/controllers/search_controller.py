@@ -16,7 +16,7 @@ from lumos.core.errors import (
 from lumos.core.events import running
 from lumos.core.platform.abilities import IdentityAbility
 from lumos.core.platform.factory import PlatformFactory
-from lumos.core.platform.search_page import SearchFilters, SearchPage
+from lumos.core.platform.search_page import SearchFilters, SearchPage, SearchTerms
 from lumos.core.runtime.unit_of_work import is_database
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class SearchController:
         """Return the datasets that match, best first, each once.
 
         Args:
-            query: words, or beginnings of words.
+            query: words, or beginnings of words, and terms such as `column:email`.
             filters: what every hit meets.
             catalogs: whom to ask; by default the catalogs of the settings.
             platforms: names that people give to `--platform`: more catalogs, or a platform of data.
@@ -88,14 +88,30 @@ class SearchController:
             offset: how many to pass over.
 
         Raises:
-            UsageError: two platforms of data are given.
+            UsageError: two values of one filter are given.
             LumosError: the only catalog, or every one of several, failed.
         """
-        named, wanted = self._told_apart(platforms, filters or SearchFilters())
+        named, given = self._told_apart(platforms, filters or SearchFilters())
         names = tuple(dict.fromkeys((*catalogs, *named))) or self._names.chosen
+        text, wanted = SearchTerms.of(query, given)
+        page = self._found(names, text, filters=wanted, limit=limit, offset=offset)
+        if page.total or page.excluded_total or not text:
+            return page
+        return page.model_copy(update={"suggestions": self._near(text)})
+
+    def _found(
+        self,
+        names: Sequence[str],
+        query: str,
+        *,
+        filters: SearchFilters,
+        limit: int,
+        offset: int,
+    ) -> SearchPage:
+        """Return what one catalog, or several at once, find."""
         if len(names) == 1:
             platform = self._work.platform(names[0])
-            return platform.search(query, wanted, limit=limit, offset=offset)
+            return platform.search(query, filters, limit=limit, offset=offset)
         from lumos.feature.search.unified_search import Catalog, UnifiedSearch
 
         opened: list[Catalog] = []
@@ -111,8 +127,17 @@ class SearchController:
             timeout=self._work.settings.search.timeout_seconds, identities=self._identities
         )
         return search.search(
-            query, wanted, catalogs=opened, unopened=unopened, limit=limit, offset=offset
+            query, filters, catalogs=opened, unopened=unopened, limit=limit, offset=offset
         )
+
+    def _near(self, text: str) -> tuple[str, ...]:
+        """Return names of the state that are nearly the text."""
+        from lumos.core.store.catalog.near_names import near_names
+
+        try:
+            return near_names(self._work.reader, text)
+        except NoCatalogError:
+            return ()
 
     def _told_apart(
         self, given: Sequence[str], filters: SearchFilters

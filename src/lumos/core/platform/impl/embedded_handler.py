@@ -24,6 +24,7 @@ from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.entities import ENTITY_MODELS, kind_of, name_of
 from lumos.core.platform.interface import DEFAULT_PAGE, Entity, EntityKind
+from lumos.core.platform.search_match import matched_in, wanted_of
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
 from lumos.core.store.catalog.catalog_fingerprint import catalog_fingerprint
 from lumos.core.store.catalog.catalog_tables import CatalogTables
@@ -195,18 +196,22 @@ class EmbeddedHandler(CatalogHandler, DocumentAbility):
         _at_least("limit", limit, least=0)
         _at_least("offset", offset, least=0)
         chosen = filters or SearchFilters()
-        wanted = Wanted(query, platform=chosen.platform, owner=chosen.owner, tag=chosen.tag)
+        wanted = wanted_of(query, chosen)
         threshold = chosen.min_quality
         with self._database.consistent_read():
             rows = self._index.find(wanted, min_quality=threshold, limit=limit, offset=offset)
             total = self._index.count(wanted, min_quality=threshold)
-            page = SearchPage(hits=tuple(map(_hit, rows)), total=total, offset=offset)
+            hits = tuple(_hit(row, wanted) for row in rows)
+            page = SearchPage(hits=hits, total=total, offset=offset)
             if threshold is None:
                 return page
             below = self._index.find_below(wanted, min_quality=threshold, limit=MOST_EXCLUDED_NAMED)
             excluded_total = self._index.count(wanted, min_quality=None) - total
         return page.model_copy(
-            update={"excluded": tuple(map(_hit, below)), "excluded_total": excluded_total}
+            update={
+                "excluded": tuple(_hit(row, wanted) for row in below),
+                "excluded_total": excluded_total,
+            }
         )
 
     @property
@@ -258,7 +263,7 @@ class EmbeddedHandler(CatalogHandler, DocumentAbility):
         self._unread.add(error.kind, error.name, error=error)
 
 
-def _hit(row: Row) -> SearchHit:
+def _hit(row: Row, wanted: Wanted) -> SearchHit:
     DATASETS.require(row)
     document = whole_document(row)
     owners = find_objects(document, "ownership", "owners")
@@ -276,6 +281,7 @@ def _hit(row: Row) -> SearchHit:
         "version": version,
         "description": find_value(document, "documentation", "description"),
         "updated_at": row["updated_at"],
+        "matched": matched_in(wanted, document),
     }
     try:
         return SearchHit.from_json(found)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from typing_extensions import override
 
@@ -80,6 +80,7 @@ class Wanted:
     platform: str | None = None
     owner: str | None = None
     tag: str | None = None
+    column: str | None = None
 
     @cached_property
     def text(self) -> str:
@@ -88,6 +89,10 @@ class Wanted:
     @cached_property
     def words(self) -> tuple[str, ...]:
         return query_words(self.text)[:MOST_QUERY_WORDS]
+
+    @cached_property
+    def column_words(self) -> tuple[str, ...]:
+        return query_words((self.column or "")[:LONGEST_QUERY])[:MOST_QUERY_WORDS]
 
 
 class SearchIndex(ABC):
@@ -118,8 +123,12 @@ class SearchIndex(ABC):
         """Return the words of the next datasets in the order of their ids."""
 
     @abstractmethod
-    def _match(self, words: tuple[str, ...], *, in_name: bool) -> str:
+    def _match(self, words: tuple[str, ...], *, within: Literal["name", "fields"] | None) -> str:
         """Return the engine's query for datasets that have a word with each beginning."""
+
+    @abstractmethod
+    def _both(self, one: str, other: str) -> str:
+        """Return the engine's query for datasets that two queries find."""
 
     def find(
         self, wanted: Wanted, *, min_quality: float | None, limit: int, offset: int
@@ -150,24 +159,29 @@ class SearchIndex(ABC):
             return []
         text, params = source
         condition, more = quality
-        order = f"{self._tier}, {self._rank}, d.urn" if "match" in params else "d.urn"
+        order = f"{self._tier}, {self._rank}, d.urn" if wanted.words else "d.urn"
         sql = (
             f"SELECT {_COLUMNS} {text} AND {condition} ORDER BY {order} LIMIT :limit OFFSET :offset"
         )
-        if "match" in params:
-            name_match = self._match(wanted.words, in_name=True)
+        if wanted.words:
+            name_match = self._match(wanted.words, within="name")
             more = {**more, "name_key": name_key(wanted.text), "name_match": name_match}
         return self._database.query(sql, {**params, **more, "limit": limit, "offset": offset})
 
     def _source(self, wanted: Wanted) -> tuple[str, dict[str, SqlValue]] | None:
         """Return FROM and WHERE with parameters; none when nothing can match."""
         params: dict[str, SqlValue] = {}
-        if wanted.words:
-            text, params["match"] = self._indexed, self._match(wanted.words, in_name=False)
-        elif wanted.text in _EVERYTHING:
-            text = "FROM datasets d WHERE 1 = 1"
-        else:
+        if not wanted.words and wanted.text not in _EVERYTHING:
             return None
+        if wanted.column is not None and not wanted.column_words:
+            return None
+        match = self._match(wanted.words, within=None) if wanted.words else ""
+        if wanted.column_words:
+            column_match = self._match(wanted.column_words, within="fields")
+            match = self._both(match, column_match) if match else column_match
+        text = self._indexed if match else "FROM datasets d WHERE 1 = 1"
+        if match:
+            params["match"] = match
         if wanted.platform is not None:
             text += " AND d.platform = :platform"
             params["platform"] = label(wanted.platform)
@@ -224,10 +238,14 @@ class Fts5Index(SearchIndex):
         ]
 
     @override
-    def _match(self, words: tuple[str, ...], *, in_name: bool) -> str:
+    def _match(self, words: tuple[str, ...], *, within: Literal["name", "fields"] | None) -> str:
         # A word holds letters, digits, marks and symbols only: there is no quote to escape.
         text = " AND ".join(f'"{word}"*' for word in words)
-        return f"{{name}} : ({text})" if in_name else text
+        return f"{{{within}}} : ({text})" if within else text
+
+    @override
+    def _both(self, one: str, other: str) -> str:
+        return f"({one}) AND ({other})"
 
 
 class TsvectorIndex(SearchIndex):
@@ -283,9 +301,13 @@ class TsvectorIndex(SearchIndex):
         return [*found.items()]
 
     @override
-    def _match(self, words: tuple[str, ...], *, in_name: bool) -> str:
-        mark = "*A" if in_name else "*"
+    def _match(self, words: tuple[str, ...], *, within: Literal["name", "fields"] | None) -> str:
+        mark = {None: "*", "name": "*A", "fields": "*B"}[within]
         return " & ".join(f"'{word}':{mark}" for word in words)
+
+    @override
+    def _both(self, one: str, other: str) -> str:
+        return f"({one}) & ({other})"
 
 
 def label(value: str) -> str:
