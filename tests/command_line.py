@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import pytest
+    from jsonschema import Draft202012Validator
 
 ROOT = Path(__file__).resolve().parent.parent
 SCHEMAS = ROOT / "src" / "lumos" / "schemas"
@@ -43,12 +45,22 @@ class Result:
 
 def checked(result: Result, schema: str) -> Any:
     """Return the JSON of a successful command, held against its schema."""
-    import jsonschema
-
     assert result.exit_code == 0, result.stderr
     document = result.json()
-    jsonschema.validate(document, json.loads((SCHEMAS / f"{schema}.schema.json").read_text()))
+    check_schema(document, schema)
     return document
+
+
+def check_schema(document: object, schema: str) -> None:
+    """Hold a document against a schema; `test_generated_files.py` checks the schemas themselves."""
+    _validator(schema).validate(document)
+
+
+@cache
+def _validator(schema: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(json.loads((SCHEMAS / f"{schema}.schema.json").read_text("utf-8")))
 
 
 class Lumos(Protocol):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
-
-from command_line import JANUARY, ROOT, Lumos
+from command_line import JANUARY, Lumos, check_schema
 
 UNREADABLE = 3
 
@@ -26,8 +24,7 @@ def test_with_json_the_steps_and_the_error_are_one_document(lumos: Lumos) -> Non
 
     assert result.exit_code == UNREADABLE
     document = result.json()
-    schema = ROOT / "src" / "lumos" / "schemas" / "run.schema.json"
-    jsonschema.validate(document, json.loads(schema.read_text()))
+    check_schema(document, "run")
     assert [step["operation"] for step in document["steps"]] == ["import"]
     assert document["error"]["code"] == "LUM-210"
     assert "no.yaml" in document["error"]["message"]

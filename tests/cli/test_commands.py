@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from command_line import FEBRUARY, JANUARY, ORDERS, ROOT, SCHEMAS, Lumos, checked
+from command_line import FEBRUARY, JANUARY, ORDERS, ROOT, Lumos, check_schema, checked
 
 
 @pytest.fixture
@@ -142,10 +141,7 @@ def test_skip_existing_leaves_what_is_there(shop: Lumos) -> None:
 
 def test_export_and_import_move_everything(shop: Lumos, project: Path) -> None:
     exported = checked(shop("export", "--output", "backup.json", "--json"), "export")
-    jsonschema.validate(
-        json.loads((project / "backup.json").read_text()),
-        json.loads((SCHEMAS / "snapshot.schema.json").read_text()),
-    )
+    check_schema(json.loads((project / "backup.json").read_text()), "snapshot")
     shop("--state-dir", "other", "import", "--input", "backup.json")
 
     result = checked(

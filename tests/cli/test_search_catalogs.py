@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
-from command_line import SCHEMAS, Lumos, Result
+from command_line import Lumos, Result, check_schema
 from doubles.atlas_server import AtlasServer, atlas_at
 from doubles.datahub_server import datahub_double
 from doubles.openmetadata_server import TOKEN, openmetadata_at, openmetadata_server
@@ -63,7 +62,7 @@ def project_with(project: Path, platforms: list[str], config: Mapping[str, objec
 
 def page_of(result: Result) -> Any:
     page = result.json()
-    jsonschema.validate(page, json.loads((SCHEMAS / "search.schema.json").read_text()))
+    check_schema(page, "search")
     return page
 
 

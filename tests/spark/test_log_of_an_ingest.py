@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from command_line import SCHEMAS, Lumos, capturing
+from command_line import Lumos, capturing, check_schema
 from lakes import write_lake, write_settings
 
 if TYPE_CHECKING:
@@ -29,15 +29,12 @@ def lumos(
 
 
 def logged(lumos: Lumos, *options: str) -> list[dict[str, Any]]:
-    import jsonschema
-
     Path("log").unlink(missing_ok=True)
     done = lumos("--log-file", "log", "--log-format", "json", "-vv", "ingest", *options)
     assert done.exit_code == 0, done.stderr
-    schema = json.loads((SCHEMAS / "log-event.schema.json").read_text("utf-8"))
     found = [json.loads(line) for line in Path("log").read_text("utf-8").splitlines()]
     for each in found:
-        jsonschema.validate(each, schema)
+        check_schema(each, "log-event")
     return found
 
 

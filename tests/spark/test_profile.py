@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fastavro
-import jsonschema
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from pyarrow import orc
 
 import lumos.feature.profiling.profiler as profiler_module
-from command_line import JANUARY, ORDERS, ROOT, Lumos, capturing
+from command_line import JANUARY, ORDERS, Lumos, capturing, check_schema
 from lakes import write_settings
 from lumos.core.models import Urn
 from lumos.core.models.profile import ColumnProfile, DatasetProfile
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from lumos.entry.notebook import Profiles
     from s3_server import Bucket
 
-SCHEMA = ROOT / "src" / "lumos" / "schemas" / "profile.schema.json"
 MANY = 20_000
 
 
@@ -321,7 +319,7 @@ def test_a_sample_is_of_the_size_asked_for_and_the_same_each_time(profiled: Prof
 
 def test_a_profile_is_kept_and_is_no_part_of_the_contract(profiled: Profiled, lumos: Lumos) -> None:
     result = lumos("profile", "orders", "--json")
-    jsonschema.validate(result.json(), json.loads(SCHEMA.read_text()))
+    check_schema(result.json(), "profile")
     after = lumos("show", "orders", "--json").json()
 
     assert after["profile"]["row_count"] == 50

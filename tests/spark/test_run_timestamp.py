@@ -8,17 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
 
-from command_line import ROOT, Lumos, capturing
+from command_line import Lumos, capturing, check_schema
 from lakes import write_table
 from lumos.entry.sdk import Lumos as Sdk
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SCHEMA = ROOT / "src" / "lumos" / "schemas" / "ingest.schema.json"
 SOURCE = {
     "type": "local", "name": "lake", "path": "lake",
     "partitioning_format": "year=%Y/month=%m/day=%d",
@@ -62,7 +60,7 @@ def write_sources(project: Path, *sources: dict[str, Any]) -> None:
 def ingested(lumos: Lumos, *options: str, exit_code: int = 0) -> Any:
     result = lumos("ingest", *options, "--json")
     assert result.exit_code == exit_code, result.stderr
-    jsonschema.validate(result.json(), json.loads(SCHEMA.read_text()))
+    check_schema(result.json(), "ingest")
     return result.json()
 
 

@@ -11,10 +11,9 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
 
-from command_line import ROOT, Lumos, Result, capturing, run_in_child
+from command_line import ROOT, Lumos, Result, capturing, check_schema, run_in_child
 from lakes import write_lake, write_settings, write_table
 from lumos.bootstrap import Application
 from sqs_queue import Queue
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
     from lumos.core.controllers.results import WatchRefresh
     from s3_server import Bucket
-
-SCHEMA = ROOT / "src" / "lumos" / "schemas" / "watch.schema.json"
 
 
 @pytest.fixture
@@ -43,7 +40,7 @@ def refreshes_of(result: Result) -> list[Any]:
     assert result.exit_code == 0, result.stderr
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     for line in lines:
-        jsonschema.validate(line, json.loads(SCHEMA.read_text()))
+        check_schema(line, "watch")
     return lines
 
 
