@@ -37,11 +37,13 @@ NOT_THERE = 2003
 NO_PRIVILEGE = 3001
 TOO_MUCH = 90_030
 EXPIRED = 390_114
+OTHER_KIND = 2203
 MOST_SHOWN = 10_000
 _VIEWS = (
     "(SELECT TABLE_SCHEMA, TABLE_NAME, 'VIEW' AS TABLE_TYPE, TABLE_OWNER, COMMENT, "
     "NULL AS ROW_COUNT, NULL AS BYTES, LAST_ALTERED, CREATED, NULL AS CLUSTERING_KEY, "
-    "'NO' AS IS_TRANSIENT, NULL AS RETENTION_TIME FROM {database}.INFORMATION_SCHEMA.VIEWS)"
+    "'NO' AS IS_TRANSIENT, NULL AS RETENTION_TIME, 'NO' AS IS_ICEBERG, 'NO' AS IS_DYNAMIC "
+    "FROM {database}.INFORMATION_SCHEMA.VIEWS)"
 )
 _TABLES = re.compile(r'("(?:[^"]|"")+")\.INFORMATION_SCHEMA\.TABLES')
 Key = tuple[str, ...]
@@ -101,6 +103,8 @@ class SnowflakeAccount:
         self.owners: dict[Key, str] = {}
         self.created: dict[Key, datetime] = {}
         self.role = Role()
+        self.kinds: dict[Key, str] = {}
+        """What tables are that are neither plain tables nor views."""
         self.propagated: set[Key] = set()
         """Tags that Snowflake carried over from other tables."""
         self.most_rows: int | None = None
@@ -160,6 +164,7 @@ class SnowflakeAccount:
         for kept in (self.tags, self.uses, self.comments, self.owners, self.created):
             kept.clear()
         self.role = Role()
+        self.kinds.clear()
         self.propagated.clear()
         self.most_rows = None
 
@@ -168,6 +173,8 @@ class SnowflakeAccount:
         self._used = True
         self._has_views |= statement.startswith("CREATE VIEW")
         words = " ".join(statement.split()[:3]).upper()
+        if words.startswith(("COMMENT ON", "ALTER ")) and self._is_of_special_table(statement):
+            return self._changed_special(Parts(statement))
         if words.startswith(("CREATE TAG", "ALTER TAG", "SHOW TAGS", "GRANT OWNERSHIP")):
             return self._of_account(Parts(statement))
         if words.startswith("ALTER") and re.search(r" (UN)?SET TAG ", statement):
@@ -181,6 +188,22 @@ class SnowflakeAccount:
         if _TABLES.search(statement) and "COUNT(*)" not in statement:
             return self._tables(statement, connection)
         return executed(connection, statement)
+
+    def _is_of_special_table(self, statement: str) -> bool:
+        return bool(self.kinds) and Parts(statement).identifiers()[:3] in self.kinds
+
+    def _changed_special(self, parts: Parts) -> Result:
+        """Take a comment or tags for a table that is called what it is."""
+        key = parts.identifiers()[:3]
+        kind = self.kinds[key]
+        if not parts.has("COLUMN") and not all(parts.has(word) for word in kind.split()):
+            raise ProgrammingError(msg=f"Object found is of type '{kind}'", errno=OTHER_KIND)
+        if parts.has("COMMENT") and not parts.has("COLUMN"):
+            if parts.starts("COMMENT") is (kind == "ICEBERG TABLE"):
+                raise ProgrammingError(msg="unsupported feature", errno=OTHER_KIND)
+            self.comments[key] = parts.strings()[0]
+            return Result([("Statement executed successfully.",)], ["status"])
+        return self._tagged(parts)
 
     def _of_account(self, parts: Parts) -> Result:
         names = parts.identifiers()
@@ -271,8 +294,15 @@ class SnowflakeAccount:
             found["COMMENT"] = self.comments.get(key, found["COMMENT"])
             found["TABLE_OWNER"] = self.owners.get(key, found["TABLE_OWNER"])
             found["CREATED"] = self.created.get(key, found["CREATED"])
+            self._show_kind(found, self.kinds.get(key))
             shown.append(tuple(found.values()))
         return Result(shown, names)
+
+    def _show_kind(self, row: dict[str, object], kind: str | None) -> None:
+        if kind in ("ICEBERG TABLE", "DYNAMIC TABLE"):
+            row[f"IS_{kind.split()[0]}"] = "YES"
+        elif kind is not None:
+            row["TABLE_TYPE"] = kind
 
     def seen_by_role(self, statement: str, result: Result) -> Result:
         """Return what the role sees of an answer of INFORMATION_SCHEMA."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -146,6 +146,39 @@ class TestTags:
         account.propagated.add((DATABASE, "GOVERNANCE", "PII"))
 
         assert {one.tags for one in platform.list()} == {()}
+
+
+class TestKinds:
+    @pytest.mark.parametrize(
+        "kind", ["DYNAMIC TABLE", "ICEBERG TABLE", "EXTERNAL TABLE", "MATERIALIZED VIEW"]
+    )
+    def test_a_table_of_a_special_kind_is_called_what_it_is(
+        self, account: SnowflakeAccount, platform: SnowflakeHandler, kind: str
+    ) -> None:
+        account.kinds[KEYS["A"]] = kind
+        own = platform.get_dataset(URNS["A"]).extensions["snowflake"]
+        assert isinstance(own, Mapping)
+        assert own["table_type"] == kind
+        fields = [{"name": "ID", "type": "DECIMAL", "precision": 38, "tags": ["key"]}]
+        one = described("A", f"one {kind}")
+        whole = with_parts(one, tags=["gold", "PII=yes"], schema={"fields": fields})
+        platform.emit_dataset(whole)
+
+        assert account.comments[KEYS["A"]] == f"one {kind}"
+        assert {tag[2] for tag in account.uses[KEYS["A"], None]} == {"PII", "gold"}
+        assert {tag[2] for tag in account.uses[KEYS["A"], "ID"]} == {"key"}
+        assert platform.get_dataset(URNS["A"]).tags == whole.tags
+
+    def test_comments_of_columns_of_a_materialized_view_are_kept_beside(
+        self, account: SnowflakeAccount, platform: SnowflakeHandler
+    ) -> None:
+        account.kinds[KEYS["A"]] = "MATERIALIZED VIEW"
+        fields = [{"name": "ID", "type": "DECIMAL", "precision": 38, "description": "a number"}]
+        platform.emit_dataset(with_parts(described("A"), schema={"fields": fields}))
+
+        found = platform.get_dataset(URNS["A"])
+        assert found.schema.fields[0].description == "a number"
+        assert not any("ALTER COLUMN" in each for each in account.statements)
 
 
 class TestLimits:

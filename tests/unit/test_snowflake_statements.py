@@ -120,7 +120,8 @@ class ManyTables:
         if "COUNT(*)" in statement:
             return [(0,)]
         if "INFORMATION_SCHEMA.TABLES" in statement:
-            return [("S", name, "BASE TABLE", "R", "", 1, 1, *[None] * 5) for name in self.names]
+            rest = (*[None] * 5, "NO", "NO")
+            return [("S", name, "BASE TABLE", "R", "", 1, 1, *rest) for name in self.names]
         if "INFORMATION_SCHEMA.COLUMNS" in statement:
             named = re.findall(r"\('S', '(\w+)'\)", statement)
             return [("S", name, "ID", "NUMBER", "NO", None, 38, 0, None, "") for name in named]

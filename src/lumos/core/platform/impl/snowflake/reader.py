@@ -16,6 +16,8 @@ from lumos.core.errors import (
     PlatformNotFoundError,
 )
 from lumos.core.platform.impl.snowflake.mapping.records import (
+    DYNAMIC_TABLE,
+    ICEBERG_TABLE,
     ColumnRecord,
     TableKey,
     TableRecord,
@@ -35,7 +37,7 @@ _MOST_NAMED: Final = 1_000
 """How many tables one statement names; Snowflake takes up to 16,384 expressions in a list."""
 _TABLE_COLUMNS: Final = (
     "TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, TABLE_OWNER, COMMENT, ROW_COUNT, BYTES, LAST_ALTERED, "
-    "CREATED, CLUSTERING_KEY, IS_TRANSIENT, RETENTION_TIME"
+    "CREATED, CLUSTERING_KEY, IS_TRANSIENT, RETENTION_TIME, IS_ICEBERG, IS_DYNAMIC"
 )
 _COLUMN_COLUMNS: Final = (
     "TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, DATA_TYPE, IS_NULLABLE, COLUMN_DEFAULT, "
@@ -246,11 +248,12 @@ def _tags_of(key: TableKey) -> str:
 
 
 def _head(database: str, row: Row) -> TableRecord:
-    schema, name, table_type, owner, comment, rows, size, altered, *extras = row
+    schema, name, table_type, owner, comment, rows, size, altered, *extras, iceberg, dynamic = row
+    special = ICEBERG_TABLE if iceberg == "YES" else DYNAMIC_TABLE if dynamic == "YES" else None
     pairs = zip(_EXTRAS, map(_json, extras), strict=True)
     return TableRecord(
         key=TableKey(database, str(schema), str(name)),
-        table_type=str(table_type or "BASE TABLE"),
+        table_type=special or str(table_type or "BASE TABLE"),
         owner=str(owner) if owner else None,
         comment=str(comment or ""),
         row_count=_count(rows),

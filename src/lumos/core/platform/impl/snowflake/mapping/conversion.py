@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from lumos.core.models import LumosDataset
 from lumos.core.models.dataset import DatasetKind
 from lumos.core.platform.impl.snowflake.mapping.records import (
+    MATERIALIZED_VIEW,
     PLATFORM,
     ColumnRecord,
     TableRecord,
@@ -76,6 +77,8 @@ class Conversion:
         for column in record.columns:
             field = fields.get(column.name)
             changed = column if field is None else self._column(column, field, room=room)
+            if record.kind == MATERIALIZED_VIEW:  # its columns take no comments afterwards
+                changed = changed._replace(comment=column.comment)
             room -= len({*changed.tags} - {*column.tags})
             columns.append(changed)
         return record._replace(

@@ -13,6 +13,13 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 PLATFORM = "snowflake"
+DYNAMIC_TABLE: Final = "DYNAMIC TABLE"
+ICEBERG_TABLE: Final = "ICEBERG TABLE"
+MATERIALIZED_VIEW: Final = "MATERIALIZED VIEW"
+_NAMED_IN_STATEMENTS: Final = frozenset(
+    {DYNAMIC_TABLE, ICEBERG_TABLE, MATERIALIZED_VIEW, "EXTERNAL TABLE", "EVENT TABLE"}
+)
+"""What a statement has to call by its own kind; for all others it is a table or a view."""
 _PARTS_OF_TABLE = 3
 _TYPES: Final[Mapping[str, TypeName]] = {
     "NUMBER": TypeName.DECIMAL,
@@ -92,6 +99,13 @@ class TableRecord(NamedTuple):
     @property
     def is_view(self) -> bool:
         return "VIEW" in self.table_type
+
+    @property
+    def kind(self) -> str:
+        """What a statement that changes it calls it."""
+        if self.table_type in _NAMED_IN_STATEMENTS:
+            return self.table_type
+        return "VIEW" if self.is_view else "TABLE"
 
 
 def snowflake_type(

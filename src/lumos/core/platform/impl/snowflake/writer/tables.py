@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from lumos.core.platform.impl.snowflake.mapping.records import ICEBERG_TABLE
 from lumos.core.platform.impl.snowflake.mapping.sql import identifier, literal, qualified
 
 if TYPE_CHECKING:
@@ -34,10 +35,13 @@ class TableWriter:
 
 def statements(now: TableRecord, wanted: TableRecord) -> Iterator[str]:
     """Yield what makes one state of a table into another."""
-    kind = "VIEW" if now.is_view else "TABLE"
-    table = qualified(*now.key)
+    kind, table = now.kind, qualified(*now.key)
     if now.comment != wanted.comment:
-        yield f"COMMENT ON {kind} {table} IS {literal(wanted.comment)}"
+        text = literal(wanted.comment)
+        if kind == ICEBERG_TABLE:
+            yield f"ALTER {kind} {table} SET COMMENT = {text}"
+        else:
+            yield f"COMMENT ON {kind} {table} IS {text}"
     yield from _tagging(f"ALTER {kind} {table}", now.tags, wanted=wanted.tags)
     for before, after in zip(now.columns, wanted.columns, strict=True):
         yield from _of_column(table, kind, before=before, after=after)
