@@ -1,7 +1,7 @@
 """Catalogs that whoever runs the service tests names, in place of those that tests start.
 
-OpenMetadata keeps what others have (`named_openmetadata.py`); the others are emptied before each
-test. See docs/how-to/real-catalogs.md.
+DataHub and OpenMetadata keep what others have (`named_datahub.py`, `named_openmetadata.py`); the
+others are emptied before each test. See docs/how-to/real-catalogs.md.
 """
 
 from __future__ import annotations
