@@ -30,7 +30,7 @@ def test_the_page_has_the_rules_of_the_code() -> None:
         return [" ".join(rule.split()).split(":")[0].rstrip(".") for rule in numbered]
 
     assert rules(PAGE) == rules(assembling.__doc__ or "")
-    assert len(rules(PAGE)) == 7
+    assert len(rules(PAGE)) == 8
 
 
 def test_the_page_lists_the_layouts_of_tools_and_what_is_missed() -> None:

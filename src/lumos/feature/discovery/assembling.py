@@ -11,11 +11,13 @@ The rules, in this order:
 3. For files without a plain name, a year, a number or a time in seconds at the end is a partition
    too, and folders that writers add (`data`, `bucket-0`, `delta_0000023_0000023`) are no names.
 4. A file without a meaningful name (`part-00001`, `000000_0`, a UUID) belongs to its folder.
-5. A name with a date, a random id, or a number belongs to the name without them, where the columns
-   of such files are alike: `orders_2024-01-31.csv` to `orders`. Below `key=value` folders any file
-   belongs to the folder above, unless partitions repeat several names with different columns.
+5. A name with a date, a random id, or a number belongs to the name without them:
+   `orders_2024-01-31.csv` to `orders`.
 6. A name equal to that of the folder, or of the last few folders together, belongs to the folder.
-7. Any other file is a separate dataset, called by its name without format and codec.
+7. Below `key=value` folders a file of any name belongs to the folder above.
+8. Any other file is a separate dataset, called by its name without format and codec.
+
+What the rules 4, 5 and 7 propose is decided by the columns, in `grouping`.
 
 Layouts that need knowledge of their tool, such as `AWSLogs`, are in `known_layouts`.
 Files of one dataset in two formats are two datasets; `dataset_names` gives them two names.

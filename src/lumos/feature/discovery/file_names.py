@@ -231,7 +231,7 @@ def read_file_name(name: str) -> FileName:
 
 
 def _counted(rest: str, format_: str | None, compression: str | None) -> FileName:
-    """Read a name that may end with a small number; a version is a name of its own."""
+    """Read a name that may end with a small number; a version is a separate name."""
     match = _COUNTED.fullmatch(rest)
     if match is None or _VERSIONED.fullmatch(match["stem"]):
         return FileName(rest, format_, compression, numbered=False, dated=False)

@@ -372,7 +372,7 @@ class FormatFold:
 
 
 class DatasetFold:
-    """All files that may be of one dataset, told apart by format and by what may divide them.
+    """All files that may be of one dataset, by format and by what may divide them.
 
     Files that only their names bind together are kept apart by schema, and files below `key=value`
     folders by their plain names, so that `grouping` can decide which of them are one dataset.

@@ -25,7 +25,7 @@ Parts = tuple[str, ...]
 Columns = frozenset[str]
 
 MOST_SCHEMAS: Final = 200
-"""Of a group with more different schemas nothing is told apart."""
+"""A group with more different schemas is not divided."""
 _ALIKE = 0.5
 _CONTAINED = 0.8
 _DATED_ALIKE = 0.25
@@ -142,7 +142,7 @@ def columns_of(schema: str | bytes) -> Columns:
 
 
 def are_alike(one: Columns, other: Columns, *, is_dated: bool = False) -> bool:
-    """Tell whether two schemas may be of one dataset; one without columns says nothing."""
+    """Return whether two schemas may be of one dataset; one without columns says nothing."""
     if not one or not other:
         return True
     common = len(one & other)
@@ -214,7 +214,7 @@ def _schemas(cluster: _Cluster) -> set[Columns]:
 
 
 def _are_tables(stems: Sequence[_Cell]) -> bool:
-    """Tell whether partitions repeat the same several names with different schemas."""
+    """Return whether partitions repeat the same several names with different schemas."""
     if len(stems) == 1 or any(cell.alone is None for cell in stems):
         return False  # one name, or too many to be those of tables
     partitions = [cell.files.partition_count for cell in stems]

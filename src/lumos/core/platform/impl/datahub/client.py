@@ -60,7 +60,7 @@ class StoredEntity(NamedTuple):
     urn: str
     aspects: Json
     versions: Mapping[str, str]
-    """The version of each aspect; empty where the server does not tell it."""
+    """The version of each aspect; empty where the server does not state it."""
 
 
 class Write(NamedTuple):
@@ -217,7 +217,7 @@ class DataHubClient:
     def write_each(self, writes: Sequence[Write]) -> list[tuple[Write, LumosError]]:
         """Write aspects, and return the writes that the server refuses, each with the reason.
 
-        A request that is refused is taken apart, so that one entity costs no other.
+        If a request is refused, its entities are sent one by one.
 
         Raises:
             PlatformConflictError: a version that was to be replaced is no longer there.
@@ -239,7 +239,7 @@ class DataHubClient:
         written = self._http.json(
             "POST", path, params={"async": "false"}, body=batch.bodies, idempotent=True
         )
-        if not isinstance(written, list):  # whoever answers need not have written anything
+        if not isinstance(written, list):  # the answer does not prove that anything was written
             raise self._unlike("POST", path)
         for write in batch.writes:
             self.own.note(kind, write.urn, write.aspects)
@@ -338,7 +338,7 @@ class DataHubClient:
         return str((core.get("version") if isinstance(core, dict) else None) or "unknown")
 
     def knows(self, kind: str, aspect: str) -> bool:
-        """Tell whether this server has a place for an aspect; one that does not say has."""
+        """Return whether this server has a place for an aspect; one that does not say has."""
         if self._known is None:
             self._known = self._specifications()
         if (kind.lower(), aspect) in self._unknown:
@@ -347,7 +347,7 @@ class DataHubClient:
         return known is None or aspect in known
 
     def knows_kind(self, kind: str) -> bool:
-        """Tell whether this server has entities of a kind; one that does not say has."""
+        """Return whether this server has entities of a kind; one that does not say has."""
         self.knows(kind, "")
         return not self._known or kind.lower() in self._known
 
@@ -414,7 +414,7 @@ class _Batch(NamedTuple):
 
 
 def is_removed(held: StoredEntity) -> bool:
-    """Tell whether an entity is marked as removed."""
+    """Return whether an entity is marked as removed."""
     status = held.aspects.get("status")
     return isinstance(status, dict) and bool(status.get("removed"))
 
@@ -453,7 +453,7 @@ def entities_in(
     """Return the entities of a page of them.
 
     Raises:
-        PlatformAnswerError: it is no page of a DataHub.
+        PlatformAnswerError: it is not a page as DataHub writes it.
     """
     if isinstance(page, dict) and not _OF_PAGES.isdisjoint(page):
         with answer_to(http.where(method, path)):

@@ -1,4 +1,4 @@
-"""What becomes of each concept in DataHub."""
+"""How well DataHub keeps each concept."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ FIDELITY: Final[Mapping[str, Fidelity]] = {
     "tag_definition": _N, "glossary_term": _N, "domain_definition": _N, "identity": _S,
     "catalog_extension": _S,
 }  # fmt: skip
-"""Nothing is dropped: what DataHub has no place for travels in a property of its own."""
+"""Nothing is dropped: what DataHub has no place for travels in a separate property."""

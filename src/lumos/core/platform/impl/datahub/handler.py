@@ -324,7 +324,7 @@ class DataHubHandler(CatalogHandler):
             self._companions.flush()
 
     def _has_place(self, there: str, aspect: str) -> bool:
-        """Tell whether the server can hold an aspect of a dataset."""
+        """Return whether the server can hold an aspect of a dataset."""
         if aspect == CONTAINER and self._companions.lacks(innermost(there)):
             return False
         return self._client.knows(DATASET, aspect)
@@ -396,10 +396,10 @@ def _container_in(aspects: Mapping[str, JsonValue]) -> str | None:
 
 
 def _checked_alike(one: Mapping[str, JsonValue], other: Mapping[str, JsonValue]) -> bool:
-    """Tell whether two states of a dataset have the same assertions and results of checks."""
+    """Return whether two states of a dataset have the same assertions and results of checks."""
     return all(one.get(name) == other.get(name) for name in ("assertions", "quality"))
 
 
 def _is_from_here(document: Mapping[str, JsonValue]) -> bool:
-    """Tell whether a dataset was once read from a DataHub, and says how it stood there."""
+    """Return whether a dataset was once read from a DataHub, and says how it stood there."""
     return EXTENSION in object_at(document, "extensions")

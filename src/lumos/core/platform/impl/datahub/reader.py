@@ -95,7 +95,7 @@ class DatasetReader:
         downstream: dict[str, list[str]] = {}
         for held in self._client.scroll(DATASET, aspects=("datasetKey", ASPECT)):
             names[held.urn] = ""
-            with suppress(InvalidUrnError):  # its name is, and the listing of edges tells so
+            with suppress(InvalidUrnError):  # its name is, and the listing of edges reports it
                 for edge in self._edges(held):
                     downstream.setdefault(edge.upstream_urn, []).append(edge.downstream_urn)
         named = unread.each(

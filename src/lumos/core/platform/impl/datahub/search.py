@@ -53,7 +53,7 @@ def narrowed(
 
 
 def _observed(entity: Json) -> datetime | None:
-    """Return when the server last heard of an entity, where it tells."""
+    """Return when the server last saw an entity, where it states that."""
     moments: list[int] = []
     for aspect in entity.values():
         system = aspect.get("systemMetadata") if isinstance(aspect, dict) else None

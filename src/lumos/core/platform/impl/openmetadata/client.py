@@ -151,7 +151,7 @@ class OpenMetadataApi:
     def pages(self, type_: str, **params: str) -> Iterator[Page]:
         """Yield pages of the entities of a type, each with how many more requests the rest needs.
 
-        A server that does not tell how many there are is taken for one with no end of them.
+        A server that does not state how many there are is taken for one with no end of them.
         """
         asked: dict[str, str | int | bool | list[str]] = {"limit": self._page_size, **params}
         if type_ in FIELDS:
@@ -280,7 +280,7 @@ class OpenMetadataApi:
     def _told(self, what: str, answer: Json, *, path: str) -> Json:
         if what not in answer:
             raise PlatformAnswerError(
-                f"{self._http.where('GET', path)}: the answer tells no {what}",
+                f"{self._http.where('GET', path)}: the answer has no {what}",
                 hint="check that the URL is that of an OpenMetadata server",
             )
         return answer

@@ -1,4 +1,4 @@
-"""What becomes of each concept in OpenMetadata."""
+"""How well OpenMetadata keeps each concept."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ _IDENTITY: Final = "identity"
 _EXTENSION: Final = "extension"
 _EDGE: Final = "lineage_edge"
 _OF_ONE: Final = (*UNFIT, PlatformFailureError, PlatformNotFoundError)
-"""What is a matter of one table: an odd value, or that it is gone or makes the server fail."""
+"""Errors about one table: a value it cannot read, or that it is gone or makes the server fail."""
 _LEAST_VERSION = (1, 11)
 """The first one that Lumos is meant for."""
 

@@ -65,7 +65,7 @@ def asserted_entity(info: Mapping[str, JsonValue]) -> str:
 
 
 def _same_owners(types: JsonValue, owners: JsonValue) -> bool:
-    """Tell whether owners by type are just the owners; a type that is left may have none."""
+    """Return whether owners by type are just the owners; a type that is left may have none."""
     by_type: dict[str, set[str]] = {}
     for owner in _list(owners):
         if isinstance(owner, dict):

@@ -93,9 +93,9 @@ class DatasetConversion:
 
         Args:
             dataset: the dataset.
-            knows: tells whether a server has an aspect; others are kept in the stash.
+            knows: returns whether a server has an aspect; others are kept in the stash.
             there: the aspects that it has so far; what it no longer has is emptied.
-            takes: tells whether a structured property can have a value; others are stashed too.
+            takes: returns whether a structured property can have a value; others are stashed too.
         """
         document = {name: value for name, value in dataset.items() if name != "lineage"}
         unfit = _unfit(document, takes)
@@ -136,7 +136,7 @@ class DatasetConversion:
     def document(self, urn: str, aspects: Mapping[str, JsonValue], *, fitted: bool = False) -> Json:
         """Return the JSON of the dataset that aspects make, its lineage aside.
 
-        With `fitted`, a value that fits no dataset is left out of it, and is told in the extension
+        With `fitted`, a value that fits no dataset is left out of it, and is named in the extension
         as all is that Lumos does not model.
         """
         whole = {name: value for name, value in aspects.items() if name not in _APART}

@@ -55,7 +55,7 @@ def emptied(name: str, urn: str) -> Json:
 
 
 def is_empty(name: str, aspect: JsonValue) -> bool:
-    """Tell whether an aspect is one that was emptied."""
+    """Return whether an aspect is one that was emptied."""
     empty = EMPTIED.get(name)
     if empty is None or not isinstance(aspect, dict) or aspect.keys() != empty.keys():
         return False

@@ -148,7 +148,7 @@ def field_path(column: Mapping[str, JsonValue]) -> str:
 
 
 def column_fields(rows: Sequence[JsonValue], *, platform: str = "") -> list[JsonValue]:
-    """Return the columns that schema fields of DataHub tell of."""
+    """Return the columns of schema fields of DataHub."""
     columns: dict[str, JsonValue] = {}
     places: dict[tuple[str, ...], Json] = {}
     for document in rows:
@@ -266,7 +266,7 @@ def spelt(node: Mapping[str, JsonValue]) -> str:
 
 
 def come_back(fields: Sequence[JsonValue]) -> bool:
-    """Tell whether columns are so plain that they are certain to be read as they are written."""
+    """Return whether columns are so plain that they are certain to be read as they are written."""
     for field in fields:
         column = as_object(field, "field")
         keys = column.keys()

@@ -47,7 +47,7 @@ def wire_owner(owner: Mapping[str, JsonValue]) -> Json:
 
 
 def read_owners(owners: list[Json]) -> list[JsonValue]:
-    """Return the owners that DataHub tells of, each once and in order."""
+    """Return the owners that DataHub has, each once and in order."""
     read: list[JsonValue] = []
     for owner in owners:
         urn = str(owner["owner"])
@@ -81,7 +81,7 @@ def _deprecation(given: Mapping[str, JsonValue]) -> Json:
 
 
 def read_governance(aspects: Mapping[str, JsonValue]) -> Json:
-    """Return the domains, terms and deprecation that aspects tell of."""
+    """Return the domains, terms and deprecation in aspects."""
     read: Json = {}
     domains = object_at(aspects, "domains").get("domains")
     if isinstance(domains, list) and domains:

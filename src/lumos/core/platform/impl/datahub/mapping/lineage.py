@@ -62,7 +62,7 @@ def with_edges(
 def read_edges(
     here: str, aspect: Mapping[str, JsonValue], *, environment: str, downstream: str | None = None
 ) -> list[LineageEdge]:
-    """Return the edges that the lineage of a dataset tells of.
+    """Return the edges in the lineage of a dataset.
 
     What is none in Lumos, such as a dataset that is made from itself, stays in the aspect, and is
     kept verbatim in the extension of a snapshot.

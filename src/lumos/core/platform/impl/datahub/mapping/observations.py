@@ -1,4 +1,4 @@
-"""What was observed of a dataset as time series of DataHub, and what those tell of it."""
+"""Observations of a dataset as time series of DataHub, and the other way round."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SERIES: Final = MEASURED | {"assertionRunEvent"}
 TIMESERIES: Final = MEASURED | {"usageFeatures", "storageFeatures", "testResults"}
 """Aspects that are measured and not stated; the server makes some of them by itself."""
 _OWN: Final = "lumos"
-"""The message of what Lumos measured, by which it is told from what others did."""
+"""The message id of what Lumos measured, which distinguishes it from what others did."""
 
 _LARGEST_INT: Final = 2**31 - 1
 _COUNTS: Final = (
@@ -48,7 +48,7 @@ def of_others(aspects: Mapping[str, JsonValue]) -> Json:
 
 
 def add_observations(document: Json, aspects: Mapping[str, JsonValue]) -> None:
-    """Take over what others measured last, where the dataset tells of nothing itself."""
+    """Take over what others measured last, where the dataset itself has no figures."""
     if "statistics" in document:
         return
     told: Json = {}
@@ -61,7 +61,7 @@ def add_observations(document: Json, aspects: Mapping[str, JsonValue]) -> None:
 def still_says(
     dataset: Mapping[str, JsonValue], name: str, measured: Mapping[str, JsonValue]
 ) -> bool:
-    """Tell whether a dataset says nothing else than what others measured of it."""
+    """Return whether a dataset says nothing else than what others measured of it."""
     statistics = object_at(dataset, "statistics")
     told = _told_by(name, dict(measured))
     if name == "datasetProfile" and dataset.get("profile"):

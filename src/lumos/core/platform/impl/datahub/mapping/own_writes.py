@@ -64,7 +64,7 @@ class OwnWrites:
             return sorted(there.difference(seen) - gone)
 
     def is_gone(self, kind: str, urn: str, *, include_removed: bool) -> bool:
-        """Tell whether a list has an entity that it should no longer have."""
+        """Return whether a list has an entity that it should no longer have."""
         kind = kind.lower()
         if urn in self._deleted.get(kind, ()):
             return True
@@ -76,7 +76,7 @@ class OwnWrites:
             return set(self._pointing.get(urn, ()))
 
     def was_written(self, kind: str, urn: str) -> bool:
-        """Tell whether an entity is among those that were written."""
+        """Return whether an entity is among those that were written."""
         return urn in self._there.get(kind.lower(), ())
 
 

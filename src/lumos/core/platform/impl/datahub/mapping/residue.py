@@ -139,7 +139,7 @@ def _by(items: Iterable[JsonValue], identity: str) -> dict[str, JsonValue]:
 
 
 def _same(left: object, right: object) -> bool:
-    """Tell whether two documents are equal, where true is not 1 and 1 is not 1.0."""
+    """Return whether two documents are equal, where true is not 1 and 1 is not 1.0."""
     if left is right:
         return True
     if left != right:

@@ -2,7 +2,7 @@
 
 The way there is a function of the Lumos URN alone. The way back is exact for every URN of DataHub:
 one that no plain Lumos URN leads to is kept whole as `lumos://datahub/urn:li:…`. Only URNs that
-DataHub finds too long end in a digest; what was written under them tells its own name.
+DataHub finds too long end in a digest; the full name is stored with the entity.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def simple_name(urn: str) -> str:
 
 
 def is_shortened(urn: str) -> bool:
-    """Tell whether a name was too long for DataHub and cannot be had back from the URN."""
+    """Return whether a name was too long for DataHub and cannot be had back from the URN."""
     return bool(_DIGEST.search(urn.rstrip(")").rsplit(",", 1)[0])) or bool(
         _DIGEST.search(urn.rstrip(")"))
     )

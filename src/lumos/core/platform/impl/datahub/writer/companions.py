@@ -42,7 +42,7 @@ _OF_COLUMNS: Final[Mapping[str, Json]] = {
         "parameters": {"value": {"value": "1.0", "type": "NUMBER"}},
     },
 }
-"""Checks of columns that DataHub has words of its own for."""
+"""Checks of columns that DataHub has names for."""
 _STAMP: Final[Json] = {"time": 0, "actor": "urn:li:corpuser:lumos"}
 _FOREIGN: Final = "assertionInfo"
 _TRIES: Final = 20
@@ -79,7 +79,7 @@ class Companions:
         Args:
             there: what DataHub calls the dataset.
             dataset: the dataset.
-            container: whether it is in the containers that its name tells of.
+            container: whether it is in the containers that its name states.
         """
         for each in containers_of(there) if container else ():
             self._wait_for("container", each.urn, each.aspects)
@@ -95,7 +95,7 @@ class Companions:
         self._ensured.update(waiting)
 
     def lacks(self, urn: str | None) -> bool:
-        """Tell whether an entity is not there, and may not be created."""
+        """Return whether an entity is not there, and may not be created."""
         return urn in self._forbidden
 
     def notices(self) -> list[str]:

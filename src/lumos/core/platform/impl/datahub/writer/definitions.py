@@ -1,7 +1,7 @@
-"""What structured properties of DataHub may hold, and what becomes of values that they do not take.
+"""What structured properties of DataHub may hold, and where values go that they do not take.
 
 DataHub refuses a whole dataset for one value that its definition does not take, and a definition
-hardly ever changes its type. Such a value is kept in the stash instead, and people are told.
+hardly ever changes its type. Such a value is kept in the stash instead, and a notice says so.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Definitions:
     def takes(
         self, urn: str, value: JsonValue, *, dataset: str = "", there: JsonValue = None
     ) -> bool:
-        """Tell whether a property can have a value; one that it cannot is noted for `notices`.
+        """Return whether a property can have a value; one that it cannot is noted for `notices`.
 
         Args:
             urn: the property.
@@ -131,7 +131,7 @@ class Definitions:
         return isinstance(defined, dict) and bool(defined.get("immutable"))
 
     def refuses(self, held: StoredEntity, wanted: JsonValue) -> bool:
-        """Tell whether a definition that is there cannot become another, and note it."""
+        """Return whether a definition that is there cannot become another, and note it."""
         defined = held.aspects.get(DEFINITION)
         if not isinstance(defined, dict) or not isinstance(wanted, dict):
             return False
@@ -189,7 +189,7 @@ class Definitions:
 
 
 def takes(definition: Mapping[str, JsonValue], value: JsonValue) -> bool:
-    """Tell whether a definition lets a property have a value."""
+    """Return whether a definition lets a property have a value."""
     values = values_of(value)
     if len(values) > 1 and definition.get("cardinality", _SINGLE) == _SINGLE:
         return False
@@ -247,7 +247,7 @@ def _is_urn_of(text: str, definition: Mapping[str, JsonValue]) -> bool:
 
 
 def _can_become(now: Mapping[str, JsonValue], wanted: Mapping[str, JsonValue]) -> bool:
-    """Tell whether DataHub lets a definition change into another."""
+    """Return whether DataHub lets a definition change into another."""
     same_type = all(now.get(part) == wanted.get(part) for part in ("valueType", "qualifiedName"))
     fewer = now.get("cardinality") == "MULTIPLE" and wanted.get("cardinality", _SINGLE) == _SINGLE
     before, after = (_allowed(each) for each in (now, wanted))
@@ -264,7 +264,7 @@ def _grown(held: StoredEntity, value: JsonValue) -> Json | None:
 
 
 def _can_be_defined(name: str) -> bool:
-    """Tell whether DataHub lets a structured property have a name."""
+    """Return whether DataHub lets a structured property have a name."""
     return name.startswith(PREFIX) and len(name) > len(PREFIX) and not re.search(r"\s", name)
 
 

@@ -188,7 +188,7 @@ class ForeignEntities:
         return residue({name: ours[name] for name in ours.keys() & theirs.keys()}, theirs)
 
     def _ours(self, kind: str, held: StoredEntity) -> Json:
-        """Return what Lumos would write of an entity without having been told of anything else."""
+        """Return what Lumos would write of an entity of which nothing else is known."""
         aspects = held.aspects
         if kind not in _MODELLED:
             own = _OWN_ASPECTS[kind] if _is_own(kind, held) else frozenset[str]()
@@ -224,12 +224,12 @@ class ForeignEntities:
 
 
 def is_foreign(value: JsonValue) -> TypeGuard[Json]:
-    """Tell whether an extension was read from a DataHub."""
+    """Return whether an extension was read from a DataHub."""
     return isinstance(value, dict) and isinstance(value.get(_ENTITIES), dict) and len(value) == 1
 
 
 def _is_own(kind: str, held: StoredEntity) -> bool:
-    """Tell whether Lumos writes an entity by itself, because something refers to it."""
+    """Return whether Lumos writes an entity by itself, because something refers to it."""
     return _TOLD_BY[kind](held.aspects)
 
 

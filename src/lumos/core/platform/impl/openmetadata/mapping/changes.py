@@ -23,7 +23,7 @@ _LONGEST: Final = 30_000
 """Of a text of more than 32,766 bytes an index makes no keyword; long stashes are ASCII."""
 _COLUMN_KEYS: Final = frozenset(COLUMN_KEYS)
 _WITH_MORE: Final = frozenset({"tags", "children"})
-"""Of these the server tells more than it was told."""
+"""Of these the server returns more than was written."""
 _OF_COLUMNS: Final = {*COLUMN_KEYS, "profile"}
 """What of a column is written as it is wanted; anything else of it stays."""
 
@@ -71,7 +71,7 @@ def _carried_column(held: Json | None, wanted: Json) -> Json:
 
 
 def is_stash(name: str) -> bool:
-    """Tell whether a custom property is the stash, or one of the parts of a long one."""
+    """Return whether a custom property is the stash, or one of the parts of a long one."""
     return bool(_STASH.match(name))
 
 
@@ -126,7 +126,7 @@ def _part(number: int) -> str:
 
 
 def _plain(name: str, value: JsonValue) -> object:
-    """Return a value without what the server adds to it, in an order of its own."""
+    """Return a value without what the server adds to it, sorted."""
     if not value:
         return None
     if name in {"owners", "domains"}:

@@ -128,7 +128,7 @@ def fields_of(columns: JsonValue, *, depth: int = 1) -> list[JsonValue]:
 
 
 def unread_columns(columns: JsonValue) -> list[JsonValue]:
-    """Return as text the columns of which fields tell nothing, or not all of their members."""
+    """Return as text the columns that no field holds, or not with all of their members."""
     first = _by_name(columns)
     given = columns if isinstance(columns, list) else []
     unread = (
@@ -300,7 +300,7 @@ def _field_type(column: Json, *, depth: int = 1) -> Json:
             inner: Json = {"dataType": column.get("arrayDataType")}
             told["items"] = _field_type({**inner, "children": column.get("children")}, depth=depth)
         case _ if type_ in _NEED_PARAMETERS:
-            told["type"] = TypeName.UNKNOWN.value  # it does not tell of what
+            told["type"] = TypeName.UNKNOWN.value  # it does not state of what
         case _:
             pass
     told = {name: value for name, value in told.items() if value is not None}

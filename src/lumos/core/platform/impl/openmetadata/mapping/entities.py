@@ -122,7 +122,7 @@ def wire_dataset(dataset: LumosDataset, place: Place) -> Json:
 def told_dataset(
     entity: Mapping[str, JsonValue], type_: str, *, foreign: bool = False
 ) -> LumosDataset:
-    """Return the dataset as its entity alone tells it, without stash and lineage.
+    """Return the dataset of an entity alone, without stash and lineage.
 
     A value that fits no dataset is kept in its extension.
 
@@ -240,7 +240,7 @@ def kept_of_job(job: Job) -> Json:
 
 
 def told_job(entity: Mapping[str, JsonValue], *, foreign: bool = False) -> Job:
-    """Return the job as its pipeline alone tells it; what Lumos does not model is a property."""
+    """Return the job of a pipeline alone; what Lumos does not model is a property."""
     name = str(entity.get("displayName") or entity["name"])
     urn = job_urn(str(entity["fullyQualifiedName"])) or UNKNOWN_URN
     told: Json = {"urn": urn, "name": name, "description": entity.get("description")}

@@ -99,7 +99,7 @@ def profiled_at(kept: Mapping[str, JsonValue]) -> int:
 
 
 def told_profile(kept: Mapping[str, JsonValue], dataset: LumosDataset) -> DatasetProfile | None:
-    """Return kept figures as a profile; None where they do not tell of how many rows they are."""
+    """Return kept figures as a profile; None where they do not state of how many rows they are."""
     table, fields = object_at(kept, TABLE), profiled_fields(dataset)
     given = objects_at(kept, COLUMNS)
     sample = _sample(table)
@@ -254,7 +254,7 @@ def _told_quantiles(figures: Json, type_: FieldType) -> Iterator[Quantile]:
 
 
 def _told_length(figures: Json) -> LengthProfile | None:
-    """Return how long texts are; the mean that OpenMetadata tells of them is of their lengths."""
+    """Return how long texts are; the mean that OpenMetadata has of them is of their lengths."""
     least, most = count(figures.get("minLength")), count(figures.get("maxLength"))
     mean = _finite(figures.get("mean"))
     if least is None or most is None or mean is None or not least <= mean <= most:
@@ -332,7 +332,7 @@ def _sample(table: Json) -> float | None:
 
 
 def moment_of(milliseconds: int) -> datetime | None:
-    """Return a time as the server tells it, None for one that no calendar has."""
+    """Return a time as the server states it, None for one that no calendar has."""
     try:
         return datetime.fromtimestamp(milliseconds / 1_000, UTC)
     except (ValueError, OverflowError, OSError):

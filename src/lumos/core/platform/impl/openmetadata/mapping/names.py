@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
 
 def accepted(name: str) -> bool:
-    """Tell whether OpenMetadata keeps a name as it is."""
+    """Return whether OpenMetadata keeps a name as it is."""
     return (
         0 < len(name) <= LONGEST_NAME
         and name == name.strip()
@@ -73,7 +73,7 @@ def term_stand_in(path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_made_up(name: str) -> bool:
-    """Tell whether a name stands for one that OpenMetadata refuses."""
+    """Return whether a name stands for one that OpenMetadata refuses."""
     return bool(_MADE_UP.match(name))
 
 
@@ -112,7 +112,7 @@ def place_of(urn: Urn) -> Place:
 
 
 def urn_of(type_: str, name: str) -> Urn | None:
-    """Return the URN whose place has this name; None where only the stash can tell."""
+    """Return the URN whose place has this name; None where only the stash has it."""
     service, *path = path_of(name)
     if not path or not all(path) or any(map(is_made_up, path)):
         return None

@@ -1,6 +1,6 @@
 """Assertions and how they came out, as OpenMetadata's test cases and results, and back.
 
-Tables have test cases, containers have none. What of an assertion its test case cannot tell, and
+Tables have test cases, containers have none. What of an assertion its test case cannot hold, and
 assertions that no test case can be made of, are the business of the stash.
 """
 
@@ -160,7 +160,7 @@ def _result(check: AssertionResult | None) -> Json | None:
 
 
 def newer(result: Json, held: JsonValue | None) -> bool:
-    """Tell whether a result came after the one that a test case has."""
+    """Return whether a result came after the one that a test case has."""
     known = held.get("timestamp") if isinstance(held, dict) else None
     return not isinstance(known, int) or required_integer_at(result, "timestamp") > known
 

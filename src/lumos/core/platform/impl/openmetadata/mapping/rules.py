@@ -66,7 +66,7 @@ def allowed_labels(
     Args:
         wanted: the labels of one thing.
         held: those that it has now.
-        excludes: tells, by source and full name, whether a thing may have one label below that.
+        excludes: returns, by source and full name, whether a thing may have one label below that.
     """
     now = {str(each.get("tagFQN")) for each in _objects(held)}
     groups: dict[tuple[str, str], Labels] = {}

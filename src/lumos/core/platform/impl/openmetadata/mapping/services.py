@@ -32,7 +32,7 @@ def service_type(type_: str, hints: Iterable[str]) -> str:
 
     Args:
         type_: the type of its entity, such as `databaseService`.
-        hints: what may tell, the best first: platforms, or types of services themselves.
+        hints: the best first: platforms, or types of services themselves.
     """
     known = _SERVICES[type_]
     types = {*known.values()}

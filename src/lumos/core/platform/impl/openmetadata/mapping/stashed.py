@@ -74,7 +74,7 @@ def node_stash(entity: Json) -> Json:
 
 
 def _urn(type_: str, entity: Json, *, stash: Json) -> Urn:
-    """Return the URN of an entity; the rest of it is read only where its stash tells of another."""
+    """Return the URN of an entity; the rest of it is read only where its stash names another."""
     patch = stash.get("patch")
     parts = patch.get("~") if isinstance(patch, dict) else None
     if isinstance(parts, dict) and "urn" in parts:
@@ -83,7 +83,7 @@ def _urn(type_: str, entity: Json, *, stash: Json) -> Urn:
 
 
 def own(node: Node | None, what: str) -> set[str]:
-    """Return the names of what Lumos made of an entity, as its stash tells."""
+    """Return the names of what Lumos made of an entity, from its stash."""
     known = node.stash.get(what) if node else None
     return {str(name) for name in known} if isinstance(known, list) else set()
 
@@ -124,7 +124,7 @@ class Plan:
     there: SeenProfile | None
     tests: Mapping[str, PlannedTest]
     kept: Json
-    """What its stash keeps besides what its entity cannot tell."""
+    """What its stash keeps besides what its entity cannot hold."""
     wanted: Json
     properties: Json
 
@@ -154,7 +154,7 @@ class Plan:
 
 
 def _tell_the_same(stored: Json, shown: Json, *, place: Place) -> bool:
-    """Tell whether two entities at a place are seen at once to tell the same of a dataset."""
+    """Return whether two entities at a place obviously hold the same dataset."""
     names = (*REMOVABLE[place.type], *UNMODELLED[place.type], *NOT_WRITTEN)
     told_at_length = (TESTS,) if place.type == "container" else (TESTS, "dataModel")
     if any(one.get(name) for one in (stored, shown) for name in told_at_length):
@@ -169,7 +169,7 @@ def _tell_the_same(stored: Json, shown: Json, *, place: Place) -> bool:
 def stash_beside(
     place: Place, entity: Mapping[str, JsonValue], dataset: LumosDataset, *, kept: Json
 ) -> str | None:
-    """Return the stash of a dataset beside what an entity tells of it."""
+    """Return the stash of a dataset beside what an entity holds of it."""
     named = {"name": place.path[-1], "fullyQualifiedName": place.fqn, **entity}
     left = residue(told_dataset(named, place.type).document, dataset.document)
     stash = {**kept, **(left if isinstance(left, dict) else {})}
@@ -177,9 +177,9 @@ def stash_beside(
 
 
 def job_stash(entity: Mapping[str, JsonValue], job: Job, *, shown: Json) -> str:
-    """Return the stash of a job beside what a pipeline tells of it.
+    """Return the stash of a job beside what a pipeline holds of it.
 
-    An empty one tells a job of Lumos from a pipeline of others, whose tasks are their own.
+    An empty one marks a job of Lumos; a pipeline of others, with its own tasks, has none.
 
     Args:
         entity: the pipeline.

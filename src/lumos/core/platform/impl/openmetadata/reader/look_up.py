@@ -45,7 +45,7 @@ class _List(NamedTuple):
 class LookUp:
     """Finds the entities of datasets: by the list of their schema or service, or each by its name.
 
-    The first page of a list tells how long it is; where the rest of it takes as many requests as
+    The first page of a list states how long it is; where the rest of it takes as many requests as
     datasets are left, or the list is far longer than what is looked for, those are asked for one
     by one. How long a list was is remembered.
     """

@@ -1,4 +1,4 @@
-"""What OpenMetadata tells of a table besides its latest profile: earlier ones, and its writes."""
+"""What OpenMetadata has of a table besides its latest profile: earlier ones, and its writes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Window(NamedTuple):
 
 
 def window_before(at: int, *, days: int) -> Window:
-    """Return the days before a profile, and the one after it, as writes may be told of later."""
+    """Return the days before a profile, and the one after it, as writes may be reported later."""
     return Window(max(0, at - days * _DAY), at + _DAY)
 
 
@@ -68,7 +68,7 @@ def bodies_of(figures: Json) -> list[Json]:
 
 
 def last_written(kept: Mapping[str, JsonValue]) -> datetime | None:
-    """Return when a table was last written to, where that is told."""
+    """Return when a table was last written to, where that is known."""
     writes = objects_at(kept, SYSTEM)
     return moment_of(max(map(_time, writes))) if writes else None
 

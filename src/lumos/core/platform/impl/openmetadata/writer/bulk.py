@@ -2,7 +2,7 @@
 
 A refused row is named by its table or by the request that it stood for, and a row that passed may
 be a table that people had deleted. So nothing is concluded from the rows: what was made is read,
-and every table that is not there as it was sent is written alone, which also tells what is wrong.
+and every table that is not there as it was sent is written alone, which also shows what is wrong.
 """
 
 from __future__ import annotations
@@ -118,12 +118,12 @@ class BulkWires:
 
 
 def lies_at(node: Node, place: Place) -> bool:
-    """Tell whether a dataset is where Lumos would put it."""
+    """Return whether a dataset is where Lumos would put it."""
     return node.entity["fullyQualifiedName"] == place.fqn
 
 
 def _unless_changed(act: Callable[[], None]) -> bool:
-    """Do something with what was read; tell whether that still held."""
+    """Do something with what was read; return whether it was still current."""
     try:
         act()
     except PlatformConflictError:
@@ -132,5 +132,5 @@ def _unless_changed(act: Callable[[], None]) -> bool:
 
 
 def _stands_alone(dataset: LumosDataset, others: Mapping[Urn, LumosDataset]) -> bool:
-    """Tell whether a table has no key that leads to one which may be new, too."""
+    """Return whether a table has no key that leads to one which may be new, too."""
     return not any(key.references in others for key in dataset.schema.foreign_keys)

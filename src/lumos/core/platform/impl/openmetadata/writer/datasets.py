@@ -74,7 +74,7 @@ FIRST_VERSION: Final = 0.1
 
 
 def name_in(entity: Json) -> str:
-    """Return how people find an entity, as far as it tells."""
+    """Return the name under which people find an entity, where it has one."""
     found = (entity.get(key) for key in ("fullyQualifiedName", "name", "id"))
     return str(next((each for each in found if each), "without a name"))
 
@@ -293,7 +293,7 @@ class DatasetWires:
         return self._profiles.seen(dataset, node.entity, stash=node.stash)
 
     def _compared(self, node: Node | None, *, dataset: LumosDataset) -> SeenProfile | None:
-        """Return what is there of a dataset; with what others measured where it tells of that."""
+        """Return what is there of a dataset; with what others measured, where it has figures."""
         if node is None or node.stash.get(MENTIONED):
             return None
         held = read_dataset(node.type, node.entity)
@@ -355,7 +355,7 @@ class DatasetWires:
             place: where.
             wanted: what it is to say.
             stash: what it is to keep besides.
-            hints: what may tell the type of its service, where its name does not.
+            hints: what may show the type of its service, where its name does not.
         """
         self._api.declare(place.type, stash)
         body: Json = {"name": place.path[-1], **wanted}

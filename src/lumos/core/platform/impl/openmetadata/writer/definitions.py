@@ -81,7 +81,7 @@ class Definitions:
 
 
 def merged(stored: JsonValue | None, told: JsonValue) -> JsonValue | None:
-    """Return definitions that were kept, with what the server tells of them now."""
+    """Return definitions that were kept, with what the server has of them now."""
     if not isinstance(stored, dict) or not isinstance(told, dict):
         return told or stored
     return {**stored, **{name: merged(stored.get(name), value) for name, value in told.items()}}

@@ -104,7 +104,7 @@ class FieldWriter:
 
 
 def _is_refused(error: PlatformError) -> bool:
-    """Tell whether a server understood a request and does not allow what it says."""
+    """Return whether a server understood a request and does not allow what it says."""
     return type(error) is PlatformError or isinstance(error, PlatformForbiddenError)
 
 

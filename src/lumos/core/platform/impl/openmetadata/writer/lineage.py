@@ -64,7 +64,7 @@ class Between(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """What the server tells of one entity's lineage."""
+    """What the server has of one entity's lineage."""
 
     references: Mapping[str, Json]
     """By id."""
@@ -199,7 +199,7 @@ class LineageWires:
         return _with_edges(downstream.stash, kept)
 
     def _not_shown(self, downstream: Node, between: Iterable[Between]) -> Json:
-        """Return for the stash what the server does not tell of edges that it was given."""
+        """Return for the stash what the server does not return of edges that were written."""
         seen = self.neighbours(downstream.type, downstream.entity)
         kept: Json = {}
         for upstream, given in between:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lumos.core.platform.impl.openmetadata.client import OpenMetadataApi
 
 PROFILED: Final = "profiled"
-"""Where the stash keeps the time of a profile of Lumos that the dataset no longer tells of."""
+"""Where the stash keeps the time of a profile of Lumos that the dataset no longer has."""
 _KEPT: Final = "profile"
 """Where the extension keeps a profile that was made in OpenMetadata."""
 _EARLIEST: Final = 10**11
@@ -62,7 +62,7 @@ class ProfileWires:
         """Return a dataset with the latest profile of its table, if others made that.
 
         Args:
-            dataset: what its entity and its stash tell.
+            dataset: from its entity and its stash.
             entity: the table.
             stash: its stash.
         """
@@ -83,7 +83,7 @@ class ProfileWires:
         return SeenProfile(with_parts(dataset, **parts), at, is_theirs=True)
 
     def kept_time(self, dataset: LumosDataset, before: LumosDataset, *, stash: Json) -> Json:
-        """Return what the stash of a dataset has to tell of profiles that Lumos made before."""
+        """Return what the stash of a dataset must hold of profiles that Lumos made before."""
         own = max(_time(before.profile), _own_time(stash))
         return {PROFILED: own} if own > _time(dataset.profile) else {}
 
@@ -121,7 +121,7 @@ class ProfileWires:
 
 
 def tells_of_profile(dataset: LumosDataset) -> bool:
-    """Tell whether a dataset has a profile, or one of OpenMetadata that it cannot tell."""
+    """Return whether a dataset has a profile, or one of OpenMetadata that it cannot hold."""
     return dataset.profile is not None or _KEPT in kept_of(dataset)
 
 

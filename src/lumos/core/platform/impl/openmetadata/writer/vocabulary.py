@@ -240,11 +240,11 @@ class Vocabulary:
         return self._known[kind, name]
 
     def may_be_attached(self, reference: Json) -> bool:
-        """Tell whether the server takes something as an owner or a label, as it is now."""
+        """Return whether the server takes something as an owner or a label, as it is now."""
         return str(reference["id"]) not in self._refused
 
     def excludes(self, source: str, above: str) -> bool:
-        """Tell whether a thing may have one label only below a full name."""
+        """Return whether a thing may have one label only below a full name."""
         key = (source, above)
         if key not in self._exclusive:
             root = ("classification", "tag") if source == CLASSIFICATION else _OF_TERMS
@@ -342,7 +342,7 @@ def _name_in(entity: Json) -> str:
 
 
 def _is_built_in(entity: Json) -> bool:
-    """Tell whether the server came with it; its first administrator is not marked as such."""
+    """Return whether the server came with it; its first administrator is not marked as such."""
     made = entity.get("provider") == "system" or bool(entity.get("isBot"))
     is_admin = entity.get("name") == _ADMIN and bool(entity.get("isAdmin"))
     return made or is_admin or entity.get("teamType") == _ORGANIZATION
