@@ -26,7 +26,7 @@ from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
 from lumos.core.store.integrity import check_documents, check_structure
 from lumos.core.store.renaming import Renaming, rename_datasets
-from lumos.core.store.sync_states import SentState, SyncStates
+from lumos.core.store.sync_states import WHOLE_NAME, SentState, SyncStates
 from lumos.feature.ingestion.local_names import renamed_datasets
 from lumos.feature.ingestion.scan.sources import ScanSource
 from lumos.feature.sync.items import edge_name
@@ -142,6 +142,7 @@ def test_a_dataset_that_is_gone_keeps_its_history_under_its_new_name(
 ) -> None:
     renamed(database)
     assert HistoryRepository(database).versions("lumos://local/lake/gone")
+    assert not HistoryRepository(database).versions(GONE)
 
 
 def test_a_second_run_and_the_lake_in_another_folder_rename_nothing(
@@ -191,6 +192,27 @@ def test_a_damaged_dataset_stays_as_it_is(database: StateDatabase) -> None:
     database.execute("UPDATE datasets SET document = '{' WHERE urn = :urn", {"urn": OLD})
     assert renamed(database) == 0
     assert check_documents(database).damaged == 1
+
+
+def test_damaged_rows_of_other_tables_end_no_renaming_and_stay_damaged(
+    database: StateDatabase,
+) -> None:
+    tables = CatalogTables(database)
+    people = Contributor(ContributorKind.PEOPLE, "datahub")
+    tables.put_dataset(orders("id", "total", "note"), at=NOW, by=people)
+    database.execute("UPDATE contributions SET document = '{' WHERE urn = :urn", {"urn": OLD})
+    database.execute("UPDATE lineage_edges SET document = '{'")
+    database.execute("UPDATE versions SET state = :state", {"state": b"no frame"})
+    kept = f'{{"{WHOLE_NAME}": '
+    database.execute("UPDATE sync_states SET kept = :kept", {"kept": kept})
+    damaged = check_documents(database).damaged
+    assert damaged >= 4
+
+    assert renamed(database) == 1
+
+    assert database.query("SELECT 1 AS x FROM contributions WHERE urn = :urn", {"urn": NEW})
+    assert not database.query("SELECT 1 AS x FROM contributions WHERE urn = :urn", {"urn": OLD})
+    assert check_documents(database).damaged == damaged
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from lumos.core.errors import InvalidModelError, StateError
 from lumos.core.json_reading import find_object, find_value
 from lumos.core.models import LumosDataset
 from lumos.core.models.base import sha256_of
@@ -29,6 +31,8 @@ FORMER_URN: Final = "lumos"
 _KEPT: Final = frozenset({"runs", "dataset_labels", "scan_marks", "configured_sources"})
 """Tables that name no dataset, or record what once happened."""
 _EDGES: Final = frozenset({"lineage_edges", "edge_contributions"})
+_DAMAGED: Final = (StateError, InvalidModelError, ValueError)
+"""What reading a damaged document raises; ValueError comes from a place that is no number."""
 _AT_A_TIME: Final = 500
 _URN: Final = re.compile(r"lumos://[a-z][a-z0-9_.-]*/[A-Za-z0-9\-._~=@+:,$%/]+")
 _PUNCTUATION: Final = ".,:"
@@ -85,12 +89,18 @@ def rename_datasets(database: StateDatabase, renaming: Renaming) -> None:
     for table in COPIED:
         if table.name not in _KEPT:
             _rename_rows(database, table, renaming)
-    for some in _chunks(sorted(renaming.names)):
-        database.execute_many("DELETE FROM versions WHERE urn = :urn", ({"urn": u} for u in some))
+    _remove_copied_versions(database, renaming)
     _renew_datasets(database, renaming)
     tables = CatalogTables(database)
     for old, new in renaming.names.items():
         tables.identities.put(new, FORMER_URN, external_id=old)
+
+
+def _remove_copied_versions(database: StateDatabase, renaming: Renaming) -> None:
+    """Remove versions under their old names, also of datasets that are gone."""
+    rows = database.query("SELECT DISTINCT urn FROM versions")
+    olds = {urn for urn in (row.text("urn") for row in rows) if renaming.of(urn) != urn}
+    database.execute_many("DELETE FROM versions WHERE urn = :urn", ({"urn": old} for old in olds))
 
 
 def _clear_way(database: StateDatabase, renaming: Renaming) -> None:
@@ -189,7 +199,7 @@ def _rewritten_dataset(before: Values, renaming: Renaming) -> Values:
             text = _without_folder(text)
         if text != whole:
             after.update(split_document(stored_object(text))._asdict())
-    except Exception:  # noqa: BLE001 - a damaged document stays as it is
+    except _DAMAGED:  # a damaged document stays as it is
         return after
     return after
 
@@ -200,7 +210,7 @@ def _rewritten_edge(before: Values, renaming: Renaming) -> Values:
         return before
     try:
         job = stored_object(str(after["document"])).get("job_urn") or ""
-    except Exception:  # noqa: BLE001 - a damaged edge keeps its key
+    except _DAMAGED:  # a damaged edge keeps its key
         return {**after, "edge_key": before["edge_key"]}
     key = (after["upstream_urn"], after["downstream_urn"], job)
     return {**after, "edge_key": sha256_of(key)}
@@ -209,7 +219,8 @@ def _rewritten_edge(before: Values, renaming: Renaming) -> Values:
 def _rewritten_contribution(before: Values, renaming: Renaming) -> Values:
     after = _rewritten(before, renaming)
     if after["urn"] != before["urn"] and isinstance(after["document"], str):
-        after["document"] = _without_folder(after["document"])
+        with suppress(*_DAMAGED):  # it stays as it is
+            after["document"] = _without_folder(after["document"])
     return after
 
 
@@ -230,7 +241,7 @@ def _rewritten_version(before: Values, renaming: Renaming) -> Values:
             after["dataset"] = new
         if before["contract_hash"] is not None:
             after["contract_hash"] = LumosDataset.from_json(stored_object(new)).contract_hash
-    except Exception:  # noqa: BLE001 - a damaged state stays as it is
+    except _DAMAGED:  # a damaged state stays as it is
         return after
     return after
 
@@ -241,8 +252,9 @@ def _rewritten_sync_state(before: Values, renaming: Renaming) -> Values:
     kept = renaming.in_text(kept) if isinstance(kept, str) else kept
     name = renaming.in_text(str(before["name"]))
     if isinstance(kept, str) and WHOLE_NAME in kept:  # the name is cut and identifies nothing
-        whole = stored_object(kept).get(WHOLE_NAME)
-        name = key_of(whole) if isinstance(whole, str) else name
+        with suppress(*_DAMAGED):  # it keeps its name
+            whole = stored_object(kept).get(WHOLE_NAME)
+            name = key_of(whole) if isinstance(whole, str) else name
     return {**before, "name": key_of(name), "kept": kept}
 
 
