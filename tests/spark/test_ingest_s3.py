@@ -112,8 +112,14 @@ def test_whatever_goes_wrong_is_named_and_nothing_is_removed(
     for name, fault in FAULTS.items():
         bucket.server.faults[:] = [fault]
         capfd.readouterr()
-        run_here("ingest", *(["--full"] if name == "a bucket that vanishes" else []))
-        said = "".join(capfd.readouterr())
+        vanishes = name == "a bucket that vanishes"
+        run_here("ingest", *(["--full", "--json"] if vanishes else []))
+        printed, errors = capfd.readouterr()
+        said = printed + errors
+        if vanishes:
+            failed = [item for item in json.loads(printed)["items"] if item["status"] == "failed"]
+            assert failed
+            assert all(item["retryable"] for item in failed), "another run may read them"
         assert f"s3://{bucket.name}" in said, name
         assert not re.search("[1-9][0-9]* removed", said), name
         assert SECRET_KEY not in said

@@ -52,7 +52,7 @@ def test_a_log_answers_what_was_slow_skipped_and_read_again(lumos: Lumos) -> Non
     (failed,) = of(first, "item.failed")
     assert "cut off" in failed["reason"]
     assert failed["item"].endswith("broken\\n.parquet")
-    assert failed["code"] == "LUM-221"
+    assert (failed["code"], failed["retryable"]) == ("LUM-221", False)
     (skipped,) = of(first, "item.skipped")
     assert skipped["item"].endswith("elsewhere")
     (finished,) = [each for each in of(first, "run.finished") if each["operation"] == "ingest"]

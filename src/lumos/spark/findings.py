@@ -28,6 +28,8 @@ class ProblemFile(NamedTuple):
     path: bytes
     reason: str
     dataset: str | None = None
+    retry: bool = False
+    """Whether the reason may pass by itself."""
 
 
 class FileNotice(NamedTuple):
@@ -193,7 +195,7 @@ class Findings(FoundTables):
         """Yield the files that could not be read."""
         import pyarrow.dataset as pads
 
-        columns = ("source", "path", "reason", "dataset")
+        columns = ("source", "path", "reason", "dataset", "retry")
         rows = self._rows("items", columns, pads.field("reason").is_valid())
         found = [ProblemFile(*row) for row in rows]  # type: ignore[arg-type]
         yield from sorted(found, key=lambda each: (each.source, each.path))

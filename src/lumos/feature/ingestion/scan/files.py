@@ -66,7 +66,7 @@ class FileScan:
             full: open every file.
             under: the folders to look into, where they are not all.
             recorder: gets what went wrong.
-            progress: is told how far it came.
+            progress: receives how far it came.
             kept_groups: the names of datasets that `groups_to_keep` returned, by source and group.
         """
         evidence = FileEvidence(sources.by_name)
@@ -195,7 +195,8 @@ def _record_problems(pipeline: Pipeline, evidence: FileEvidence, *, recorder: Ru
         if file.dataset is not None:
             evidence.unreadable[file.source, file.dataset] += 1
         path = evidence.shown(file.source, file.path)
-        recorder.failed(path, UnreadableItemError(file.reason), scope_seen=True)
+        error = UnreadableItemError(file.reason, retryable=file.retry)
+        recorder.failed(path, error, scope_seen=True)
     for failed in pipeline.failed():
         evidence.unbuilt.add((failed.source, failed.dataset))
         shown = evidence.shown_dataset(failed.source, failed.dataset)
