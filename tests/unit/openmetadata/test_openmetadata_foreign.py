@@ -17,6 +17,7 @@ from lumos.core.models import (
     LineageEdge,
     LumosDataset,
     Tag,
+    Urn,
     User,
     with_parts,
 )
@@ -435,3 +436,37 @@ def test_glossaries_and_tests_that_others_defined_are_read_and_come_to_another_s
         other.entities["glossaries"]["Money"]["description"] = "Of people"
         target.apply(Batch(definitions=found, extensions=found))
         assert other.entities["glossaries"]["Money"]["description"] == "Of people"
+
+
+def test_names_that_the_ingestion_of_openmetadata_spells_out_are_read_and_found_again(
+    platform: OpenMetadataHandler, store: OpenMetadataStore
+) -> None:
+    store.put(SERVICES, {"name": "snowflake", "serviceType": "Snowflake"})
+    store.put("databases", {"name": "shop", "service": "snowflake"})
+    store.put("databaseSchemas", {"name": "a__reserved__arrow__b", "database": "snowflake.shop"})
+    column = "Last__reserved__arrow__Year"
+    body: Json = {
+        "name": "Sales__reserved__colon__by__reserved__quote__day__reserved__quote__",
+        "databaseSchema": "snowflake.shop.a__reserved__arrow__b",
+        "columns": [{"name": column, "dataType": "INT"}],
+        "tableConstraints": [{"constraintType": "PRIMARY_KEY", "columns": [column]}],
+    }
+    held, _ = store.put("tables", body)
+
+    (found,) = platform.list()
+    assert found.urn == Urn.of("snowflake", "shop", "a>b", 'Sales::by"day"')
+    assert (found.name, found.namespace) == ('Sales::by"day"', "a>b")
+    assert [field.name for field in found.schema.fields] == ["Last>Year"]
+    assert found.schema.primary_key == ("Last>Year",)
+
+    platform.emit_dataset(with_parts(found, tags=("gold",)))
+    assert len(store.entities["tables"]) == 1
+    assert [each["name"] for each in held["columns"]] == [column]
+    assert platform.get_dataset(found.urn) == with_parts(found, tags=("gold",))
+
+
+def test_a_name_with_a_word_of_the_ingestion_is_told_apart(platform: OpenMetadataHandler) -> None:
+    names = ("a::b", "a__reserved__colon__b", "a__reserved__b", 'a"b', "a>b")
+    given = [dataset(name, platform="snowflake") for name in names]
+    platform.apply(Batch(datasets=given))
+    assert {each.urn: each for each in platform.list()} == {each.urn: each for each in given}

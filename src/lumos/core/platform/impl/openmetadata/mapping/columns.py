@@ -11,6 +11,7 @@ from lumos.core.models import Field, FieldType, TypeName
 from lumos.core.models.base import canonical_json
 from lumos.core.models.types import DEEPEST_TYPE
 from lumos.core.platform.impl.openmetadata.mapping.names import (
+    decoded,
     entity_name,
     fqn,
     label_name,
@@ -271,7 +272,7 @@ def _type(node: FieldType) -> Json:
 def _field(column: Json, *, depth: int = 1) -> Json:
     tags = label_names(column.get("tags"), CLASSIFICATION)
     field: Json = {
-        "name": column.get("name"),
+        "name": decoded(str(column.get("name"))),
         **_field_type(column, depth=depth),
         "nullable": column.get("constraint") not in {"NOT_NULL", "PRIMARY_KEY"},
         "pii": PII in tags,

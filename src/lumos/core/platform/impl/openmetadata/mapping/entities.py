@@ -28,6 +28,7 @@ from lumos.core.platform.impl.openmetadata.mapping.names import (
     FILLER,
     VERBATIM,
     Place,
+    decoded,
     entity_name,
     fqn,
     job_urn,
@@ -162,12 +163,14 @@ def _told_dataset(entity: Mapping[str, JsonValue], type_: str, *, foreign: bool)
     tags = entity.get("tags")
     told: Json = {
         "urn": urn,
-        "name": entity.get("displayName") or entity["name"],
+        "name": entity.get("displayName") or decoded(str(entity["name"])),
         "platform": _platform(urn, entity, service=path[0]),
         "tags": list(label_names(tags, CLASSIFICATION)),
         "governance": {
             "glossary_terms": list(label_names(tags, GLOSSARY)),
-            "domains": [".".join(path_of(each)) for each in _names(entity.get("domains"))],
+            "domains": [
+                ".".join(map(decoded, path_of(each))) for each in _names(entity.get("domains"))
+            ],
         },
         "documentation": {"description": entity.get("description") or None},
         "ownership": _owners(entity.get("owners")),
@@ -352,23 +355,33 @@ def _told_table(entity: Mapping[str, JsonValue], path: tuple[str, ...]) -> Json:
     told_schema: Json = {
         "fields": fields_of(entity.get("columns")),
         "foreign_keys": [told for each in keys if (told := _told_foreign_key(each)) is not None],
-        "primary_key": primary[0].get("columns") if primary else _marked(columns, "PRIMARY_KEY"),
+        "primary_key": _columns_of(primary[0]) if primary else _marked(columns, "PRIMARY_KEY"),
         "unique_keys": [
-            *(each.get("columns") for each in keys if each.get("constraintType") == "UNIQUE"),
+            *(_columns_of(each) for each in keys if each.get("constraintType") == "UNIQUE"),
             *([name] for name in _marked(columns, "UNIQUE")),
         ],
     }
     return {
         "kind": _KIND_OF.get(str(entity.get("tableType"))),
         "database": None if database == FILLER else database,
-        "namespace": None if schema == FILLER else schema,
+        "namespace": None if schema == FILLER else decoded(schema),
         "schema": told_schema,
     }
 
 
 def _marked(columns: list[Json], constraint: str) -> list[JsonValue]:
     """Return the columns that say of themselves what others say as a constraint of the table."""
-    return [column["name"] for column in columns if column.get("constraint") == constraint]
+    return [
+        decoded(str(column["name"])) for column in columns if column.get("constraint") == constraint
+    ]
+
+
+def _columns_of(constraint: Json) -> JsonValue:
+    """Return the columns of a constraint by their own names; what is no list of them as it is."""
+    columns = constraint.get("columns")
+    if not isinstance(columns, list):
+        return columns
+    return [decoded(each) if isinstance(each, str) else each for each in columns]
 
 
 def _told_foreign_key(constraint: Json) -> Json | None:
@@ -381,9 +394,9 @@ def _told_foreign_key(constraint: Json) -> Json | None:
         return None
     table = fqn(tables.pop())
     return {
-        "columns": constraint["columns"],
+        "columns": _columns_of(constraint),
         "references": urn_of("table", table) or table,
-        "referenced_columns": [path[-1] for path in paths],
+        "referenced_columns": [decoded(path[-1]) for path in paths],
     }
 
 
@@ -402,7 +415,7 @@ def _told_container(entity: Mapping[str, JsonValue]) -> Json:
 def _owners(owners: JsonValue | None) -> list[JsonValue]:
     kinds = {"user": "user", "team": "group"}
     return [
-        {kinds[str(each["type"])]: each["name"]}
+        {kinds[str(each["type"])]: decoded(str(each["name"]))}
         for each in _objects(owners)
         if each.get("type") in kinds and each.get("name")
     ]

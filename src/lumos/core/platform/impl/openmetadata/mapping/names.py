@@ -26,6 +26,13 @@ VERBATIM: Final = "openmetadata"
 """The platform of URNs that are made of a type and a fully qualified name."""
 _MADE_UP = re.compile(r".*~[0-9a-f]{16}\Z", re.DOTALL)
 _REFUSED = re.compile(r'::|[>"\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\ud800-\udfff]')
+_RESERVED_START: Final = "__reserved__"
+_RESERVED: Final = {
+    "::": "__reserved__colon__",
+    ">": "__reserved__arrow__",
+    '"': "__reserved__quote__",
+}
+"""How OpenMetadata's own ingestion spells what a name may not have."""
 _ODD = re.compile(r"[^0-9A-Za-z_-]+")
 _USER = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\Z")
 _FILE_PLATFORMS: Final = frozenset(
@@ -48,17 +55,38 @@ class Place(NamedTuple):
 
 def accepted(name: str) -> bool:
     """Return whether OpenMetadata keeps a name as it is."""
+    return _is_name(name) and _RESERVED_START not in name
+
+
+def entity_name(name: str) -> str:
+    """Return the name itself, or one that stands for it where it would be refused.
+
+    Characters for which OpenMetadata's own ingestion has words are spelled out as it does.
+    """
+    if accepted(name):
+        return name
+    spelled = name
+    for refused, word in _RESERVED.items():
+        spelled = spelled.replace(refused, word)
+    fits = _RESERVED_START not in name and _is_name(spelled) and decoded(spelled) == name
+    return spelled if fits else _made_up(name)
+
+
+def decoded(name: str) -> str:
+    """Return a name with the characters that are spelled out in it."""
+    if _RESERVED_START in name:
+        for refused, word in _RESERVED.items():
+            name = name.replace(word, refused)
+    return name
+
+
+def _is_name(name: str) -> bool:
     return (
         0 < len(name) <= LONGEST_NAME
         and name == name.strip()
         and not _REFUSED.search(name)
         and not _MADE_UP.match(name)
     )
-
-
-def entity_name(name: str) -> str:
-    """Return the name itself, or one that stands for it where it would be refused."""
-    return name if accepted(name) else _made_up(name)
 
 
 def user_name(name: str) -> str:
@@ -119,6 +147,8 @@ def urn_of(type_: str, name: str) -> Urn | None:
     if type_ not in {"table", "container"}:
         return None
     parts = _parts(type_, path) if _is_platform(service) else []
+    if type_ == "table":
+        parts = [decoded(part) for part in parts]
     return Urn.of(service, *parts) if all(parts) and parts else verbatim_urn(type_, name)
 
 
@@ -189,7 +219,7 @@ def label_path(name: str, *, most: int | None = None) -> tuple[str, ...]:
 
 def label_name(path: tuple[str, ...]) -> str:
     """Return how Lumos calls the tag or term of a path."""
-    return ".".join(path[1:] if path[0] == OWN else path)
+    return ".".join(map(decoded, path[1:] if path[0] == OWN else path))
 
 
 def _made_up(name: str) -> str:

@@ -16,7 +16,7 @@ import orjson
 from lumos.core.json_reading import object_at, required_integer_at
 from lumos.core.models.base import canonical_json
 from lumos.core.models.quality import AssertionResult, AssertionStatus, DQAssertion
-from lumos.core.platform.impl.openmetadata.mapping.names import entity_name, fqn, path_of
+from lumos.core.platform.impl.openmetadata.mapping.names import decoded, entity_name, fqn, path_of
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -175,7 +175,8 @@ def definition_of(case: Json) -> str:
 def _told_assertion(case: Json) -> Json:
     definition = definition_of(case)
     link = _LINK.match(str(case.get("entityLink")))
-    told: Json = {"name": case["name"], "column": link["column"] if link else None}
+    column = link["column"] if link else None
+    told: Json = {"name": decoded(str(case["name"])), "column": column and decoded(column)}
     if case.get("description"):
         told["description"] = case["description"]
     values = case.get("parameterValues")
@@ -209,7 +210,8 @@ def _told_check(case: Json) -> Json:
     result = object_at(case, "testCaseResult")
     status = _STATUS_OF.get(str(result.get("testCaseStatus")), AssertionStatus.ERROR)
     at = datetime.fromtimestamp(required_integer_at(result, "timestamp") / 1_000, UTC)
-    told: Json = {"name": case["name"], "status": status, "timestamp": at.isoformat()}
+    name = decoded(str(case["name"]))
+    told: Json = {"name": name, "status": status, "timestamp": at.isoformat()}
     return {**told, "details": result["result"]} if result.get("result") else told
 
 

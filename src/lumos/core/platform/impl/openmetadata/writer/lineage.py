@@ -21,6 +21,7 @@ from lumos.core.models import (
 from lumos.core.models.base import sha256_of
 from lumos.core.platform.impl.openmetadata.mapping.entities import NAME, kept_of
 from lumos.core.platform.impl.openmetadata.mapping.names import (
+    decoded,
     entity_name,
     fqn,
     job_urn,
@@ -239,8 +240,8 @@ class LineageWires:
                 if len(ends) != len(("from", "to")) or not all(ends):
                     continue
                 mapping: Json = {
-                    "upstream_column": ends[0][-1],
-                    "downstream_column": ends[1][-1],
+                    "upstream_column": decoded(ends[0][-1]),
+                    "downstream_column": decoded(ends[1][-1]),
                 }
                 if column.get("function"):
                     mapping["transformation"] = column["function"]

@@ -17,6 +17,7 @@ from lumos.core.models import Domain, GlossaryTerm, Group, Tag, User
 from lumos.core.platform.impl.openmetadata.mapping.changes import changes
 from lumos.core.platform.impl.openmetadata.mapping.columns import CLASSIFICATION, TAG_LEVELS
 from lumos.core.platform.impl.openmetadata.mapping.names import (
+    decoded,
     entity_name,
     fqn,
     label_name,
@@ -96,7 +97,7 @@ def _group_wire(group: Json) -> Json:
 
 def _group_told(entity: Json) -> Json:
     return {
-        "name": entity["name"],
+        "name": decoded(str(entity["name"])),
         "display_name": entity.get("displayName"),
         "description": entity.get("description"),
         "email": entity.get("email"),
@@ -140,15 +141,17 @@ def _domain_wire(domain: Json) -> Json:
 def _domain_told(entity: Json) -> Json:
     path = path_of(str(entity["fullyQualifiedName"]))
     return {
-        "name": ".".join(path),
+        "name": ".".join(map(decoded, path)),
         "description": entity.get("description"),
-        "parent": ".".join(path[:-1]) or None,
+        "parent": ".".join(map(decoded, path[:-1])) or None,
     }
 
 
 def _names(references: JsonValue) -> list[JsonValue]:
     given = references if isinstance(references, list) else []
-    return [each["name"] for each in given if isinstance(each, dict) and each.get("name")]
+    return [
+        decoded(str(each["name"])) for each in given if isinstance(each, dict) and each.get("name")
+    ]
 
 
 def _labelled(entity: Json) -> str:
