@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import pytest
 
@@ -49,6 +49,9 @@ class CapabilityGuard:
 class SearchContract(CapabilityGuard):
     """Datasets are found by the words that people know of them."""
 
+    not_indexed: ClassVar[frozenset[str]] = frozenset()
+    """Queries that find nothing, as the catalog's own index does not have what is stashed."""
+
     @pytest.mark.parametrize(
         "query",
         [
@@ -85,8 +88,9 @@ class SearchContract(CapabilityGuard):
 
         page = platform.search(query)
 
-        assert [hit.urn for hit in page.hits] == [rich_dataset().urn]
-        assert page.total == 1
+        found = [] if query in self.not_indexed else [rich_dataset().urn]
+        assert [hit.urn for hit in page.hits] == found
+        assert page.total == len(found)
 
     @pytest.mark.parametrize("query", ["orderz", "ustomers", "customers orderz", "cust0mers", "!!"])
     def test_what_it_does_not_say_does_not_find_it(
