@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.reader import read_file
+from messy_damage import DamagedFile, damaged_file
 from messy_files import MessyFile, messy_csv
 from messy_groups import MessyFolder, datasets_of, messy_folder
 
@@ -34,6 +35,7 @@ def main() -> None:
     _csv_files([messy_csv(rng, number=n) for n in range(options.files)], show=options.show)
     folders = [messy_folder(rng, number=n) for n in range(options.files)]
     _groups(folders, show=options.show)
+    _damage([damaged_file(rng, number=n) for n in range(options.files)])
 
 
 def _csv_files(files: list[MessyFile], *, show: int) -> None:
@@ -71,6 +73,22 @@ def _groups(folders: list[MessyFolder], *, show: int) -> None:
     print(f"groups of files put together right: {right:.1%} of {len(folders)}")
     for kind, count in wrong.most_common():
         print(f"  wrong: {kind} {count}/{kinds[kind]}")
+
+
+def _damage(files: list[DamagedFile]) -> None:
+    unnamed = [file for file in files if not is_named(file)]
+    print(f"damaged files that nobody is told of: {len(unnamed)} of {len(files)}")
+    for (ending, damage), count in Counter((f.name[8:], f.damage) for f in unnamed).most_common():
+        print(f"  {ending}: {damage} {count}")
+
+
+def is_named(file: DamagedFile) -> bool:
+    """Tell whether a file is refused or has a warning."""
+    try:
+        facts = read_file(io.BytesIO(file.content), size=len(file.content), name=file.name)
+    except UnreadableItemError:
+        return True
+    return bool(facts.warnings)
 
 
 def read_columns(file: MessyFile) -> tuple[tuple[str, str], ...] | str:

@@ -267,3 +267,29 @@ def test_every_layout_of_any_records_gives_one_schema(written: list[dict[str, ob
     assert lines.schema == array.schema
     assert Schema.from_json(lines.schema.to_json()) == lines.schema
     assert lines.rows_estimate == array.rows_estimate == len(written)
+
+
+@pytest.mark.parametrize(
+    ("content", "warning"),
+    [
+        ('[{"a": 1}, {"a": 2},]', "a comma stands before the end of its array"),
+        ('{"a": NaN}\n{"a": 1}\n', "it holds NaN or Infinity"),
+        ('[{"a": -Infinity}]', "it holds NaN or Infinity"),
+        ('{"a": 1}{"a": 2}', "its values follow one another"),
+        ('{\n"a": 1\n}\n{\n"a": 2\n}\n{\n"a": 3\n}\n', "its values follow one another"),
+        ('{"a": 1}\n' * 300 + '{"a": ', "1 of 301 sampled records are no JSON"),
+        ('{"a": 1}\n' * 90_000 + '{"a": ', "its end is cut off or damaged"),
+        ("[" + '{"a": 1},' * 90_000 + "]", "a comma stands before the end of its array"),
+    ],
+)
+def test_what_is_nearly_json_is_read_and_reported(content: str, warning: str) -> None:
+    data = content.encode()
+    facts = read_file(io.BytesIO(data), size=len(data), name="a.json")
+    assert [field.name for field in facts.schema.fields] == ["a"]
+    (said,) = facts.warnings
+    assert said.startswith(warning)
+
+
+def test_the_word_nan_in_text_is_no_damage() -> None:
+    data = b'{"a": "x: NaN"}\n{"a": "}{"}\n'
+    assert read_file(io.BytesIO(data), size=len(data), name="a.json").warnings == ()

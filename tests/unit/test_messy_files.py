@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import random
 
+from lumos.core.errors import UnreadableItemError
 from lumos.core.formats.reader import read_file
+from messy_damage import damaged_file
 from messy_files import messy_csv
 from property_seed import chosen_seed
 
@@ -23,3 +25,18 @@ def test_most_messy_csv_files_are_read_with_their_names_and_types() -> None:
         if found != file.columns:
             wrong.append((file.traits, file.columns, found))
     assert len(wrong) <= 0.04 * FILES, (seed, wrong)
+
+
+def test_every_damaged_file_is_refused_or_has_a_warning() -> None:
+    seed = chosen_seed(is_full=False)
+    rng = random.Random(seed)
+    unnamed = []
+    for number in range(FILES):
+        file = damaged_file(rng, number=number)
+        try:
+            facts = read_file(io.BytesIO(file.content), size=len(file.content), name=file.name)
+        except UnreadableItemError:
+            continue
+        if not facts.warnings:
+            unnamed.append((file.name, file.damage, len(file.content)))
+    assert unnamed == [], seed

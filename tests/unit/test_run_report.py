@@ -184,3 +184,14 @@ def test_a_name_with_line_ends_stays_in_its_line() -> None:
         "failed: it is empty",
         r"  a\nfailed: made up\n\n.csv",
     ]
+
+
+def test_json_names_every_file_of_a_warning_and_text_the_first() -> None:
+    recorder = RunRecorder("ingest", started_at=START)
+    for name in ("a", "b", "c"):
+        recorder.warning(f"/lake/{name}.csv: it is cut off")
+    recorder.warning("source x: it is slow")
+    report = recorder.finish(at=END)
+    assert len(report.as_json()["warnings"]) == 4  # type: ignore[arg-type]
+    assert "warning: /lake/a.csv and 2 more: it is cut off" in report.as_text()
+    assert "warning: source x: it is slow" in report.as_text()

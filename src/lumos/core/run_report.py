@@ -94,8 +94,7 @@ class RunReport(_ReportModel):
                 "incomplete: part of the scope was not seen; "
                 "what may lie there is not taken as removed"
             )
-        for warning in self.warnings:
-            yield f"warning: {warning}"
+        yield from (f"warning: {warning}" for warning in _gathered(self.warnings))
         for outcomes in (self.failed, self.skipped):
             for (reason, code), items in _by_reason(outcomes).items():
                 tag = f" [{code}]" if code else ""
@@ -105,6 +104,21 @@ class RunReport(_ReportModel):
                 yield from (f"  {outcome.item}" for outcome in items[:shown])
                 if len(items) > shown:
                     yield f"  ... and {len(items) - shown} more"
+
+
+def _gathered(warnings: Iterable[str]) -> Iterator[str]:
+    """Yield warnings for people: those that say the same of many files name the first of them."""
+    files: dict[str, list[str]] = {}
+    for warning in warnings:
+        item, separator, text = warning.partition(": ")
+        is_of_file = separator and "/" in item and " " not in item.strip("/")
+        files.setdefault(text if is_of_file else warning, []).append(item if is_of_file else "")
+    for text, items in files.items():
+        if items == [""]:
+            yield text
+            continue
+        more = f" and {len(items) - 1:,} more" if len(items) > 1 else ""
+        yield f"{items[0]}{more}: {text}"
 
 
 def _in_one_line(text: str) -> str:

@@ -33,11 +33,10 @@ class ProblemFile(NamedTuple):
 
 
 class FileNotice(NamedTuple):
-    """Something to say about one or more files; one of them is named."""
+    """Something to say about one file."""
 
     source: str
     path: bytes
-    files: int
     warnings: str | None
     skipped: str | None
 
@@ -213,22 +212,13 @@ class Findings(FoundTables):
         return found
 
     def notices(self) -> Iterator[FileNotice]:
-        """Yield what is odd about files, each oddity once however many files have it."""
+        """Yield the warnings of each file, and why files were left out."""
         import pyarrow.dataset as pads
 
         said = pads.field("warnings").is_valid() | (pads.field("skipped") != "")
-        counted: dict[tuple[object, ...], tuple[bytes, int]] = {}
-        for source, path, *oddity in self._rows(
-            "items", ("source", "path", "warnings", "skipped"), said
-        ):
-            key, here = (source, *oddity), bytes(path)  # type: ignore[call-overload]
-            first, files = counted.get(key, (here, 0))
-            counted[key] = (min(first, here), files + 1)
-        notices = [
-            FileNotice(str(source), path, files, warnings, skipped)  # type: ignore[arg-type]
-            for (source, warnings, skipped), (path, files) in counted.items()
-        ]
-        yield from sorted(notices, key=lambda each: (each.source, each.path))
+        columns = ("source", "path", "warnings", "skipped")
+        found = {FileNotice(*row) for row in self._rows("items", columns, said)}  # type: ignore[arg-type]
+        yield from sorted(found, key=lambda each: (each.source, each.path, each.warnings or ""))
 
 
 def _texts(row: tuple[object, ...]) -> tuple[str, ...]:

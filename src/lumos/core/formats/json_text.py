@@ -28,10 +28,10 @@ MAX_BROKEN: Final = 100
 _BATCH_RECORDS = 50
 _MOST_CUTS = 4
 _SPACE: Final = re.compile(r"[ \t\r\n\x1e]*")
+_NOT_SIMPLE: Final = ("NaN", "Infinity", "}{", ",}", ",]")
+"""What may be no JSON; what stands in a text is looked at with care."""
+_TRAILING_COMMA: Final = "a comma stands before the end of its array, which is no JSON"
 _NEXT_RECORD: Final = re.compile(r"\n(?=[{\[])")
-_DECODER: Final = json.JSONDecoder(
-    parse_int=big_or_small, parse_float=lambda _: 0.5, parse_constant=lambda _: 0.5
-)
 
 _Source = TypeVar("_Source")
 
@@ -65,6 +65,18 @@ def read_json(text: Text, *, sample: Sample) -> FileFacts | None:
         properties={"encoding": text.encoding, "layout": reading.layout},
         known=known,
     )
+
+
+def damage_at_end(end: bytes, facts: FileFacts) -> Iterator[str]:
+    """Yield what is wrong with the last bytes of a file; of those that are not UTF-8 nothing."""
+    if facts.properties["encoding"] != "utf-8":
+        return
+    is_array = facts.properties["layout"] == "array"
+    text = end.decode("utf-8", "replace").rstrip(" \t\r\n\x1e\x00")
+    if not text.endswith("]" if is_array else ("}", "]")):
+        yield "its end is cut off or damaged"
+    elif is_array and text[:-1].rstrip().endswith(","):
+        yield _TRAILING_COMMA
 
 
 def first_record_too_long() -> UnreadableItemError:
@@ -177,6 +189,8 @@ class _Fast:
             self.rows = 1
             yield [orjson.loads(self._text)]
             return
+        if not _are_records(lines) or any(mark in self._text for mark in _NOT_SIMPLE):
+            raise _NotSimpleError
         self.layout = "lines" if "\n" in self._text else "values"
         self.rows = len(lines)
         self.share = 1.0 if self._whole else 1 - len(last) / len(self._text)
@@ -193,6 +207,12 @@ class _Careful:
         self._broken = 0
         self._ended_inside = False
         self._more_follows = False
+        self._ends_with_comma = False
+        self._several_on_lines = False
+        self._has_no_number = False
+        self._decoder = json.JSONDecoder(
+            parse_int=big_or_small, parse_float=lambda _: 0.5, parse_constant=self._no_number
+        )
         self.layout = "values"
         self.is_empty_array = False
         self.rows = 0
@@ -225,7 +245,17 @@ class _Careful:
             found.append(f"it is cut off or damaged after {records} records")
         if self._more_follows:
             found.append("more follows after its first array, which was not read")
+        if self._ends_with_comma:
+            found.append(_TRAILING_COMMA)
+        if self._several_on_lines or (self.layout == "values" and records > 1):
+            found.append("its values follow one another, neither in an array nor one a line")
+        if self._has_no_number:
+            found.append("it holds NaN or Infinity, which are no JSON")
         return found
+
+    def _no_number(self, _constant: str) -> float:
+        self._has_no_number = True
+        return 0.5
 
     def _items(self) -> Iterator[object]:
         """The items of the array that the text is, or else the values one after the other."""
@@ -235,7 +265,7 @@ class _Careful:
             self.is_empty_array = self._is_at_end(self._position + 1)
         while not self._text.startswith("]", self._position):
             try:
-                record, end = _DECODER.raw_decode(self._text, self._position)
+                record, end = self._decoder.raw_decode(self._text, self._position)
             except ValueError:
                 self._ended_inside = self._whole
                 return
@@ -245,6 +275,7 @@ class _Careful:
             self._position = _after_space(self._text, end)
             if self._text.startswith(",", self._position):
                 self._position = _after_space(self._text, self._position + 1)
+                self._ends_with_comma = self._text.startswith("]", self._position)
             elif not self._text.startswith("]", self._position):
                 self._ended_inside = self._whole
                 return
@@ -256,7 +287,7 @@ class _Careful:
         lines = 0
         while self._position < len(self._text) and self._broken < MAX_BROKEN:
             try:
-                record, end = _DECODER.raw_decode(self._text, self._position)
+                record, end = self._decoder.raw_decode(self._text, self._position)
             except ValueError:
                 following = _NEXT_RECORD.search(self._text, self._position)
                 self._broken += 1
@@ -271,6 +302,8 @@ class _Careful:
             broken_at_end = 0
             following_value = _after_space(self._text, end)
             lines += "\n" in self._text[end:following_value]
+            has_lines = "\n" in self._text[self._position : end]
+            self._several_on_lines = self._several_on_lines or (has_lines and lines > 1)
             self._position = following_value
             self.layout = "lines" if lines else "values"
         if broken_at_end and not self._whole:
@@ -296,6 +329,14 @@ def _few_then_all(
 
 def _same(value: object) -> object:
     return value
+
+
+def _are_records(lines: Sequence[str]) -> bool:
+    """Tell whether each line, but for space, may be one object; one that is cut off is none."""
+    if all(line[0] == "{" and line[-1] == "}" for line in lines):
+        return True
+    stripped = [text for line in lines if (text := line.strip(" \t\r\x1e"))]
+    return all(text[0] == "{" and text[-1] == "}" for text in stripped)
 
 
 def _is_record(line: str) -> bool:

@@ -119,11 +119,16 @@ def _facts_of_tail(
         return None
     try:
         read = _BINARY_READERS[promise.format]
-        return read(stream, size=size, tail=tail, value_ranges=value_ranges)
+        facts = read(stream, size=size, tail=tail, value_ranges=value_ranges)
     except UnreadableItemError:
         if tail.head(HEAD_BYTES).startswith(begins):
             raise
         return None
+    is_far = getattr(stream, "is_remote", False) and size > len(tail.content)
+    if is_far or tail.head(HEAD_BYTES).startswith(begins):
+        return facts
+    damage = f"it does not begin as {FORMATS[promise.format]} does: its beginning is damaged"
+    return replace(facts, warnings=(*facts.warnings, damage))
 
 
 class _File:
@@ -229,6 +234,9 @@ class _File:
         return csv_text.read_table(text, sample=sample, further=further)
 
     def _json_facts(self, text: Text, sample: Sample) -> FileFacts:
+        if not sample.whole and self._codec is None and self._size <= SAMPLE_BYTES:
+            sample = self._sample(SAMPLE_BYTES)
+            text = text_of(sample, promised=True) or text
         facts = json_text.read_json(text, sample=sample)
         for limit in (SAMPLE_BYTES, LARGEST_SAMPLE_BYTES):
             if facts is None:
@@ -237,6 +245,9 @@ class _File:
                 facts = json_text.read_json(larger, sample=sample) if larger else None
         if facts is None:
             raise json_text.first_record_too_long()
+        if self._codec is None and facts.rows is None and not facts.warnings:
+            damage = json_text.damage_at_end(self._start.end(), facts)
+            facts = replace(facts, warnings=(*facts.warnings, *damage))
         return facts
 
     def _is_text_after_all(self, sample: Sample) -> bool:

@@ -15,6 +15,9 @@ SAMPLE_BYTES: Final = 256 * 1024
 LARGEST_SAMPLE_BYTES: Final = 4 * 1024 * 1024
 """How much is looked at where one record alone is larger than a sample."""
 
+END_BYTES: Final = 1024
+"""How much of the end of a JSON file is looked at."""
+
 _FIRST_PRINTABLE = 0x20
 _MOSTLY = 0.3
 _BYTES_FOR_CONTROLS = 8 * 1024
@@ -109,6 +112,14 @@ class Beginning:
             if first < last:
                 parts.append(_plain(lines[first:last]).decode(text.encoding, "replace"))
         return parts
+
+    def end(self) -> bytes:
+        """Return the last bytes of the file."""
+        start = max(0, self._size - END_BYTES)
+        if len(self.content) >= self._size:
+            return self.content[start:]
+        self._stream.seek(start)
+        return read_up_to(self._stream, self._size - start)
 
     def from_start(self) -> ByteSource:
         """Return the whole file as something to read from its start."""

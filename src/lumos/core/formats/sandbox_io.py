@@ -241,6 +241,9 @@ class PipeParent:
 class SparseFile(io.RawIOBase):
     """A file of which some ranges are at hand; the others are asked for when they are read."""
 
+    is_remote = True
+    """Whether reading somewhere else costs a request."""
+
     def __init__(self, size: int, parent: Parent) -> None:
         super().__init__()
         self._size = size

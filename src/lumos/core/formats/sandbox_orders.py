@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
 from typing_extensions import override
 
 from lumos.core.errors import UnreadableItemError
-from lumos.core.formats.sample import SAMPLE_BYTES
+from lumos.core.formats.sample import END_BYTES, SAMPLE_BYTES
 from lumos.core.formats.sandbox_child import CONFINED, LOCAL, STORED, TABLE
 from lumos.core.formats.sandbox_io import ERROR, FACTS, FRAME, packed, refuse_outside
 from lumos.core.formats.sandbox_process import Task
@@ -38,6 +38,7 @@ HEAD_BYTES: Final = 64 * 1024
 
 _READ_FROM_END: Final = (".parquet", ".parq", ".pq", ".orc")
 _DELIMITED: Final = (".csv", ".tsv", ".tab", ".psv")
+_JSON: Final = (".json", ".jsonl", ".ndjson", ".jsonlines", ".geojson")
 _ALL_OVER: Final = (".xlsx", ".xlsm")
 _LARGEST_ARCHIVE: Final = 2 * 1024 * 1024
 _MOST_QUESTIONS: Final = 2_000
@@ -288,10 +289,14 @@ def first_ranges(item: StoredItem) -> Iterator[tuple[int, int]]:
         yield 0, item.size
     elif name.endswith(_DELIMITED):
         yield from _spread(item.size)
+    elif name.endswith(_JSON) and item.size <= SAMPLE_BYTES:
+        yield 0, item.size
     elif name.endswith(_READ_FROM_END):
         yield item.size - TAIL_BYTES, TAIL_BYTES
     else:
         yield 0, HEAD_BYTES
+        if name.endswith(_JSON):
+            yield item.size - END_BYTES, END_BYTES
 
 
 def _spread(size: int) -> Iterator[tuple[int, int]]:

@@ -24,7 +24,7 @@ from lumos.feature.discovery.partitions import NO_VALUE
 
 if TYPE_CHECKING:
     from lumos.feature.discovery.assembling import Parts
-    from lumos.feature.discovery.fold import FormatFold, LayoutTotals, SchemaTotals
+    from lumos.feature.discovery.fold import FileProblems, FormatFold, LayoutTotals, SchemaTotals
     from lumos.feature.discovery.grouping import Group
     from lumos.feature.discovery.merging import MergedSchema
 
@@ -45,6 +45,7 @@ def dataset_of_group(
     group: Group,
     schemas: Mapping[str, str | bytes],
     of: Parts,
+    problems: FileProblems | None = None,
     environment: str | None = None,
 ) -> FoundDataset:
     """Build the dataset of files that `grouping` put together.
@@ -55,6 +56,7 @@ def dataset_of_group(
         group: its files.
         schemas: the schema of each fingerprint in the fold, as JSON.
         of: the name that its files share, whether or not they are one dataset.
+        problems: the files of this name that cannot be read, or only with warnings.
         environment: such as `prod`.
     """
     files = group.files
@@ -77,7 +79,11 @@ def dataset_of_group(
     found = with_parts(
         found,
         properties=_usual_dialect(files.dialects),
-        extensions={**found.extensions, **_listed(files)},
+        extensions={
+            **found.extensions,
+            **_listed(files),
+            **({"file_problems": problems.as_json()} if problems else {}),
+        },
     )
     return FoundDataset(found, (*_drift_warning(merged), *([group.reason] if group.reason else ())))
 

@@ -371,6 +371,49 @@ class FormatFold:
         return fold
 
 
+class FileProblems:
+    """Files that cannot be read, or only with warnings; the first of them are named."""
+
+    __slots__ = ("paths", "unreadable", "with_warnings")
+
+    def __init__(self) -> None:
+        self.unreadable = 0
+        self.with_warnings = 0
+        self.paths: list[str] = []
+
+    def __bool__(self) -> bool:
+        """Tell whether there is any."""
+        return bool(self.paths)
+
+    def add(self, path: bytes, *, is_readable: bool) -> None:
+        self.with_warnings += is_readable
+        self.unreadable += not is_readable
+        self._list([path.decode("utf-8", "backslashreplace")])
+
+    def merge(self, other: FileProblems) -> None:
+        self.unreadable += other.unreadable
+        self.with_warnings += other.with_warnings
+        self._list(other.paths)
+
+    def _list(self, paths: list[str]) -> None:
+        self.paths = sorted({*self.paths, *paths})[:LISTED_FILES]
+
+    def as_json(self) -> dict[str, JsonValue]:
+        return {
+            "unreadable": self.unreadable,
+            "with_warnings": self.with_warnings,
+            "first": [*self.paths],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, JsonValue]) -> FileProblems:
+        problems = cls()
+        problems.unreadable = document["unreadable"]  # type: ignore[assignment]
+        problems.with_warnings = document["with_warnings"]  # type: ignore[assignment]
+        problems.paths = document["first"]  # type: ignore[assignment]
+        return problems
+
+
 class DatasetFold:
     """All files that may be of one dataset, by format and by what may divide them.
 

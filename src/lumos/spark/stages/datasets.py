@@ -37,8 +37,8 @@ def fold_files(items: DataFrame, new_fold: NewFold) -> DataFrame:
 
     Without their schemas, which `schema_pieces` returns.
     """
-    readable = items.where("reason IS NULL AND skipped IS NULL AND dataset IS NOT NULL")
-    files = readable.select("source", "dataset", *FileRow._fields)
+    placed = items.where("skipped IS NULL AND dataset IS NOT NULL")
+    files = placed.select("source", "dataset", *FileRow._fields)
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches(_folded(parts, Folds(new_fold)), PIECES)

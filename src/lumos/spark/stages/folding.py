@@ -44,7 +44,8 @@ class Folds:
             fold = self._folds[key] = self._new_fold()
             self._schemas[key] = set()
         fold.add(file)
-        self._schemas[key].add(file.fingerprint)
+        if file.reason is None:
+            self._schemas[key].add(file.fingerprint)
 
     def taken(self) -> Iterator[tuple[Key, bytes, set[str]]]:
         """Yield the state of each dataset with the schemas of its files, and begin anew."""

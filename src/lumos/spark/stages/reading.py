@@ -72,10 +72,10 @@ def _output_rows(
         part, place, *facts, schema = outcome
         row = (*item, part, *(place or _NOWHERE), *facts)
         yield OutputRow(ITEM, row, counts=place is not None and part == FILE_PART)
-        if outcome.fingerprint is None or place is None:
+        if place is None or (outcome.fingerprint is None and outcome.reason is None):
             before = perf_counter()
             continue
-        if schema is not None:
+        if schema is not None and outcome.fingerprint is not None:
             texts[outcome.fingerprint] = schema
         folds.add((item.source, place.dataset), _file_row(item, place, outcome))
         if folds.is_full:
@@ -122,6 +122,8 @@ def _file_row(item: ItemToRead, place: Place, outcome: ReadOutcome) -> FileRow:
         outcome.facts,
         place.bond,
         outcome.dialect,
+        outcome.warnings,
+        outcome.reason,
     )
 
 

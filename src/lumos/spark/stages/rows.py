@@ -156,6 +156,9 @@ class FileRow(NamedTuple):
     facts: str | None
     bond: str | None
     dialect: str | None
+    warnings: str | None = None
+    reason: str | None = None
+    """Why it could not be read; it then says nothing but where it lies."""
 
 
 class BuiltDataset(NamedTuple):

@@ -23,7 +23,7 @@ from lumos.core.storage.port import SkippedLink, UnlistedPrefix, printable
 from lumos.core.storage.reading import ReadItem, read_rows
 from lumos.feature.discovery.assembling import dataset_names
 from lumos.feature.discovery.building import FoundDataset, dataset_of_group
-from lumos.feature.discovery.fold import DatasetFold
+from lumos.feature.discovery.fold import DatasetFold, FileProblems
 from lumos.feature.discovery.grouping import grouped, grouping_text, kept_names
 from lumos.feature.discovery.tables import table_dataset, table_parts
 from lumos.feature.discovery.unseen import UNSEEN
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 READERS = f"{lumos.__version__}/8"
 """Changes with everything that places and reads files; the number is for changes in between."""
-OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", "files", "table", UNSEEN})
+OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", "files", "file_problems", "table", UNSEEN})
 """The extensions that every ingestion says anew."""
 _NO_PARTITION = "[]"
 _MOST_SCHEMA_BYTES = 64 * 1024 * 1024
@@ -174,7 +174,13 @@ class StorageFunctions:
         for group in groups:
             name = dataset_names(group.dataset, formats[group.dataset])[group.format]
             build = partial(
-                dataset_of_group, root, name, group=group, schemas=pieces.schemas, of=parts
+                dataset_of_group,
+                root,
+                name,
+                group=group,
+                schemas=pieces.schemas,
+                of=parts,
+                problems=fold.problems,
             )
             builders.append((group.format, grouping_text(group), build))
         for kind, table in sorted(fold.tables.items()):
@@ -190,9 +196,14 @@ class ItemFold:
     def __init__(self) -> None:
         self.files = DatasetFold()
         self.tables: dict[str, _Document] = {}
+        self.problems = FileProblems()
 
     def add(self, file: FileRow) -> None:
-        """Count one file or table in."""
+        """Count one file or table in; of one that cannot be read only that it is there."""
+        if file.reason is not None or file.warnings is not None:
+            self.problems.add(file.path, is_readable=file.reason is None)
+        if file.reason is not None:
+            return
         if file.facts is None:
             self.files.add(file)
         else:
@@ -203,10 +214,15 @@ class ItemFold:
         """Count what another fold has in."""
         self.files.merge(other.files)
         self.tables |= other.tables
+        self.problems.merge(other.problems)
 
     def to_bytes(self) -> bytes:
         """Return the state, the same for the same files in whatever order they came."""
-        document = {"files": self.files.to_bytes().decode(), "tables": self.tables}
+        document = {
+            "files": self.files.to_bytes().decode(),
+            "tables": self.tables,
+            "problems": self.problems.as_json(),
+        }
         return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
     @classmethod
@@ -216,6 +232,7 @@ class ItemFold:
         fold = cls()
         fold.files = DatasetFold.from_bytes(document["files"].encode())
         fold.tables = document["tables"]
+        fold.problems = FileProblems.from_json(document["problems"])
         return fold
 
 

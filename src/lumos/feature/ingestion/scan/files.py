@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from lumos.core.run_report import RunRecorder
     from lumos.feature.ingestion.scan.sources import Folders, ScanSources
     from lumos.spark.file_index import FileIndex, IndexTables, Origin, Session
-    from lumos.spark.findings import FileNotice
     from lumos.spark.stages.rows import BuiltDataset
 
 
@@ -202,7 +201,7 @@ def _record_problems(pipeline: Pipeline, evidence: FileEvidence, *, recorder: Ru
         shown = evidence.shown_dataset(failed.source, failed.dataset)
         recorder.failed(shown, UnreadableItemError(failed.reason), scope_seen=True)
     for notice in pipeline.notices():
-        path = _named(notice, evidence)
+        path = evidence.shown(notice.source, notice.path)
         for text in orjson.loads(notice.warnings or "[]"):
             recorder.warning(f"{path}: {text}")
         if notice.skipped:
@@ -224,8 +223,3 @@ def _record_links(pipeline: Pipeline, evidence: FileEvidence, *, recorder: RunRe
             "followed; what was found behind such a link before stays as it was: follow it with "
             "follow_symlinks: all, or let it be removed with: exclude"
         )
-
-
-def _named(notice: FileNotice, evidence: FileEvidence) -> str:
-    path = evidence.shown(notice.source, notice.path)
-    return f"{path} and {notice.files - 1:,} more" if notice.files > 1 else path
