@@ -138,7 +138,7 @@ def lumos(
     """The layer between your data and your catalog: find it, version it, keep it current."""
     from lumos.bootstrap import Application
     from lumos.core.errors import InputUnreadableError
-    from lumos.entry.cli.error_boundary import tell_end_to
+    from lumos.entry.cli.error_boundary import log_end_to
     from lumos.entry.cli.log_options import LOG, LogOptions
 
     try:
@@ -155,7 +155,7 @@ def lumos(
         format_=log_format,
         file=log_file,
     )
-    tell_end_to(LOG)
+    log_end_to(LOG)
     LOG.begin(context.invoked_subcommand or "", options)
     context.obj = context.with_resource(
         Application(

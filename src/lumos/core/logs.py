@@ -154,7 +154,7 @@ class FileHandler(logging.Handler):
                 self._open()
             os.write(self._file, line)
         except OSError as error:
-            self._tell_once(error)
+            self._report_once(error)
 
     @override
     def close(self) -> None:
@@ -183,7 +183,7 @@ class FileHandler(logging.Handler):
             return True
         return (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino)
 
-    def _tell_once(self, error: OSError) -> None:
+    def _report_once(self, error: OSError) -> None:
         """Say that the log is not whole; a run does not end for that."""
         if not self._failed:
             self._failed = True

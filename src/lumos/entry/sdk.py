@@ -393,7 +393,7 @@ class Lumos:
         return self._application.reports.write(Path(path))
 
     def close(self) -> None:
-        """Let go of the state database; the object is of no use afterwards."""
+        """Close the state database; the object cannot be used afterwards."""
         self._opened.close()
 
     def __enter__(self) -> Self:

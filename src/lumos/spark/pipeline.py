@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 _FEWEST_FILES_PER_TASK = 32
 _WORTH_A_TASK = 1_000
 """So many files, or datasets, keep a core busy for longer than another task costs."""
-_MOST_REREAD_TOLD = 1_000
+_MOST_REREAD_LOGGED = 1_000
 _SECONDS_BEFORE_SPARK = 3.0
 _SECONDS_AFTER_SPARK = 1.0
 _STACK = 16
@@ -142,10 +142,10 @@ class Pipeline(Findings):
             self._fingerprints = self._fingerprints_of(to_list)
         if self._has_known_fingerprints(to_list, known):
             self._listing = Listing(self._work, units=_as_known(to_list, known))
-            self._tell_listed()
+            self._log_listed()
             return self._without_news()
         self._listing = self._listed(to_list, known, only_spark=_is_large(index, self._sources))
-        self._tell_listed()
+        self._log_listed()
         if not self._listing.has_news:
             return self._without_news()
         marks = self._marks()
@@ -212,7 +212,7 @@ class Pipeline(Findings):
         found = list_files(units_frame(self._session(), to_list), self._functions.list_unit)
         return listing_of(self._tables.written("listed", found, by_kind=True))
 
-    def _tell_listed(self) -> None:
+    def _log_listed(self) -> None:
         units = Counter(unit.source for unit in self._listing.units)
         same = self._listing.same()
         took: Counter[str] = Counter()
@@ -228,7 +228,7 @@ class Pipeline(Findings):
                 seconds=round(took[source] / 1_000_000, 3),
             )
 
-    def _tell_read(self) -> None:
+    def _log_read(self) -> None:
         """Log what was read of each source, and how long that took."""
         if not is_logged("source.read"):
             return
@@ -294,7 +294,7 @@ class Pipeline(Findings):
             delta, news = self._compared(self._there(marks), full=full, scope=scope, closed=closed)
             to_read = changed_files.to_read(delta)
             if is_logged("file.reread"):
-                _tell_reread(delta)
+                _log_reread(delta)
         same = news.same
         if before is not None:
             units = ((source, unit) for source, each in listing.same().items() for unit in each)
@@ -367,7 +367,7 @@ class Pipeline(Findings):
             spread = to_read.repartitionById(tasks, self._task_of(tasks, is_all=is_all))
         with task_progress(self._session(), self._progress, items=files, tasks=tasks):
             parts = self._parts_read(spread)
-        self._tell_read()
+        self._log_read()
         return sum(part.counted for part in parts if part.kind == ITEM)
 
     def _parts_read(self, spread: DataFrame) -> list[Part]:
@@ -458,9 +458,9 @@ class Pipeline(Findings):
         return max(self._at_once, min(self._parallel, pieces // _WORTH_A_TASK))
 
 
-def _tell_reread(delta: DataFrame) -> None:
+def _log_reread(delta: DataFrame) -> None:
     rows = delta.where(delta["status"] != changed_files.GONE).select("source", "path", "status")
-    for source, path, status in rows.orderBy("source", "path").take(_MOST_REREAD_TOLD):
+    for source, path, status in rows.orderBy("source", "path").take(_MOST_REREAD_LOGGED):
         emit("file.reread", source=source, path=os.fsdecode(bytes(path)), status=status)
 
 

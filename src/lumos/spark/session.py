@@ -60,7 +60,7 @@ _STOP_SECONDS = 30
 _ARCHIVE_SECONDS = 120.0
 
 
-def _tell_nobody(_stage: str) -> None:
+def _ignore(_stage: str) -> None:
     pass
 
 
@@ -91,16 +91,16 @@ def spark_session(
         MissingExtraError: `remote` is set and the packages of Spark Connect are not installed.
         SparkUnavailableError: Spark did not start or does not answer.
     """
-    tell = on_status or _tell_nobody
-    start = _Start(on_notice or _tell_nobody)
+    tell = on_status or _ignore
+    start = _Start(on_notice or _ignore)
     with ExitStack() as stack:
-        stack.callback(start.tell_stopped)
+        stack.callback(start.log_stopped)
         if settings.remote is not None:
             session = stack.enter_context(connected_session(settings, tell))
-            start.tell_started("Spark Connect", master="a Spark Connect server")
+            start.log_started("Spark Connect", master="a Spark Connect server")
         elif running := _running_session():
             session = _beside(running, settings)
-            start.tell_started("running session", master=settings.master)
+            start.log_started("running session", master=settings.master)
         else:
             # Before Java is looked for: a wrong setting is the quicker answer.
             user_options(settings)
@@ -113,7 +113,7 @@ def spark_session(
                     local_session(settings, environment=environment, cache_dir=cache_dir, tell=tell)
                 )
             how = "engine" if found else "cold start"
-            start.tell_started(how, master=settings.master, engine=settings.engine)
+            start.log_started(how, master=settings.master, engine=settings.engine)
         try:
             yield session
         finally:
@@ -135,7 +135,7 @@ class _Start:
         self._reason = reason
         self._notice(reason)
 
-    def tell_started(self, how: str, *, master: str, engine: str = "auto") -> None:
+    def log_started(self, how: str, *, master: str, engine: str = "auto") -> None:
         self._is_own = how == "cold start"
         none = "the settings say engine: never" if engine == "never" else "no engine runs"
         emit(
@@ -149,7 +149,7 @@ class _Start:
     def stop(self) -> None:
         self._stopping = time.monotonic()
 
-    def tell_stopped(self) -> None:
+    def log_stopped(self) -> None:
         if self._is_own and self._stopping is not None:
             emit("spark.stopped", seconds=since(self._stopping))
 
@@ -236,7 +236,7 @@ def local_session(
     *,
     environment: Mapping[str, str],
     cache_dir: Path,
-    tell: StatusListener = _tell_nobody,
+    tell: StatusListener = _ignore,
     log: Path | None = None,
 ) -> Iterator[SparkSession]:
     """Yield a session whose driver is a JVM of this process, with the class archive if it can be.

@@ -145,12 +145,12 @@ def _change(finding: Finding, dataset: Urn, *, profile: str) -> Change:
         possible_rename_of=finding.possible_rename_of,
         rename_confidence=finding.rename_confidence,
         passes_under=passes_under,
-        message=message + (_told_of_widening(passes_under) if rule.widening else ""),
+        message=message + (_widening_text(passes_under) if rule.widening else ""),
         payload=finding.payload,
     )
 
 
-def _told_of_widening(passes_under: tuple[str, ...]) -> str:
+def _widening_text(passes_under: tuple[str, ...]) -> str:
     named = [name for name in passes_under if BASES.get(name) not in passes_under]
     return _STILL_FITS + (f" (not breaking under {', '.join(named)})" if named else "")
 

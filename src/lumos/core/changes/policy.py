@@ -244,7 +244,7 @@ def _with_level(
             "policy": effect,
         }
     )
-    return _told(changed, told + why)
+    return _with_note(changed, told + why)
 
 
 def _with_lapsed(change: Change, number: int, exception: PolicyException) -> Change:
@@ -258,10 +258,10 @@ def _with_lapsed(change: Change, number: int, exception: PolicyException) -> Cha
         expired=True,
     )
     marked = change if change.policy else change.model_copy(update={"policy": effect})
-    return _told(marked, f"{source} expired on {exception.expires}")
+    return _with_note(marked, f"{source} expired on {exception.expires}")
 
 
-def _told(change: Change, note: str) -> Change:
+def _with_note(change: Change, note: str) -> Change:
     return change.model_copy(update={"message": f"{change.message} ({note})"})
 
 

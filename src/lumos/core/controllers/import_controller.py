@@ -91,13 +91,13 @@ class ImportController:
         source = self._opened(reference)
         source.require_whole()
         if dry_run:
-            fidelity = self._told(planned, source)
+            fidelity = self._report_fidelity(planned, source)
             self._destination.rehearse(source, mode, tally=tally)
             report = tally.recorder.finish(at=self._clock())
         else:
             with self._work.begin_run("import") as kept, only_new_garbage():
                 run = self._destination.begin(source, mode, tally=tally, progress=progress)
-                fidelity = self._told(planned, source)
+                fidelity = self._report_fidelity(planned, source)
                 with report_if_cut_short(tally.recorder, kept.keep, clock=self._clock):
                     run.apply(source, batch_size, restart=restart)
                 report = tally.recorder.finish(at=self._clock())
@@ -122,7 +122,7 @@ class ImportController:
             return snapshots.opened(reference)
         return snapshots.opened_for_writing(reference, self._key)
 
-    def _told(
+    def _report_fidelity(
         self, planned: Callable[[FidelityReport], None] | None, source: SnapshotSource
     ) -> FidelityReport | None:
         """Report what the catalog keeps of each concept, where a caller wants to know."""

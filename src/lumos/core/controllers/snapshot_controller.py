@@ -205,7 +205,7 @@ class SnapshotController:
 
     @property
     def catalogs(self) -> tuple[str, ...]:
-        """The names that catalogs of other systems, and the embedded one, go by."""
+        """The names of catalogs of other systems, and of the embedded one."""
         return PlatformFactory.names()
 
     def is_catalog(self, reference: str) -> bool:

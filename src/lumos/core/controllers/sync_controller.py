@@ -103,7 +103,7 @@ class SyncController:
             frozenset(sources),
             full=full,
             confirmed=max_removals is not None,
-            planned=planned or _untold,
+            planned=planned or _ignore,
         )
         if dry_run:
             return self._synced(asked, settings, tally=tally, progress=progress)
@@ -208,5 +208,5 @@ def _forget(_report: RunReport) -> None:
     """Keep no report of what was only tried out."""
 
 
-def _untold(_fidelity: FidelityReport) -> None:
+def _ignore(_fidelity: FidelityReport) -> None:
     """Do nothing."""

@@ -189,7 +189,7 @@ class _Watch:
         if parts := {name: found for name, found in folders.items() if name not in whole}:
             self._look(list(parts), parts, gathered=gathered, reason=reason)
         if not folders and gathered.problems:
-            self._tell_problems(gathered, reason)
+            self._report_problems(gathered, reason)
         for acknowledge in gathered.acknowledgements:
             acknowledge()
 
@@ -211,7 +211,7 @@ class _Watch:
             pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**self._failures)
             self._failures += 1
             self._owes_snapshot = True
-            told = error if isinstance(error, LumosError) else _told(error)
+            told = error if isinstance(error, LumosError) else _as_lumos_error(error)
             self.on_refresh(
                 WatchRefresh(
                     reason=reason,
@@ -263,7 +263,7 @@ class _Watch:
         self._known_failed = set(failed) if is_all else self._known_failed | set(failed)
         return news
 
-    def _tell_problems(self, gathered: Gathered, reason: Reason) -> None:
+    def _report_problems(self, gathered: Gathered, reason: Reason) -> None:
         now = self.clock()
         self.on_refresh(
             WatchRefresh(
@@ -322,6 +322,6 @@ def _shown(folders: Mapping[str, Sequence[bytes] | set[bytes]]) -> dict[str, tup
     }
 
 
-def _told(error: OSError) -> LumosError:
+def _as_lumos_error(error: OSError) -> LumosError:
     reason = error.strerror or type(error).__name__
     return InputUnreadableError(f"the refresh failed: {reason}", hint="it is tried again")

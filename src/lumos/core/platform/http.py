@@ -336,13 +336,13 @@ class CatalogHttp:
                     except _AgainError as again:
                         if attempt.num < attempts and self._wait_before(again) is not False:
                             wait = attempt.next_wait if again.after is None else again.after
-                            self._tell_retry(call, again, attempt=attempt.num, wait=wait)
+                            self._log_retry(call, again, attempt=attempt.num, wait=wait)
                         raise
         except _AgainError as again:
             raise again.error from again.__cause__
         raise AssertionError("a retry ends by returning or raising")  # pragma: no cover
 
-    def _tell_retry(self, call: _Call, again: _AgainError, *, attempt: int, wait: float) -> None:
+    def _log_retry(self, call: _Call, again: _AgainError, *, attempt: int, wait: float) -> None:
         method = call.request.method
         emit(
             "http.retried",
@@ -354,7 +354,7 @@ class CatalogHttp:
             wait_seconds=round(wait, 3),
         )
 
-    def _tell_if_slow(self, call: _Call, seconds: float) -> None:
+    def _log_if_slow(self, call: _Call, seconds: float) -> None:
         if seconds >= _SLOW_SECONDS:
             emit(
                 "http.slow",
@@ -379,7 +379,7 @@ class CatalogHttp:
                 raise _AgainError(failed) from error
             raise failed from error
         finally:
-            self._tell_if_slow(call, since(began))
+            self._log_if_slow(call, since(began))
         if answer.status not in call.ok:
             raise self._refused(call, answer)
         return self._content(call, answer)

@@ -134,7 +134,7 @@ class MetadataPlatformInterface(ABC):
         return self.name
 
     def close(self) -> None:  # noqa: B027 - an adapter that holds nothing open has nothing to do
-        """Let go of connections; the adapter is of no use afterwards."""
+        """Close connections; the adapter cannot be used afterwards."""
 
     @abstractmethod
     def get_dataset(self, urn: str) -> LumosDataset:

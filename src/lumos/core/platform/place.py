@@ -60,18 +60,18 @@ def place_of(name: str, settings: Mapping[str, JsonValue]) -> str:
         name: that of the platform, or the address of a Lumos catalog.
         settings: what was written for it.
     """
-    return sha256_of([_told(name), _where(name, settings)])
+    return sha256_of([_normalized(name), _where(name, settings)])
 
 
 def _where(name: str, settings: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     keys = _WHERE.get(name)
     if keys is None:
         return {
-            key: _told(value)
+            key: _normalized(value)
             for key, value in settings.items()
             if key not in _HOW and not looks_secret(key)
         }
-    where = {key.names[0]: _told(_given(key, settings)) for key in keys}
+    where = {key.names[0]: _normalized(_given(key, settings)) for key in keys}
     databases = settings.get("databases")
     if name == "snowflake" and where["stash_database"] is None and isinstance(databases, list):
         where["stash_database"] = databases[0] if databases else None
@@ -82,7 +82,7 @@ def _given(key: _Key, settings: Mapping[str, JsonValue]) -> JsonValue:
     return next((settings[name] for name in key.names if name in settings), key.default)
 
 
-def _told(value: JsonValue) -> JsonValue:
+def _normalized(value: JsonValue) -> JsonValue:
     """Return a value, an address without who asks and without differences of spelling."""
     if not isinstance(value, str) or not _ADDRESS.match(value):
         return value

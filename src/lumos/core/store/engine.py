@@ -34,7 +34,7 @@ class Connection(Protocol):
 
 
 class Engine(ABC):
-    """How one kind of database is reached, spoken to, and understood when it fails."""
+    """How one kind of database is connected, queried, and its errors translated."""
 
     dialect: ClassVar[Dialect]
     begin_write: ClassVar[str]

@@ -232,7 +232,7 @@ def current_fence(database: StateDatabase, key: LeaseKey) -> int | None:
 
 
 class _Statements:
-    """The SQL of leases, with the clock that a database goes by."""
+    """The SQL of leases, with the clock of the database."""
 
     def __init__(self, database: StateDatabase) -> None:
         now = database.clock

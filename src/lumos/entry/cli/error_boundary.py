@@ -42,7 +42,7 @@ def run_within_boundary(app: typer.Typer, arguments: Sequence[str]) -> int:
     return code
 
 
-def tell_end_to(log: CommandLog) -> None:
+def log_end_to(log: CommandLog) -> None:
     """Let a log hear how the command ends; asking for help makes none."""
     _LOGS.append(log)
 

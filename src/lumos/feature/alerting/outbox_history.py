@@ -40,12 +40,12 @@ class AlertingHistory(HistoryRepository):
     ) -> None:
         with self._state.transaction():
             super().append(urn, version, dataset=dataset, changes=changes)
-            self._tell(RecordedVersion(version, dataset, changes))
+            self._add_alerts(RecordedVersion(version, dataset, changes))
 
     @override
     def append_many(self, entries: Iterable[NewEntry]) -> None:
         with self._state.transaction():
-            super().append_many(self._told(entries))
+            super().append_many(self._with_alerts(entries))
 
     @override
     def versions(
@@ -60,11 +60,11 @@ class AlertingHistory(HistoryRepository):
             for version in known
         )
 
-    def _told(self, entries: Iterable[NewEntry]) -> Iterator[NewEntry]:
+    def _with_alerts(self, entries: Iterable[NewEntry]) -> Iterator[NewEntry]:
         for entry in entries:
-            self._tell(RecordedVersion(entry.version, entry.dataset, entry.changes))
+            self._add_alerts(RecordedVersion(entry.version, entry.dataset, entry.changes))
             yield entry
 
-    def _tell(self, recorded: RecordedVersion) -> None:
+    def _add_alerts(self, recorded: RecordedVersion) -> None:
         if self._planner and (alerts := self._planner.alerts_of(recorded)):
             self._outbox.add(alerts)

@@ -53,7 +53,7 @@ class AlertPlanner:
 
     def alerts_of(self, recorded: RecordedVersion) -> tuple[Alert, ...]:
         """Return the alerts on a version, most severe first."""
-        changes = [change for change in _told(recorded) if change.level.rank >= self._mildest]
+        changes = [change for change in _findings(recorded) if change.level.rank >= self._mildest]
         if not changes or not self._routes:
             return ()
         concerned = _Concerned(recorded.dataset, self._downstream, settings=self._settings)
@@ -78,7 +78,7 @@ class AlertPlanner:
         return sorted(chosen)
 
 
-def _told(recorded: RecordedVersion) -> Iterator[Change]:
+def _findings(recorded: RecordedVersion) -> Iterator[Change]:
     """Yield the findings on a version; one declared breaking without a change is a finding too."""
     changes = [each for each in recorded.changes if not (each.policy and each.policy.ignored)]
     yield from changes

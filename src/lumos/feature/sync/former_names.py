@@ -36,7 +36,7 @@ _FACTS: Final = (
 def under_former_names(
     target: MetadataPlatformInterface, former: Mapping[str, str]
 ) -> MetadataPlatformInterface:
-    """Return a catalog that is spoken to by the present URNs and keeps the former ones.
+    """Return a catalog that is addressed by the present URNs and keeps the former ones.
 
     So a sync updates what the catalog has, with all that people attached to it there, and neither
     removes nor creates anything because of a new name here.

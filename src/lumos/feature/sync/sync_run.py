@@ -434,7 +434,7 @@ class SyncRun:
         return outcomes
 
     def _ready(self, item: _Outgoing, writing: list[Document]) -> _Sent:
-        """Add what is to be written of a dataset, if anything is, and return what it comes to."""
+        """Add what is to be written of a dataset, if anything is, and return its outcome."""
         remote, catalog = item.remote, self._target.name
         if isinstance(item.seen, LumosError):
             return _Sent(item.name, error=item.seen)

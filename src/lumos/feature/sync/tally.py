@@ -73,8 +73,8 @@ class Ends(NamedTuple):
 
 
 @contextmanager
-def telling_how_far(tally: SyncTally) -> Iterator[None]:
-    """Add to whatever ends a sync how far it came, unless that was added already."""
+def noting_how_far(tally: SyncTally) -> Iterator[None]:
+    """Add to an error that ends a sync a note on how far it came, unless it has one."""
     try:
         yield
     except BaseException as error:

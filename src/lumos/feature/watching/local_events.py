@@ -93,7 +93,7 @@ class LocalEvents:
             except (OSError, RuntimeError) as error:  # RuntimeError is what the watcher raises
                 if _identity(self._root) != identity:
                     continue  # it went or came in between
-                self._tell(error)
+                self._report(error)
             is_first = False
             self._armed.set()
             self._stop.wait(_TRY_AGAIN_SECONDS)
@@ -129,7 +129,7 @@ class LocalEvents:
             return folder_of_file(relative, self._selection)
         return folder_of_missing(relative, self._selection)
 
-    def _tell(self, error: Exception) -> None:
+    def _report(self, error: Exception) -> None:
         reason = error.strerror if isinstance(error, OSError) else None
         problem = f"source '{self._name}' cannot be watched: {reason or type(error).__name__}"
         if problem != self._told:

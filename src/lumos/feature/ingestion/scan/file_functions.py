@@ -80,7 +80,7 @@ class StorageFunctions:
         return cls(sealed, kept_groups=kept_groups or {})
 
     def list_unit(self, source: str, unit: str) -> Iterator[ListedFile]:
-        """List a unit where the executor runs; the files of a table's log go by the table."""
+        """List a unit where the executor runs; files of a table's log get its path."""
         for found in _opened(self.sources[source].storage).list(unit):
             if isinstance(found, UnlistedPrefix):
                 yield ListedFile(source, found.path, None, None, error=found.error.message)
@@ -132,7 +132,7 @@ class StorageFunctions:
             answers = read_rows(wanted, _opened(scanned.storage), value_ranges=scanned.value_ranges)
             for (item, place), answer in zip(placed, answers, strict=True):
                 for outcome in _outcomes_or_reason(answer, place, item=item):
-                    yield item, schemas.told_once(outcome)
+                    yield item, schemas.with_schema_once(outcome)
 
     def new_fold(self) -> ItemFold:
         """Return a fold of no file."""
@@ -253,7 +253,7 @@ class TaskSchemas:
             TaskSchemas._known.clear()
             TaskSchemas._bytes = 0
 
-    def told_once(self, outcome: ReadOutcome) -> ReadOutcome:
+    def with_schema_once(self, outcome: ReadOutcome) -> ReadOutcome:
         """Return the outcome with the text of its schema, or without."""
         fingerprint = outcome.fingerprint
         if fingerprint is None:

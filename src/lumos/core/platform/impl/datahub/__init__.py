@@ -1,1 +1,1 @@
-"""DataHub, spoken to through its OpenAPI v3."""
+"""DataHub as a catalog, through its OpenAPI v3."""

@@ -78,7 +78,7 @@ _LEAST_VERSION = (0, 14)
 
 
 class DataHubHandler(CatalogHandler):
-    """A DataHub server, spoken to through its OpenAPI v3; every write waits for its answer."""
+    """A DataHub server, through its OpenAPI v3; every write waits for its answer."""
 
     name = "datahub"
     FIDELITY = FIDELITY

@@ -1,1 +1,1 @@
-"""OpenMetadata 1.11 and later as a catalog, spoken to by REST."""
+"""OpenMetadata 1.11 and later as a catalog, by REST."""
