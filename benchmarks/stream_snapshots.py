@@ -29,8 +29,10 @@ from statistics import median
 
 import orjson
 
-from lumos.bootstrap import Application
+from lumos.core.controllers.import_controller import ImportController
 from lumos.core.models import LumosDataset
+from lumos.core.runtime.project import Project
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.core.store.snapshots.manifest import SnapshotHeader
 from lumos.core.store.snapshots.snapshot_sections import SnapshotSections
 from lumos.core.store.snapshots.snapshot_store import SnapshotStore
@@ -150,9 +152,9 @@ def only(action: str, folder: Path) -> None:
 def into_a_catalog(folder: Path, size: int) -> None:
     document = folder / "catalog.json"
     export(filled(folder / "catalog-snapshots", size), document, pretty=False)
-    with Application(state_dir=folder / "state", environment={}) as application:
+    with UnitOfWork(Project(given_state_dir=folder / "state", environment={})) as work:
         for times in ("empty", "full"):
-            taken = seconds(lambda: application.importer().run(str(document)))
+            taken = seconds(lambda: ImportController(work).run(str(document)))
             print(f"{size:>8,} datasets  import into {times} catalog  {taken / size * 1e6:,.0f} us")
 
 

@@ -24,8 +24,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 
-from lumos.bootstrap import Application
+from lumos.core.controllers.version_controller import VersionController
 from lumos.core.models import LumosDataset
+from lumos.core.runtime.project import Project
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.core.store.snapshots.manifest import SnapshotHeader
 from lumos.core.store.snapshots.snapshot_sections import SnapshotSections
 from lumos.core.store.snapshots.snapshot_store import SnapshotStore
@@ -72,8 +74,8 @@ def read(folder: Path, snapshot: str) -> int:
 
 
 def scan(folder: Path, snapshot: str) -> int:
-    with Application(state_dir=folder, environment={}) as application:
-        return application.version_scans.compute(target=snapshot).counts.new
+    with UnitOfWork(Project(given_state_dir=folder, environment={})) as work:
+        return VersionController(work).compute(target=snapshot).counts.new
 
 
 def seconds(act: Callable[[], object]) -> float:
@@ -95,8 +97,8 @@ def only(action: str, folder: str, snapshot: str) -> None:
 
 def compare(folder: Path, size: int, *, rounds: int) -> None:
     first, second = stored(folder, size)
-    with Application(state_dir=folder, environment={}) as application:
-        applied = seconds(lambda: application.version_scans.apply(target=first))
+    with UnitOfWork(Project(given_state_dir=folder, environment={})) as work:
+        applied = seconds(lambda: VersionController(work).apply(target=first))
         size_of_database = (folder / DATABASE_FILE).stat().st_size
     print(
         f"{size:>8,} datasets  first versions {applied / size * 1e6:6.1f} us each, "

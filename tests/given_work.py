@@ -81,3 +81,16 @@ class GivenWork(UnitOfWork):
                 yield run
         else:
             yield Unstored(self._reports)
+
+
+def open_work(
+    *,
+    config: Path | None = None,
+    state_dir: Path | None = None,
+    environment: Mapping[str, str],
+    clock: Callable[[], datetime] = utc_now,
+) -> UnitOfWork:
+    """Open a unit of work on a project."""
+    return UnitOfWork(
+        Project(config=config, given_state_dir=state_dir, environment=environment, clock=clock)
+    )

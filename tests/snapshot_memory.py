@@ -14,7 +14,8 @@ import orjson
 from pydantic import JsonValue
 from typing_extensions import override
 
-from lumos.bootstrap import Application
+from given_work import open_work
+from lumos.core.controllers.import_controller import ImportController
 from lumos.core.models import LumosDataset
 from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.interface import Capability, MetadataPlatformInterface
@@ -90,7 +91,7 @@ class Operations:
     def nothing(self) -> None:
         """Cost what every operation costs: the modules, and one dataset."""
         _ = [*EndlessCatalog(1).list()]
-        Application(state_dir=self._folder / "state", environment={}).importer()
+        ImportController(open_work(state_dir=self._folder / "state", environment={}))
 
     def catalog_to_document(self) -> None:
         place = Scratch()
@@ -115,8 +116,8 @@ class Operations:
         assert validate(str(self.document), store=self._store).ok
 
     def rehearsed_import(self) -> None:
-        with Application(state_dir=self._folder / "state", environment={}) as application:
-            result = application.importer().run(str(self.document), dry_run=True)
+        with open_work(state_dir=self._folder / "state", environment={}) as work:
+            result = ImportController(work).run(str(self.document), dry_run=True)
         assert len(result.created) == self._size
 
     def whole_in_memory(self) -> None:

@@ -11,7 +11,7 @@ from lumos.core.controllers.version_controller import VersionController
 from lumos.core.models import LumosDataset, Snapshot, Urn
 
 if TYPE_CHECKING:
-    from lumos.bootstrap import Application
+    from lumos.core.runtime.unit_of_work import UnitOfWork
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -48,10 +48,10 @@ def write_snapshot(folder: Path, datasets: Sequence[LumosDataset], *, day: int =
     return str(path)
 
 
-def fill_catalog(application: Application, datasets: Iterable[LumosDataset]) -> None:
+def fill_catalog(work: UnitOfWork, datasets: Iterable[LumosDataset]) -> None:
     """Bring datasets into the catalog without giving them versions."""
-    platform = application.platform(None, writing=True)
-    with application.writer.transaction():
+    platform = work.platform(None, writing=True)
+    with work.writer.transaction():
         for dataset in datasets:
             platform.emit_dataset(dataset)
 

@@ -35,6 +35,7 @@ from lumos.core.models.facets import FACETS
 from lumos.core.platform.factory import EMBEDDED, PlatformFactory
 from lumos.core.platform.fidelity import CONCEPTS, Fidelity, fidelity_of
 from lumos.core.platform.interface import Capability
+from lumos.core.requests.registry import AREAS, request_class
 from lumos.core.runtime.settings import LumosSettings
 from lumos.core.settings import SourceEntry, settings_json_schema
 from lumos.core.settings.loader import ENVIRONMENT_KEYS
@@ -72,6 +73,7 @@ def generated() -> dict[Path, str]:
         "snapshot": Snapshot.model_json_schema(mode="serialization"),
         "settings": settings_json_schema(LumosSettings),
         "log-event": log_event_schema(),
+        "request": request_schema(),
     }
     schemas |= {
         name: model.model_json_schema(mode="serialization") for name, model in JSON_OUTPUTS.items()
@@ -92,6 +94,7 @@ def generated() -> dict[Path, str]:
         REFERENCE / "catalogs.md": catalogs_page(),
         REFERENCE / "facets.md": facets_page(),
         REFERENCE / "log-events.md": log_events_page(),
+        REFERENCE / "requests.md": requests_page(),
         SQLITE_SCRIPT: schema_script(),
     }
 
@@ -112,6 +115,85 @@ def schema_script() -> str:
     statements.append(f"INSERT INTO alembic_version VALUES ('{HEAD}')")  # noqa: S608
     script = "".join(f"{statement};\n" for statement in statements)
     return re.sub(r"[ \t]+$", "", script, flags=re.MULTILINE)
+
+
+def request_schema() -> dict[str, object]:
+    """Return the JSON Schema of requests: one for each operation."""
+    kinds: dict[str, object] = {}
+    definitions: dict[str, object] = {}
+    for operation in AREAS:
+        schema = request_class(operation).model_json_schema()
+        definitions |= schema.pop("$defs", {})
+        schema["properties"] = {
+            "operation": {"const": operation},
+            **schema.get("properties", {}),
+        }
+        schema["required"] = ["operation", *schema.get("required", ())]
+        kinds[operation] = schema
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Request",
+        "description": "What an operation is asked to do; command line, SDK and chains send it.",
+        "oneOf": [{"$ref": f"#/$defs/{operation}"} for operation in kinds],
+        "$defs": {**definitions, **kinds},
+    }
+
+
+def requests_page() -> str:
+    """Return the page that lists operations, with their requests and results."""
+    lines = [
+        "# Requests",
+        "",
+        "Every command, every method of the SDK and every step of a chain sends one request, and "
+        "gets one result. A request is a JSON object with the name of its `operation`, checked by "
+        "[request](../../src/lumos/schemas/request.schema.json). In Python it is a class of "
+        "`lumos.core.requests`, which `Lumos.dispatch` takes:",
+        "",
+        "```python",
+        "from lumos import Lumos",
+        "from lumos.core.requests.registry import request_from_json",
+        "",
+        'request = request_from_json({"operation": "search", "text": "orders", "limit": 5})',
+        "page = Lumos().dispatch(request)",
+        "```",
+        "",
+        "Relative paths begin at the current folder. An interim answer comes before the result: "
+        "a plan, a refresh, or the report of a step.",
+        "",
+    ]
+    for operation in AREAS:
+        kind = request_class(operation)
+        link = "[{0}](../../src/lumos/schemas/{0}.schema.json)"
+        interim = f" Interim: {link.format(kind.interim)}." if kind.interim else ""
+        lines += [
+            f"## {operation}",
+            "",
+            f"{_one_line(kind.__doc__)} Class: `{kind.__name__}`. "
+            f"Result: {link.format(kind.result)}.{interim}",
+            "",
+        ]
+        if kind.model_fields:
+            lines += ["| field | default | meaning |", "|---|---|---|"]
+            lines += [
+                f"| `{name}` | {_request_default(field)} | {field.description} |"
+                for name, field in kind.model_fields.items()
+            ]
+            lines += [""]
+    return "\n".join(lines)
+
+
+def _one_line(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+def _request_default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json", exclude_none=True)
+    shown = json.dumps(value, default=str)
+    return "" if shown in ("null", "{}", '""') else f"`{shown}`"
 
 
 def log_event_schema() -> dict[str, object]:

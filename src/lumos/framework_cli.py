@@ -136,8 +136,9 @@ def lumos(
     ] = False,
 ) -> None:
     """The layer between your data and your catalog: find it, version it, keep it current."""
-    from lumos.bootstrap import Application
+    from lumos.bootstrap import Dispatcher
     from lumos.core.errors import InputUnreadableError
+    from lumos.core.runtime.project import Project
     from lumos.entry.cli.error_boundary import log_end_to
     from lumos.entry.cli.log_options import LOG, LogOptions
 
@@ -157,10 +158,10 @@ def lumos(
     )
     log_end_to(LOG)
     LOG.begin(context.invoked_subcommand or "", options)
-    context.obj = context.with_resource(
-        Application(
+    context.obj = Dispatcher(
+        Project(
             config=config,
-            state_dir=state_dir,
+            given_state_dir=state_dir,
             environment=os.environ,
             notice=LOG.notice,
             on_logging=LOG.complete,

@@ -178,9 +178,11 @@ def test_a_second_writer_is_told_who_holds_the_state_folder(shop: Lumos, project
 def holding_the_lock(folder: Path) -> Iterator[int]:
     code = (
         "import sys; from pathlib import Path\n"
-        "from lumos.bootstrap import Application\n"
-        "with Application(state_dir=Path(sys.argv[1]), environment={}) as application:\n"
-        "    with application.begin_run('a long import'):\n"
+        "from lumos.core.runtime.project import Project\n"
+        "from lumos.core.runtime.unit_of_work import UnitOfWork\n"
+        "project = Project(given_state_dir=Path(sys.argv[1]), environment={})\n"
+        "with UnitOfWork(project) as work:\n"
+        "    with work.begin_run('a long import'):\n"
         "        print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

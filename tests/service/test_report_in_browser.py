@@ -16,8 +16,10 @@ import pytest
 from typing_extensions import override
 
 from command_line import FEBRUARY, JANUARY
-from lumos.bootstrap import Application
+from given_work import open_work
+from lumos.core.controllers.import_controller import ImportController
 from lumos.core.controllers.report_controller import ReportController
+from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.runtime.project import Project
 from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.feature.migration.page import Line, Listed, migration_page
@@ -75,11 +77,11 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     attack = json.loads(Path(FEBRUARY).read_text("utf-8"))
     attack["datasets"][0] |= {"name": HOSTILE, "documentation": {"description": HOSTILE}}
     (folder / "attack.json").write_text(json.dumps(attack))
-    with Application(state_dir=state, environment={}) as application:
-        application.importer().run(JANUARY)
-        application.snapshots.create()
-        application.importer().run(str(folder / "attack.json"))
-        application.snapshots.create()
+    with open_work(state_dir=state, environment={}) as work:
+        ImportController(work).run(JANUARY)
+        SnapshotController(work).create()
+        ImportController(work).run(str(folder / "attack.json"))
+        SnapshotController(work).create()
     with UnitOfWork(Project(given_state_dir=state, environment={}, clock=lambda: NOW)) as work:
         ReportController(work).write(folder / "report.html")
     return folder / "report.html"

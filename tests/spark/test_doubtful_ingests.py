@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from given_work import open_work
 from lakes import write_lake, write_settings, write_table
-from lumos.bootstrap import Application
+from lumos.core.controllers.ingestion_controller import IngestionController
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,8 +31,8 @@ def lake(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def ingested(
     *under: bytes, source: str = "lake", dry_run: bool = False, full: bool = False
 ) -> IngestResult:
-    with Application(environment=os.environ) as application:
-        return application.ingestion.ingest(
+    with open_work(environment=os.environ) as work:
+        return IngestionController(work).ingest(
             under={source: under} if under else None, dry_run=dry_run, full=full
         )
 

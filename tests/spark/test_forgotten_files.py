@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from given_work import open_work
 from lakes import write_settings, write_table
-from lumos.bootstrap import Application
+from lumos.core.controllers.catalog_controller import CatalogController
+from lumos.core.controllers.ingestion_controller import IngestionController
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,13 +31,13 @@ def customers(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def ingested(*, dry_run: bool = False) -> IngestResult:
-    with Application(environment=os.environ) as application:
-        return application.ingestion.ingest(dry_run=dry_run)
+    with open_work(environment=os.environ) as work:
+        return IngestionController(work).ingest(dry_run=dry_run)
 
 
 def columns() -> list[str]:
-    with Application(environment=os.environ) as application:
-        found = application.catalog.show("customers")
+    with open_work(environment=os.environ) as work:
+        found = CatalogController(work).show("customers")
         return [field.name for field in found.schema.fields]
 
 

@@ -99,7 +99,7 @@ def test_a_run_without_news_needs_no_spark(lumos: Lumos, monkeypatch: pytest.Mon
         raise AssertionError("Spark was asked for")
 
     monkeypatch.setattr("lumos.spark.pipeline._SECONDS_BEFORE_SPARK", 600.0)
-    monkeypatch.setattr("lumos.bootstrap.Application.spark_session", refused)
+    monkeypatch.setattr("lumos.core.runtime.unit_of_work.UnitOfWork.spark_session", refused)
     second = ingested(lumos)
 
     assert second["files"]["unchanged"] == first["files"]["opened"]

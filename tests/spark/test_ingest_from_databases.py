@@ -11,7 +11,10 @@ import pytest
 
 from command_line import ROOT
 from doubles.datahub_server import datahub_double
-from lumos.bootstrap import Application
+from given_work import open_work
+from lumos.core.controllers.catalog_controller import CatalogController
+from lumos.core.controllers.ingestion_controller import IngestionController
+from lumos.core.controllers.report_controller import ReportController
 from lumos.core.errors import ConfigurationError, SourceError
 from lumos.core.models import Documentation, with_parts
 from postgres_source import database_of, run_sql
@@ -68,13 +71,13 @@ def project(url: str, *, without: str = "") -> None:
 
 
 def ingested(*names: str, dry_run: bool = False) -> IngestResult:
-    with Application(environment=os.environ) as application:
-        return application.ingestion.ingest(names=names, dry_run=dry_run)
+    with open_work(environment=os.environ) as work:
+        return IngestionController(work).ingest(names=names, dry_run=dry_run)
 
 
 def shown(url: str, table: str, schema: str = "public") -> LumosDataset:
-    with Application(environment=os.environ) as application:
-        return application.catalog.show(urn(url, table, schema))
+    with open_work(environment=os.environ) as work:
+        return CatalogController(work).show(urn(url, table, schema))
 
 
 def urn(url: str, table: str, schema: str = "public") -> str:
@@ -82,8 +85,8 @@ def urn(url: str, table: str, schema: str = "public") -> str:
 
 
 def contributors(url: str, table: str, facet: str) -> list[str]:
-    with Application(environment=os.environ) as application:
-        said = application.catalog.contributions(application.catalog.show(urn(url, table)))
+    with open_work(environment=os.environ) as work:
+        said = CatalogController(work).contributions(CatalogController(work).show(urn(url, table)))
     return [each.contributor for each in said if each.facet == facet]
 
 
@@ -103,9 +106,9 @@ def test_a_database_is_ingested_versioned_and_compared(url: str) -> None:
     }
     (version,) = changed.versions
     assert (version.previous_version, version.version) == ("1.0.0", "2.0.0")
-    with Application(environment=os.environ) as application:
-        history = application.catalog.history(urn(url, "orders"))
-        report = application.reports.build()
+    with open_work(environment=os.environ) as work:
+        history = CatalogController(work).history(urn(url, "orders"))
+        report = ReportController(work).build()
     assert [each.version for each in history.schema_history] == ["1.0.0", "2.0.0"]
     assert report.inventory.datasets == 4
 
@@ -288,17 +291,17 @@ def test_a_database_with_a_new_instance_and_name_leaves_nothing_under_its_old_ur
     result = ingested()
 
     assert result.datasets.created == result.datasets.removed == before.datasets.created
-    with Application(environment=os.environ) as application:
+    with open_work(environment=os.environ) as work:
         eu = f"lumos://postgres/eu/{database_of(url)}/public/orders"
-        assert application.catalog.show(eu).schema.fields
+        assert CatalogController(work).show(eu).schema.fields
 
 
 def test_another_settings_file_takes_nothing_out(url: str) -> None:
     settings(url, "postgres")
     ingested()
     Path("other.yaml").write_text(Path("lumos.yaml").read_text().replace("name: db", "name: other"))
-    with Application(environment=os.environ, config=Path("other.yaml")) as application:
-        result = application.ingestion.ingest()
+    with open_work(environment=os.environ, config=Path("other.yaml")) as work:
+        result = IngestionController(work).ingest()
     assert result.datasets.removed == 0
     assert set(contributors(url, "orders", "schema.fields")) == {"source:db", "source:other"}
 
@@ -327,8 +330,8 @@ def test_found_declared_and_edited_a_dataset_is_one_with_three_contributors(url:
                 f"platform: datahub\nplatform_config:\n  datahub: {{gms_server: '{datahub}'}}\n"
             )
         ingested()
-        with Application(environment=os.environ) as application:
-            catalog = application.platform(None)
+        with open_work(environment=os.environ) as work:
+            catalog = work.platform(None)
             there = catalog.get_dataset(urn(url, "orders"))
             tags = tuple(tag for tag in there.tags if tag != "gold")
             assert tags != there.tags, "the example has the tag"
@@ -342,9 +345,9 @@ def test_found_declared_and_edited_a_dataset_is_one_with_three_contributors(url:
             "declared:project",
             "source:db",
         ]
-        with Application(environment=os.environ) as application:
-            there = application.platform(None).get_dataset(urn(url, "orders"))
-            here = application.platform("embedded").get_dataset(urn(url, "orders"))
+        with open_work(environment=os.environ) as work:
+            there = work.platform(None).get_dataset(urn(url, "orders"))
+            here = work.platform("embedded").get_dataset(urn(url, "orders"))
         assert there.documentation.description == here.documentation.description == "What we know."
         assert "seen" in here.tags
         assert "gold" not in here.tags, "what a person took away stays away"

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from command_line import ROOT
+from given_work import open_work
 from lakes import write_lake, write_settings, write_table
-from lumos.bootstrap import Application
+from lumos.core.controllers.ingestion_controller import IngestionController
+from lumos.core.controllers.profile_controller import ProfileController
 from lumos.core.formats.confined import OUTSIDE
 from lumos.feature.profiling.profiler import ProfileUnavailableError
 
@@ -44,8 +46,8 @@ def follow(project: Path, links: str) -> None:
 
 
 def ingested(*under: bytes, full: bool = False) -> IngestResult:
-    with Application(environment=os.environ) as application:
-        return application.ingestion.ingest(under={"lake": under} if under else None, full=full)
+    with open_work(environment=os.environ) as work:
+        return IngestionController(work).ingest(under={"lake": under} if under else None, full=full)
 
 
 def names(result: IngestResult) -> list[str]:
@@ -175,7 +177,7 @@ def test_a_file_replaced_by_a_link_is_not_profiled(lake: Path, disk: Path) -> No
     part.symlink_to(disk / "part-0.parquet")
 
     with (
-        Application(environment=os.environ) as application,
+        open_work(environment=os.environ) as work,
         pytest.raises(ProfileUnavailableError, match=OUTSIDE),
     ):
-        application.profiling.profile(["customers"])
+        ProfileController(work).profile(["customers"])

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from doubles.datahub_server import DataHubDouble, datahub_double
+from given_work import open_work
 from lakes import write_lake, write_table
-from lumos.bootstrap import Application
+from lumos.core.controllers.ingestion_controller import IngestionController
 from lumos.core.models import Documentation, LumosDataset, with_parts
+from lumos.core.runtime.unit_of_work import UnitOfWork
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,17 +44,17 @@ def settings(lake: Path, url: str) -> None:
 
 
 def ingested(*, dry_run: bool = False) -> IngestResult:
-    with Application(environment=os.environ) as application:
-        return application.ingestion.ingest(dry_run=dry_run)
+    with open_work(environment=os.environ) as work:
+        return IngestionController(work).ingest(dry_run=dry_run)
 
 
 def in_datahub(name: str) -> LumosDataset:
-    with Application(environment=os.environ) as application:
-        return next(each for each in _catalog(application).list() if each.name == name)
+    with open_work(environment=os.environ) as work:
+        return next(each for each in _catalog(work).list() if each.name == name)
 
 
-def _catalog(application: Application) -> MetadataPlatformInterface:
-    return application.platform(None)
+def _catalog(work: UnitOfWork) -> MetadataPlatformInterface:
+    return work.platform(None)
 
 
 def test_the_catalog_gets_what_was_ingested(datahub: DataHubDouble) -> None:
@@ -74,8 +76,8 @@ def test_a_run_without_news_asks_the_catalog_for_no_dataset(datahub: DataHubDoub
 
 def test_what_people_changed_in_the_catalog_stays(lake: Path, datahub: DataHubDouble) -> None:
     ingested()
-    with Application(environment=os.environ) as application:
-        catalog = _catalog(application)
+    with open_work(environment=os.environ) as work:
+        catalog = _catalog(work)
         dataset = next(each for each in catalog.list() if each.name == "orders")
         documentation = Documentation(description="What people know of it.")
         catalog.emit_dataset(with_parts(dataset, documentation=documentation))

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from command_line import ROOT
+from given_work import open_work
 from lakes import write_settings, write_table
-from lumos.bootstrap import Application
+from lumos.core.controllers.catalog_controller import CatalogController
 from lumos.entry.sdk import Lumos as Project
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ def stored_document(name: str) -> str:
 
 
 def measured(urn: str, kind: str) -> list[TrendPoint]:
-    with Application(environment=os.environ) as application:
-        points = application.catalog.trend(urn).observations
+    with open_work(environment=os.environ) as work:
+        points = CatalogController(work).trend(urn).observations
     return [point for point in points if point.kind == kind]
 
 

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from command_line import ROOT, Lumos, Result, capturing, check_schema, run_in_child
+from given_work import open_work
 from lakes import write_lake, write_settings, write_table
-from lumos.bootstrap import Application
+from lumos.core.controllers.watch_controller import WatchController
 from sqs_queue import Queue
 
 if TYPE_CHECKING:
@@ -65,8 +66,10 @@ def test_a_schema_change_in_a_watched_folder_appears_in_the_history(
         if any(change.path == "vat" for change in refresh.changes):
             stop.set()
 
-    with Application(environment=os.environ) as application:
-        application.watching.watch(stop=stop, on_refresh=on_refresh, tell=lambda _: None)
+    with open_work(environment=os.environ) as work:
+        WatchController(work.project, work.spark_session).watch(
+            stop=stop, on_refresh=on_refresh, tell=lambda _: None
+        )
 
     assert seen[0].reason == "start"
     assert seen[0].folders == {"lake": ("/",)}
@@ -125,8 +128,10 @@ def test_a_removed_folder_retires_its_dataset_and_no_other(lumos: Lumos, tmp_pat
         elif refresh.datasets and refresh.datasets.removed:
             stop.set()
 
-    with Application(environment=os.environ) as application:
-        application.watching.watch(stop=stop, on_refresh=on_refresh, tell=lambda _: None)
+    with open_work(environment=os.environ) as work:
+        WatchController(work.project, work.spark_session).watch(
+            stop=stop, on_refresh=on_refresh, tell=lambda _: None
+        )
 
     assert [change.rule for change in seen[-1].changes] == ["dataset.removed"]
     assert lumos("show", "customers").exit_code == 3
@@ -160,8 +165,10 @@ def test_a_source_without_events_is_kept_current_by_listings_beside_a_watched_fo
         if {"field.added.nullable", "dataset.removed"} <= changed:
             stop.set()
 
-    with Application(environment=os.environ) as application:
-        application.watching.watch(stop=stop, on_refresh=on_refresh, tell=lambda _: None)
+    with open_work(environment=os.environ) as work:
+        WatchController(work.project, work.spark_session).watch(
+            stop=stop, on_refresh=on_refresh, tell=lambda _: None
+        )
 
     assert [refresh.error for refresh in seen] == [None] * len(seen)
     assert seen[0].folders == {"lake": ("/",), "project": ("/",)}

@@ -10,9 +10,12 @@ import orjson
 import pytest
 
 from doubles.datahub_server import DataHubDouble, datahub_double
-from lumos.bootstrap import Application
+from given_work import open_work
+from lumos.core.controllers.import_controller import ImportController
+from lumos.core.controllers.sync_controller import SyncController
 from lumos.core.platform.impl.datahub.handler import DataHubHandler
 from lumos.core.platform.impl.datahub.mapping.structured import MADE_BY_LUMOS
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.testing.platform_samples import AT, dataset
 
 NUMBER = "urn:li:dataType:datahub.number"
@@ -42,26 +45,26 @@ def document(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Iterator[tuple[Application, DataHubDouble]]:
+def other(tmp_path: Path) -> Iterator[tuple[UnitOfWork, DataHubDouble]]:
     settings = tmp_path / "lumos.yaml"
     with datahub_double() as (url, double):
         settings.write_text(f"platform_config: {{datahub: {{gms_server: '{url}'}}}}")
-        with Application(
+        with open_work(
             config=settings, state_dir=tmp_path / "state", environment={}, clock=lambda: AT
-        ) as application:
-            yield application, double
+        ) as work:
+            yield work, double
 
 
 @pytest.mark.parametrize("way", ["import", "sync"])
 def test_a_property_is_defined_as_it_was_before_a_dataset_has_a_value_of_it(
-    document: Path, other: tuple[Application, DataHubDouble], way: str
+    document: Path, other: tuple[UnitOfWork, DataHubDouble], way: str
 ) -> None:
-    application, double = other
+    work, double = other
     if way == "import":
-        report = application.importer("datahub").run(str(document)).report
+        report = ImportController(work, "datahub").run(str(document)).report
     else:
-        application.importer().run(str(document))
-        report = application.sync.sync("datahub").report
+        ImportController(work).run(str(document))
+        report = SyncController(work).sync("datahub").report
 
     assert not report.failed
     assert double.stored[URN]["propertyDefinition"] == (DEFINITION, 1)
@@ -79,20 +82,22 @@ def test_a_property_is_defined_as_it_was_before_a_dataset_has_a_value_of_it(
 
 @pytest.mark.parametrize("way", ["import", "sync"])
 def test_a_definition_that_an_earlier_run_guessed_wrongly_is_told_in_the_report(
-    document: Path, other: tuple[Application, DataHubDouble], way: str
+    document: Path, other: tuple[UnitOfWork, DataHubDouble], way: str
 ) -> None:
-    application, double = other
+    work, double = other
     guessed = {**DEFINITION, "description": MADE_BY_LUMOS, "valueType": NUMBER}
     double.put(URN, propertyDefinition=guessed)
     if way == "import":
-        report = application.importer("datahub").run(str(document)).report
+        report = ImportController(work, "datahub").run(str(document)).report
     else:
-        application.importer().run(str(document))
-        report = application.sync.sync("datahub").report
+        ImportController(work).run(str(document))
+        report = SyncController(work).sync("datahub").report
 
     assert not report.failed
     assert len([line for line in report.warnings if URN in line]) == 2
     assert "**7** days" not in str(report.warnings)
     assert double.stored[URN]["propertyDefinition"] == (guessed, 1)
-    found = application.sync._target("datahub", writing=False).platform.get_dataset(dataset().urn)
+    found = (
+        SyncController(work)._target("datahub", writing=False).platform.get_dataset(dataset().urn)
+    )
     assert found.properties[URN] == "**7** days"

@@ -15,7 +15,8 @@ import pytest
 from doubles.atlas_server import STEWARD, AtlasServer, atlas_at
 from doubles.datahub_server import datahub_double
 from doubles.openmetadata_server import TOKEN, openmetadata_server
-from lumos.bootstrap import Application
+from given_work import open_work
+from lumos.core.controllers.import_controller import ImportController
 from lumos.core.controllers.results import ImportResult
 from lumos.core.models import Snapshot, load_snapshot, with_parts
 from lumos.core.platform.abilities import LineageAbility
@@ -108,10 +109,8 @@ class World:
     def run(self, **options: Any) -> ImportResult:
         """Import as a new process does."""
         self.asked.clear()
-        with Application(
-            state_dir=self.folder / "state", environment={}, clock=self._clock
-        ) as lumos:
-            return lumos.importer(self.name).run(str(self.folder / "in.json"), **options)
+        with open_work(state_dir=self.folder / "state", environment={}, clock=self._clock) as work:
+            return ImportController(work, self.name).run(str(self.folder / "in.json"), **options)
 
     def catalog(self) -> MetadataPlatformInterface:
         return PlatformFactory.handler(self.name).from_config(self._config)

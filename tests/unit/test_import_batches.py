@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 
 from doubles.datahub_server import DataHubDouble, datahub_double
-from lumos.bootstrap import Application
+from given_work import open_work
+from lumos.core.controllers.import_controller import ImportController
 from lumos.core.controllers.results import ImportResult
+from lumos.core.controllers.sync_controller import SyncController
 from lumos.core.errors import LumosError, PlatformAuthError, PlatformError
 from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.batches import looked_up, together
@@ -56,8 +58,8 @@ class World:
         self.double.requests.clear()
         self.double.settle()  # what an earlier process wrote is in the indexes by now
         environment = {"DATAHUB_GMS_URL": self.url}
-        with Application(state_dir=self.state, environment=environment, clock=self._clock) as lumos:
-            return lumos.importer("datahub").run(str(self.document), **options)
+        with open_work(state_dir=self.state, environment=environment, clock=self._clock) as work:
+            return ImportController(work, "datahub").run(str(self.document), **options)
 
     def written(self) -> Counter[str]:
         """Count what the server was told of datasets since the last run began."""
@@ -158,8 +160,8 @@ def test_the_state_of_the_project_knows_nothing_of_what_another_catalog_got(worl
     with StateDatabase.open(world.state / "lumos.db", read_only=True) as database:
         for table in ("datasets", "versions", "lineage_edges", "entities", "identity_map"):
             assert database.query(f"SELECT * FROM {table}") == []  # noqa: S608
-    with Application(state_dir=world.state, environment={"DATAHUB_GMS_URL": world.url}) as lumos:
-        assert lumos.sync.sync("datahub").writes == 0
+    with open_work(state_dir=world.state, environment={"DATAHUB_GMS_URL": world.url}) as work:
+        assert SyncController(work).sync("datahub").writes == 0
     assert len(world.exported()["datasets"]) == SIZE
 
 

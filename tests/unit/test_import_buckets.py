@@ -10,9 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lumos.bootstrap import Application
+from given_work import open_work
+from lumos.core.controllers.catalog_controller import CatalogController
+from lumos.core.controllers.import_controller import ImportController
+from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.errors import CorruptSnapshotError
 from lumos.core.models import LineageEdge, Snapshot, load_snapshot
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.core.store.snapshots.part_format import bucket_of
 from lumos.core.store.snapshots.snapshot_store import SnapshotStore
 from lumos.core.store.snapshots.snapshot_writer import bucket_rank, buckets_by_rank, place_of_rank
@@ -37,9 +41,9 @@ JOB = "lumos://airflow/dag/job"
 
 
 @pytest.fixture
-def application(tmp_path: Path) -> Iterator[Application]:
-    with Application(state_dir=tmp_path / "state", environment={}) as application:
-        yield application
+def work(tmp_path: Path) -> Iterator[UnitOfWork]:
+    with open_work(state_dir=tmp_path / "state", environment={}) as work:
+        yield work
 
 
 def world(*edges: tuple[str, str], names: str = "abc", complete: bool = True) -> Snapshot:
@@ -53,28 +57,28 @@ def world(*edges: tuple[str, str], names: str = "abc", complete: bool = True) ->
 class Catalog:
     """The embedded catalog, filled from snapshots."""
 
-    def __init__(self, application: Application, folder: Path) -> None:
-        self._application = application
+    def __init__(self, work: UnitOfWork, folder: Path) -> None:
+        self._work = work
         self._store = SnapshotStore(folder / "given")
 
     def take(self, snapshot: Snapshot, mode: ImportMode = ImportMode.UPDATE, **more: Any) -> Any:
         info = self._store.write(snapshot, at=AT)
         place = str(self._store.root / info.id)
-        return self._application.importer().run(place, mode=mode, **more)
+        return ImportController(self._work).run(place, mode=mode, **more)
 
     @property
     def edges(self) -> list[tuple[str, str]]:
-        exported = self._application.snapshots.opened("embedded").load()
+        exported = SnapshotController(self._work).opened("embedded").load()
         return [(edge.upstream_urn, edge.downstream_urn) for edge in exported.lineage_edges]
 
     def versions(self, urn: str) -> list[str]:
-        history = self._application.catalog.history(urn).schema_history
+        history = CatalogController(self._work).history(urn).schema_history
         return [version.version for version in history]
 
 
 @pytest.fixture
-def catalog(application: Application, tmp_path: Path) -> Catalog:
-    return Catalog(application, tmp_path)
+def catalog(work: UnitOfWork, tmp_path: Path) -> Catalog:
+    return Catalog(work, tmp_path)
 
 
 def test_overwriting_removes_lineage_that_a_complete_snapshot_lacks(catalog: Catalog) -> None:
@@ -120,7 +124,7 @@ def test_lineage_of_datasets_that_the_snapshot_does_not_name_stays(catalog: Cata
 
 
 def test_a_damaged_snapshot_is_refused_before_anything_is_written(
-    application: Application, tmp_path: Path
+    work: UnitOfWork, tmp_path: Path
 ) -> None:
     store = SnapshotStore(tmp_path / "given", part_bytes=4_000)
     info = store.write(sample_snapshot(200), at=AT)
@@ -128,21 +132,21 @@ def test_a_damaged_snapshot_is_refused_before_anything_is_written(
     part.write_bytes(part.read_bytes()[:-1])
 
     with pytest.raises(CorruptSnapshotError):
-        application.importer().run(str(store.root / info.id))
+        ImportController(work).run(str(store.root / info.id))
 
     assert not (tmp_path / "state").exists()
 
 
-def test_a_snapshot_of_many_buckets_arrives_whole(application: Application, tmp_path: Path) -> None:
+def test_a_snapshot_of_many_buckets_arrives_whole(work: UnitOfWork, tmp_path: Path) -> None:
     store = SnapshotStore(tmp_path / "given", part_bytes=4_000)
     snapshot = sample_snapshot(200)
     info = store.write(snapshot, at=AT)
 
-    result = application.importer().run(str(store.root / info.id), batch_size=7)
+    result = ImportController(work).run(str(store.root / info.id), batch_size=7)
 
     assert result.created == tuple(dataset.urn for dataset in snapshot.datasets)
     assert result.lineage_edges == 199
-    exported = application.snapshots.opened("embedded").load()
+    exported = SnapshotController(work).opened("embedded").load()
     assert exported.lineage_edges == snapshot.lineage_edges
     assert [each.lineage for each in exported.datasets] == [
         each.lineage for each in snapshot.datasets
@@ -150,7 +154,7 @@ def test_a_snapshot_of_many_buckets_arrives_whole(application: Application, tmp_
     assert exported.users == snapshot.users
     assert exported.identity_map == snapshot.identity_map
     assert exported.extensions == snapshot.extensions
-    again = application.importer().run(str(store.root / info.id))
+    again = ImportController(work).run(str(store.root / info.id))
     assert (again.unchanged, again.lineage_edges) == (200, 0)
 
 

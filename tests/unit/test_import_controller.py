@@ -15,8 +15,12 @@ from typing import Any
 
 import pytest
 
-from lumos.bootstrap import Application
+from given_work import open_work
+from lumos.core.controllers.catalog_controller import CatalogController
+from lumos.core.controllers.import_controller import ImportController
+from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.models import Snapshot
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.feature.importing.plan import ImportMode
 
 FULL_SIZE = os.environ.get("LUMOS_TEST_FULL") == "1"
@@ -39,33 +43,33 @@ def dataset(urn: str, **parts: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def application(tmp_path: Path) -> Iterator[Application]:
-    with Application(state_dir=tmp_path / "state", environment={}) as application:
-        yield application
+def work(tmp_path: Path) -> Iterator[UnitOfWork]:
+    with open_work(state_dir=tmp_path / "state", environment={}) as work:
+        yield work
 
 
 class Catalog:
     """A catalog that documents are imported into and exported from."""
 
-    def __init__(self, application: Application, folder: Path) -> None:
-        self._application = application
+    def __init__(self, work: UnitOfWork, folder: Path) -> None:
+        self._work = work
         self._folder = folder
 
     def take(self, content: dict[str, Any], mode: ImportMode = ImportMode.UPDATE) -> Any:
         (self._folder / "in.json").write_text(json.dumps(content))
-        return self._application.importer().run(str(self._folder / "in.json"), mode=mode)
+        return ImportController(self._work).run(str(self._folder / "in.json"), mode=mode)
 
     def export(self) -> Snapshot:
-        return self._application.snapshots.opened("embedded").load()
+        return SnapshotController(self._work).opened("embedded").load()
 
     def versions(self, urn: str) -> list[str]:
-        history = self._application.catalog.history(urn).schema_history
+        history = CatalogController(self._work).history(urn).schema_history
         return [version.version for version in history]
 
 
 @pytest.fixture
-def catalog(application: Application, tmp_path: Path) -> Catalog:
-    return Catalog(application, tmp_path)
+def catalog(work: UnitOfWork, tmp_path: Path) -> Catalog:
+    return Catalog(work, tmp_path)
 
 
 def test_an_edge_with_a_job_gets_no_twin(catalog: Catalog) -> None:
@@ -136,12 +140,10 @@ def test_what_cannot_be_stored_is_named_and_the_rest_is_imported(catalog: Catalo
     assert exported.identity_map == {A: {"datahub": "y"}}
 
 
-def test_a_dry_run_and_a_wrong_input_leave_no_trace(
-    application: Application, tmp_path: Path
-) -> None:
+def test_a_dry_run_and_a_wrong_input_leave_no_trace(work: UnitOfWork, tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text(json.dumps(document(dataset(A))))
 
-    planned = application.importer().run(str(tmp_path / "in.json"), dry_run=True)
+    planned = ImportController(work).run(str(tmp_path / "in.json"), dry_run=True)
 
     assert planned.created == (A,)
     assert not (tmp_path / "state").exists()
@@ -168,8 +170,8 @@ def test_an_import_killed_at_any_moment_is_finished_by_the_next(tmp_path: Path) 
 
     subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
 
-    with Application(state_dir=tmp_path / ".lumos", environment={}) as application:
-        catalog = Catalog(application, tmp_path)
+    with open_work(state_dir=tmp_path / ".lumos", environment={}) as work:
+        catalog = Catalog(work, tmp_path)
         exported = catalog.export()
         assert len(exported.datasets) == 600, seed
         assert len(exported.lineage_edges) == 599, seed

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lumos.bootstrap import Application
+from given_work import open_work
+from lumos.core.controllers.import_controller import ImportController
 from lumos.core.controllers.results import ImportResult
 from lumos.core.errors import (
     InvalidModelError,
@@ -53,8 +54,8 @@ def clock() -> datetime:
 
 
 def run(folder: Path, document: Path) -> ImportResult:
-    with Application(state_dir=folder / "state", environment={}, clock=clock) as application:
-        return application.importer().run(str(document), batch_size=5)
+    with open_work(state_dir=folder / "state", environment={}, clock=clock) as work:
+        return ImportController(work).run(str(document), batch_size=5)
 
 
 class Refusing:

@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from lumos.bootstrap import Application
+from given_work import open_work
+from lumos.core.controllers.catalog_controller import CatalogController
+from lumos.core.controllers.import_controller import ImportController
 from lumos.core.controllers.results import ImportResult
+from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.errors import PlatformError
 from lumos.core.models import LumosDataset
 from lumos.feature.importing.plan import ImportMode
@@ -41,8 +44,8 @@ def run(tmp_path: Path, clock: Callable[[], datetime]) -> Run:
     def imported(
         document: Path, *, mode: ImportMode = ImportMode.UPDATE, restart: bool = False
     ) -> ImportResult:
-        with Application(state_dir=tmp_path / "state", environment={}, clock=clock) as application:
-            importer = application.importer()
+        with open_work(state_dir=tmp_path / "state", environment={}, clock=clock) as work:
+            importer = ImportController(work)
             return importer.run(str(document), mode=mode, restart=restart, batch_size=10)
 
     return imported
@@ -69,11 +72,12 @@ def interrupt_after(published: int, monkeypatch: pytest.MonkeyPatch) -> pytest.M
 
 
 def versions_and_edges(folder: Path) -> tuple[dict[str, list[str]], int]:
-    with Application(state_dir=folder / "state", environment={}) as application:
-        snapshot = application.snapshots.opened("embedded").load()
+    with open_work(state_dir=folder / "state", environment={}) as work:
+        snapshot = SnapshotController(work).opened("embedded").load()
         versions = {
             str(dataset.urn): [
-                entry.version for entry in application.catalog.history(dataset.urn).schema_history
+                entry.version
+                for entry in CatalogController(work).history(dataset.urn).schema_history
             ]
             for dataset in snapshot.datasets
         }
@@ -191,12 +195,12 @@ def at_clock(folder: Path, start: datetime) -> Run:
     seconds = count()
 
     def imported(document: Path) -> ImportResult:
-        with Application(
+        with open_work(
             state_dir=folder / "state",
             environment={},
             clock=lambda: start + timedelta(seconds=next(seconds)),
-        ) as application:
-            return application.importer().run(str(document), mode=ImportMode.UPDATE, batch_size=10)
+        ) as work:
+            return ImportController(work).run(str(document), mode=ImportMode.UPDATE, batch_size=10)
 
     return imported
 
@@ -225,16 +229,14 @@ def test_a_clock_set_back_does_not_hide_that_somebody_else_wrote_meanwhile(
         interrupt_after(35, patch)
         with pytest.raises(InterruptionError):
             at_clock(tmp_path, AHEAD)(document)
-    with Application(
-        state_dir=tmp_path / "state", environment={}, clock=lambda: NOW
-    ) as application:
+    with open_work(state_dir=tmp_path / "state", environment={}, clock=lambda: NOW) as work:
         dataset = sample_snapshot(SIZE).datasets[0]
-        application.writer.execute("DELETE FROM datasets WHERE urn = :urn", {"urn": dataset.urn})
-        with application.begin_run("ingest"):
+        work.writer.execute("DELETE FROM datasets WHERE urn = :urn", {"urn": dataset.urn})
+        with work.begin_run("ingest"):
             pass
 
     result = at_clock(tmp_path, NOW)(document)
 
     assert result.resumed == 0
-    with Application(state_dir=tmp_path / "state", environment={}) as application:
-        assert len(list(application.platform(None).list())) == SIZE
+    with open_work(state_dir=tmp_path / "state", environment={}) as work:
+        assert len(list(work.platform(None).list())) == SIZE

@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from lumos.bootstrap import Application
+from given_work import open_work
+from lumos.core.controllers.diff_controller import DiffController
+from lumos.core.controllers.migration_controller import MigrationController
+from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.progress import Progress
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.core.store.database import StateDatabase
 from lumos.feature.snapshot.forms import SnapshotForm
 from lumos.testing.platform_samples import dataset
@@ -40,34 +44,34 @@ class Heard(Progress):
 
 
 @pytest.fixture
-def application(tmp_path: Path) -> Iterator[Application]:
+def work(tmp_path: Path) -> Iterator[UnitOfWork]:
     state = tmp_path / "state"
     with StateDatabase.open(state / "lumos.db") as database, database.transaction():
         catalog = EmbeddedHandler(database)
         for number in range(COUNT):
             catalog.emit_dataset(dataset(f"t{number:04d}"))
     moment = datetime(2026, 1, 2, tzinfo=UTC)
-    with Application(state_dir=state, environment={}, clock=lambda: moment) as opened:
+    with open_work(state_dir=state, environment={}, clock=lambda: moment) as opened:
         yield opened
 
 
 def test_an_export_and_a_comparison_tell_how_many_datasets_were_read(
-    application: Application, tmp_path: Path
+    work: UnitOfWork, tmp_path: Path
 ) -> None:
     exporting, comparing = Heard(), Heard()
     folder = tmp_path / "out"
 
-    application.snapshots.export(folder, form=SnapshotForm.FOLDER, progress=exporting)
-    with application.diffs.streamed(str(folder), "embedded", progress=comparing) as found:
+    SnapshotController(work).export(folder, form=SnapshotForm.FOLDER, progress=exporting)
+    with DiffController(work).streamed(str(folder), "embedded", progress=comparing) as found:
         assert found.totals.datasets.old == COUNT
 
     assert exporting.told == comparing.told == READ
 
 
-def test_a_migration_tells_it_of_both_catalogs(application: Application, tmp_path: Path) -> None:
+def test_a_migration_tells_it_of_both_catalogs(work: UnitOfWork, tmp_path: Path) -> None:
     migrating = Heard()
 
-    done = application.migrations.migrate(
+    done = MigrationController(work).migrate(
         "embedded", f"sqlite:///{tmp_path / 'new.db'}", progress=migrating
     )
 

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from command_line import FEBRUARY, JANUARY, ORDERS
-from lumos.bootstrap import Application
+from given_work import open_work
+from lumos.core.controllers.import_controller import ImportController
 from lumos.core.controllers.report_controller import ReportController
+from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.errors import StateError, UnreadableItemError, UsageError
 from lumos.core.models import LumosDataset, OperationalMetadata
 from lumos.core.run_report import RunRecorder
@@ -139,12 +141,12 @@ class Shop:
         self.now = NOW - timedelta(days=40)
 
     def do(self, *steps: str) -> None:
-        with Application(state_dir=self.folder, environment={}, clock=self._tick) as application:
+        with open_work(state_dir=self.folder, environment={}, clock=self._tick) as work:
             for step in steps:
                 if step == "snapshot":
-                    application.snapshots.create()
+                    SnapshotController(work).create()
                 else:
-                    application.importer().run(step)
+                    ImportController(work).run(step)
 
     def save_run(self, operation: str, *failed: str, warning: str | None = None) -> None:
         recorder = RunRecorder(operation, started_at=self._tick())
@@ -384,12 +386,12 @@ def test_the_versions_of_a_period_are_found_on_postgresql_too(
 ) -> None:
     moments = iter(NOW + timedelta(seconds=number) for number in range(1_000))
     environment = {"LUMOS_DATABASE_URL": postgres_database_url}
-    with Application(
+    with open_work(
         state_dir=tmp_path, environment=environment, clock=lambda: next(moments)
-    ) as application:
-        application.importer().run(JANUARY)
+    ) as work:
+        ImportController(work).run(JANUARY)
         between = next(moments)
-        application.importer().run(FEBRUARY)
+        ImportController(work).run(FEBRUARY)
     with StateDatabase.open(postgres_database_url, read_only=True) as database:
         total, newest = HistoryRepository(database).since(between, limit=2)
         assert HistoryRepository(database).since(None, limit=1)[0] == total + 5

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lumos.bootstrap import Application
+from given_work import open_work
+from lumos.core.controllers.snapshot_controller import SnapshotController
+from lumos.core.controllers.system_controller import SystemController
 from lumos.core.models import Snapshot
 from lumos.core.store.snapshots.manifest import MANIFEST_NAME
 from lumos.core.store.snapshots.snapshot_store import SnapshotStore
@@ -72,11 +74,11 @@ def test_a_damaged_newest_snapshot_is_not_reused(store: SnapshotStore) -> None:
 
 def test_a_catalog_without_changes_gives_the_snapshot_that_is_there(tmp_path: Path) -> None:
     moments = iter([AT, LATER, LAST])
-    with Application(
+    with open_work(
         state_dir=tmp_path / "state", environment={}, clock=lambda: next(moments)
-    ) as application:
-        assert application.system.init(tmp_path)
-        first = application.snapshots.create(reuse_identical=True)
+    ) as work:
+        assert SystemController(work).init(tmp_path)
+        first = SnapshotController(work).create(reuse_identical=True)
 
-        assert application.snapshots.create(reuse_identical=True) == first
-        assert application.snapshots.create() != first
+        assert SnapshotController(work).create(reuse_identical=True) == first
+        assert SnapshotController(work).create() != first

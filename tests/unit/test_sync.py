@@ -16,9 +16,9 @@ from typing import ClassVar
 import pytest
 from typing_extensions import override
 
-from given_work import GivenWork, given_project
-from lumos.bootstrap import Application
+from given_work import GivenWork, given_project, open_work
 from lumos.core.controllers.sync_controller import SyncController
+from lumos.core.controllers.system_controller import SystemController
 from lumos.core.errors import (
     LeaseLostError,
     PlatformAuthError,
@@ -713,13 +713,13 @@ def test_only_datasets_of_a_source_are_sent_if_so_asked_and_none_is_removed(worl
 
 
 def test_the_catalog_that_is_read_cannot_be_the_one_that_is_written(tmp_path: Path) -> None:
-    with Application(state_dir=tmp_path / "s", environment={}, clock=lambda: AT) as application:
-        application.system  # noqa: B018
+    with open_work(state_dir=tmp_path / "s", environment={}, clock=lambda: AT) as work:
+        SystemController(work)
         with (
             StateDatabase.open(tmp_path / "s" / "lumos.db"),
             pytest.raises(UsageError, match="writes another one"),
         ):
-            application.sync.sync("embedded")
+            SyncController(work).sync("embedded")
 
 
 def test_what_people_changed_there_is_kept_here_as_their_word(world: World) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from lumos.bootstrap import Application
+from given_work import open_work
+from lumos.core.controllers.catalog_controller import CatalogController
+from lumos.core.controllers.import_controller import ImportController
 from lumos.core.controllers.version_controller import VersionController
 from lumos.core.errors import (
     NoCatalogError,
@@ -17,6 +19,7 @@ from lumos.core.errors import (
 )
 from lumos.core.models import ChangeLevel, LumosDataset
 from lumos.core.progress import Progress
+from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.engine import Parameters, Row
 from lumos.core.store.history import HistoryRepository
@@ -27,16 +30,14 @@ LATER = AT + timedelta(days=30)
 
 
 @pytest.fixture
-def application(tmp_path: Path) -> Iterator[Application]:
-    with Application(
-        state_dir=tmp_path / "state", environment={}, clock=lambda: LATER
-    ) as application:
-        yield application
+def work(tmp_path: Path) -> Iterator[UnitOfWork]:
+    with open_work(state_dir=tmp_path / "state", environment={}, clock=lambda: LATER) as work:
+        yield work
 
 
 @pytest.fixture
-def controller(application: Application) -> VersionController:
-    return application.version_scans
+def controller(work: UnitOfWork) -> VersionController:
+    return VersionController(work)
 
 
 class Heard(Progress):
@@ -64,9 +65,9 @@ def counts(**given: int) -> VersionCounts:
 
 
 def test_a_catalog_without_history_gets_first_versions_once(
-    application: Application, controller: VersionController
+    work: UnitOfWork, controller: VersionController
 ) -> None:
-    fill_catalog(application, [*tables(3), table(3, version="4.5.6"), table(4, version="v2")])
+    fill_catalog(work, [*tables(3), table(3, version="4.5.6"), table(4, version="v2")])
 
     computed = controller.compute()
     assert (computed.dry_run, computed.counts) == (True, counts(first=5))
@@ -88,12 +89,12 @@ def test_a_catalog_without_history_gets_first_versions_once(
 
 
 def test_each_dataset_rises_by_its_own_worst_change(
-    application: Application, controller: VersionController
+    work: UnitOfWork, controller: VersionController
 ) -> None:
-    fill_catalog(application, [table(each, "a", "b") for each in range(5)])
+    fill_catalog(work, [table(each, "a", "b") for each in range(5)])
     controller.apply()
     fill_catalog(
-        application,
+        work,
         [
             table(0, "a"),
             table(1, "a", "b", "c"),
@@ -119,26 +120,26 @@ def test_each_dataset_rises_by_its_own_worst_change(
         "SCHEMA_CHANGE",
         "METADATA_UPDATE",
     ]
-    shown = application.catalog.show("table_000001")
+    shown = CatalogController(work).show("table_000001")
     assert shown.version == "1.1.0"
 
 
 def test_what_publishing_versioned_is_unchanged_to_a_scan(
-    application: Application, controller: VersionController, tmp_path: Path
+    work: UnitOfWork, controller: VersionController, tmp_path: Path
 ) -> None:
     document = write_snapshot(tmp_path, tables(4))
-    application.importer().run(document)
+    ImportController(work).run(document)
 
     assert controller.compute().counts == counts(unchanged=4)
     assert controller.compute(target=document).counts == counts(unchanged=4)
 
 
 def test_datasets_that_are_gone_are_counted_and_retired_when_asked(
-    application: Application, controller: VersionController
+    work: UnitOfWork, controller: VersionController
 ) -> None:
-    fill_catalog(application, tables(7))
+    fill_catalog(work, tables(7))
     controller.apply()
-    platform = application.platform(None, writing=True)
+    platform = work.platform(None, writing=True)
     for number in (0, 3, 6):
         platform.delete(table(number).urn)
 
@@ -150,16 +151,16 @@ def test_datasets_that_are_gone_are_counted_and_retired_when_asked(
     again = controller.apply(retire=True)
     assert (again.gone, again.counts) == (0, counts(unchanged=4))
 
-    fill_catalog(application, tables(1))
+    fill_catalog(work, tables(1))
     back = controller.apply()
     assert back.counts == counts(minor=1, unchanged=4)
     assert back.versions[0].change_type == "DATASET_ADDED"
 
 
-def test_all_datasets_may_be_gone(application: Application, controller: VersionController) -> None:
-    fill_catalog(application, tables(3))
+def test_all_datasets_may_be_gone(work: UnitOfWork, controller: VersionController) -> None:
+    fill_catalog(work, tables(3))
     controller.apply()
-    platform = application.platform(None, writing=True)
+    platform = work.platform(None, writing=True)
     for dataset in tables(3):
         platform.delete(dataset.urn)
 
@@ -167,7 +168,7 @@ def test_all_datasets_may_be_gone(application: Application, controller: VersionC
 
 
 def test_snapshots_are_applied_with_their_own_time_and_never_lead_back(
-    application: Application, controller: VersionController, tmp_path: Path
+    work: UnitOfWork, controller: VersionController, tmp_path: Path
 ) -> None:
     days = [write_snapshot(tmp_path, tables(2, day), day=day) for day in range(3)]
 
@@ -178,7 +179,7 @@ def test_snapshots_are_applied_with_their_own_time_and_never_lead_back(
     assert controller.compute(target=days[1]).outdated == 2
     assert controller.apply(target=days[2]).counts == counts(unchanged=2)
 
-    history = HistoryRepository(application.reader)
+    history = HistoryRepository(work.reader)
     times = [each.timestamp for each in history.versions(table(0).urn)]
     assert times == [AT, AT + timedelta(days=2)]
 
@@ -216,9 +217,9 @@ def test_versions_between_two_snapshots_need_no_state(tmp_path: Path) -> None:
         ],
         day=1,
     )
-    with Application(state_dir=tmp_path / "state", environment={}) as application:
-        found = application.version_scans.compute(source=old, target=new)
-        retired = application.version_scans.compute(source=old, target=new, retire=True)
+    with open_work(state_dir=tmp_path / "state", environment={}) as work:
+        found = VersionController(work).compute(source=old, target=new)
+        retired = VersionController(work).compute(source=old, target=new, retire=True)
 
     assert not (tmp_path / "state").exists()
     assert found.counts == counts(major=1, minor=1, first=1, unchanged=1)
@@ -260,8 +261,8 @@ def test_a_declared_version_that_is_too_low_is_a_finding(
 ) -> None:
     old = write_snapshot(tmp_path, [table(0, "a", "b", version=before)])
     new = write_snapshot(tmp_path, [table(0, *columns, version=after)], day=1)
-    with Application(state_dir=tmp_path / "state", environment={}) as application:
-        found = application.version_scans.compute(source=old, target=new)
+    with open_work(state_dir=tmp_path / "state", environment={}) as work:
+        found = VersionController(work).compute(source=old, target=new)
 
     assert [change.rule for change in found.declared] == ([rule] if rule else [])
 
@@ -274,10 +275,10 @@ def test_a_policy_judges_declared_versions_too(tmp_path: Path, history: bool) ->
     def declared(settings: str) -> list[ChangeLevel]:
         (tmp_path / "lumos.yaml").write_text(settings)
         config, state = tmp_path / "lumos.yaml", tmp_path / "state"
-        with Application(config=config, state_dir=state, environment={}) as application:
+        with open_work(config=config, state_dir=state, environment={}) as work:
             if history:
-                application.version_scans.apply(target=old)
-            found = application.version_scans.compute(source=None if history else old, target=new)
+                VersionController(work).apply(target=old)
+            found = VersionController(work).compute(source=None if history else old, target=new)
             return [change.level for change in found.declared]
 
     rule = "version.major_missing"
@@ -299,20 +300,20 @@ def test_a_version_declared_by_a_snapshot_is_held_against_the_history(
 
 
 def test_the_version_that_lumos_gave_is_no_declaration(
-    application: Application, controller: VersionController
+    work: UnitOfWork, controller: VersionController
 ) -> None:
-    fill_catalog(application, [table(0, "a", "b")])
+    fill_catalog(work, [table(0, "a", "b")])
     controller.apply()
-    fill_catalog(application, [table(0, "a")])
+    fill_catalog(work, [table(0, "a")])
 
     assert controller.compute().counts.major == 1
     assert controller.compute().declared == ()
 
 
 def test_no_more_versions_are_listed_than_asked_for(
-    application: Application, controller: VersionController
+    work: UnitOfWork, controller: VersionController
 ) -> None:
-    fill_catalog(application, tables(5))
+    fill_catalog(work, tables(5))
 
     found = controller.compute(limit=2)
 
@@ -320,10 +321,8 @@ def test_no_more_versions_are_listed_than_asked_for(
     assert len(controller.compute(limit=0).versions) == 5
 
 
-def test_versions_are_shown_page_by_page(
-    application: Application, controller: VersionController
-) -> None:
-    fill_catalog(application, tables(5))
+def test_versions_are_shown_page_by_page(work: UnitOfWork, controller: VersionController) -> None:
+    fill_catalog(work, tables(5))
     controller.apply()
 
     first = controller.show(limit=2)
@@ -335,10 +334,8 @@ def test_versions_are_shown_page_by_page(
     assert {page.total for page in (first, second, third)} == {5}
 
 
-def test_progress_is_told_after_each_batch(
-    application: Application, controller: VersionController
-) -> None:
-    fill_catalog(application, tables(5))
+def test_progress_is_told_after_each_batch(work: UnitOfWork, controller: VersionController) -> None:
+    fill_catalog(work, tables(5))
     heard = Heard()
     controller.apply(batch_size=2, progress=heard)
 
@@ -367,14 +364,14 @@ def test_a_scan_asks_a_fixed_number_of_questions_for_each_page(
 ) -> None:
     def scanned(count: int, *, changed: int) -> int:
         place = tmp_path / f"{count}-{changed}"
-        with Application(state_dir=place, environment={}, clock=lambda: LATER) as writing:
+        with open_work(state_dir=place, environment={}, clock=lambda: LATER) as writing:
             fill_catalog(writing, tables(count))
-            writing.version_scans.apply()
+            VersionController(writing).apply()
             fill_catalog(writing, tables(changed, state=1))
         monkeypatch.setattr("lumos.core.store.database.StateDatabase", CountingDatabase)
         CountingDatabase.statements = 0
-        with Application(state_dir=place, environment={}, clock=lambda: LATER) as reading:
-            found = reading.version_scans.compute()
+        with open_work(state_dir=place, environment={}, clock=lambda: LATER) as reading:
+            found = VersionController(reading).compute()
         monkeypatch.undo()
         assert found.counts == counts(patch=changed, unchanged=count - changed)
         return CountingDatabase.statements
@@ -386,13 +383,13 @@ def test_a_scan_asks_a_fixed_number_of_questions_for_each_page(
 
 
 def test_a_place_that_somebody_took_meanwhile_is_refused_whole(
-    application: Application, controller: VersionController
+    work: UnitOfWork, controller: VersionController
 ) -> None:
     from lumos.core.store.history import NewEntry
 
-    fill_catalog(application, tables(2))
+    fill_catalog(work, tables(2))
     controller.apply()
-    history = HistoryRepository(application.writer)
+    history = HistoryRepository(work.writer)
     planner = controller._planner
     new: LumosDataset = table(9)
     fresh = planner.first(new, at=AT, author=None)

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from given_work import open_work
 from kill_moments import Moments
-from lumos.bootstrap import Application
+from lumos.core.controllers.version_controller import VersionController
 from lumos.core.models import LumosDataset
 from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
@@ -145,9 +146,9 @@ def test_a_killed_apply_tears_no_batch_and_loses_nothing_acknowledged(tmp_path: 
     assert broken_chains(tmp_path) == []
 
     last = write_snapshot(tmp_path, tables(DATASETS, 10**6), day=10**6)
-    with Application(state_dir=tmp_path, environment={}) as application:
-        done = application.version_scans.apply(target=last).counts
-        again = application.version_scans.apply(target=last).counts
+    with open_work(state_dir=tmp_path, environment={}) as work:
+        done = VersionController(work).apply(target=last).counts
+        again = VersionController(work).apply(target=last).counts
     assert (done.new, again.new, again.unchanged) == (DATASETS, 0, DATASETS)
     assert set(torn_batches(tmp_path)[0]) == {10**6}
 
@@ -172,7 +173,7 @@ def test_a_killed_command_is_finished_by_running_it_again(tmp_path: Path, moment
 
     subprocess.run(command, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
 
-    with Application(state_dir=tmp_path / ".lumos", environment={}) as application:
-        found = application.version_scans.show(limit=1_000)
+    with open_work(state_dir=tmp_path / ".lumos", environment={}) as work:
+        found = VersionController(work).show(limit=1_000)
         assert {each.version for each in found.datasets} == {"1.0.0"}
         assert found.total == 400

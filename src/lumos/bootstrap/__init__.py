@@ -1,5 +1,5 @@
-"""The only place that puts parts together: settings in, controllers out."""
+"""The only place that puts parts together: requests in, results out."""
 
-from lumos.bootstrap.application import Application
+from lumos.bootstrap.dispatcher import Dispatcher
 
-__all__ = ["Application"]
+__all__ = ["Dispatcher"]

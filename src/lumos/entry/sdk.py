@@ -1,19 +1,42 @@
-"""Lumos in Python: the same controllers as the command line, for programs and notebooks."""
+"""Lumos in Python: the same requests as the command line, for programs and notebooks."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from typing_extensions import override
 
-from lumos.bootstrap import Application
-from lumos.core.platform.interface import SearchFilters
+from lumos.bootstrap import Dispatcher
+from lumos.core.requests.base import NOBODY, Listener, Request
+from lumos.core.requests.catalog import (
+    BlameRequest,
+    CompareRequest,
+    HistoryRequest,
+    SearchRequest,
+    ShowRequest,
+    TrendRequest,
+)
+from lumos.core.requests.project import ReportRequest
+from lumos.core.requests.snapshots import (
+    DiffRequest,
+    ExportRequest,
+    ImportRequest,
+    MigrateRequest,
+    SnapshotCreateRequest,
+    ValidateRequest,
+)
+from lumos.core.requests.sources import IngestRequest, ProfileRequest, SyncRequest
+from lumos.core.requests.versions import (
+    VersionApplyRequest,
+    VersionComputeRequest,
+    VersionIncrementRequest,
+)
+from lumos.core.runtime.project import Project
 from lumos.entry.notebook import (
     Blame,
     Comparison,
@@ -34,10 +57,13 @@ from lumos.entry.notebook import (
     answer,
 )
 from lumos.feature.importing.plan import ImportMode
+from lumos.feature.snapshot.forms import SnapshotForm
 from lumos.feature.versioning.models import VersionUpdateResult
 
 if TYPE_CHECKING:
     from lumos.feature.extraction.catalog_report import CatalogReport
+
+R = TypeVar("R")
 
 __all__ = [
     "Blame",
@@ -65,8 +91,9 @@ __all__ = [
 class Lumos:
     """One project of Lumos: its catalog, its snapshots and what can be done with them.
 
-    Nothing is read or opened before the first call. Every method raises a `LumosError` that says
-    what failed and what to do. A program closes it, or uses it in a `with` block.
+    Nothing is read before the first call, and nothing stays open between calls: each dispatches a
+    request and closes what it opened. Every method raises a `LumosError` that says what failed and
+    what to do.
     """
 
     def __init__(
@@ -84,14 +111,21 @@ class Lumos:
             environment: the variables that settings may use; those of the process by default.
         """
         self._config = config
-        self._opened = ExitStack()
-        self._application = self._opened.enter_context(
-            Application(
+        self._dispatcher = Dispatcher(
+            Project(
                 config=None if config is None else Path(config),
-                state_dir=None if state_dir is None else Path(state_dir),
+                given_state_dir=None if state_dir is None else Path(state_dir),
                 environment=os.environ if environment is None else environment,
             )
         )
+
+    def dispatch(self, request: Request[R], listener: Listener = NOBODY) -> R:
+        """Carry out a request of `lumos.core.requests`, as all methods here do.
+
+        Raises:
+            LumosError: what failed, and what to do.
+        """
+        return self._dispatcher.dispatch(request, listener)
 
     def search(
         self,
@@ -118,11 +152,17 @@ class Lumos:
             limit: how many to return.
             offset: how many to pass over.
         """
-        filters = SearchFilters(platform=platform, owner=owner, tag=tag, min_quality=min_quality)
-        page = self._application.search.search(
-            text, filters, catalogs=platforms, limit=limit, offset=offset
+        request = SearchRequest(
+            text=text,
+            platform=platform,
+            catalogs=tuple(platforms),
+            owner=owner,
+            tag=tag,
+            min_quality=min_quality,
+            limit=limit,
+            offset=offset,
         )
-        return answer(SearchResults, page)
+        return answer(SearchResults, self.dispatch(request))
 
     def dataset(self, urn_or_name: str) -> Dataset:
         """Return the dataset of a URN, or of a name that only one dataset has.
@@ -131,7 +171,7 @@ class Lumos:
             DatasetNotFoundError: the catalog does not hold the URN.
             UnresolvedReferenceError: no dataset has the name, or several do.
         """
-        return answer(Dataset, self._application.catalog.show(urn_or_name))
+        return answer(Dataset, self.dispatch(ShowRequest(dataset=urn_or_name)))
 
     def history(
         self, urn_or_name: str, *, since: datetime | None = None, limit: int | None = None
@@ -142,8 +182,8 @@ class Lumos:
             DatasetNotFoundError: the catalog does not hold the URN.
             UnresolvedReferenceError: no dataset has the name, or several do.
         """
-        found = self._application.catalog.history(urn_or_name, since=since, limit=limit)
-        return answer(History, found)
+        request = HistoryRequest(dataset=urn_or_name, since=since, limit=limit)
+        return answer(History, self.dispatch(request))
 
     def trend(
         self, urn_or_name: str, *, since: datetime | None = None, limit: int | None = None
@@ -159,12 +199,12 @@ class Lumos:
             DatasetNotFoundError: the catalog does not hold the URN.
             UnresolvedReferenceError: no dataset has the name, or several do.
         """
-        found = self._application.catalog.trend(urn_or_name, since=since, limit=limit)
-        return answer(Trend, found)
+        request = TrendRequest(dataset=urn_or_name, since=since, limit=limit)
+        return answer(Trend, self.dispatch(request))
 
     def blame(self, urn_or_name: str) -> Blame:
         """Return which version brought each column of a dataset in and which changed it last."""
-        return answer(Blame, self._application.catalog.blame(urn_or_name))
+        return answer(Blame, self.dispatch(BlameRequest(dataset=urn_or_name)))
 
     def compute_versions(
         self,
@@ -180,13 +220,13 @@ class Lumos:
             target: the snapshot whose datasets are versioned; the catalog by default.
             retire: also give versions to datasets that are gone.
         """
-        found = self._application.version_scans.compute(
+        request = VersionComputeRequest(
             source=None if source is None else str(source),
             target=None if target is None else str(target),
             retire=retire,
             limit=0,
         )
-        return answer(Versions, found)
+        return answer(Versions, self.dispatch(request))
 
     def apply_versions(
         self,
@@ -196,13 +236,13 @@ class Lumos:
         retire: bool = False,
     ) -> Versions:
         """Write the versions that datasets get; what has its version already gets no other."""
-        found = self._application.version_scans.apply(
+        request = VersionApplyRequest(
             source=None if source is None else str(source),
             target=None if target is None else str(target),
             retire=retire,
             limit=0,
         )
-        return answer(Versions, found.as_scan())
+        return answer(Versions, self.dispatch(request).as_scan())
 
     def increment_version(self, urn_or_name: str, change_type: str) -> VersionUpdateResult:
         """Raise the version of a dataset by declaration.
@@ -213,7 +253,8 @@ class Lumos:
         Raises:
             VersionNotFoundError: the dataset has no version yet.
         """
-        return self._application.version_scans.increment(urn_or_name, change_type)
+        request = VersionIncrementRequest(dataset=urn_or_name, change_type=change_type)
+        return self.dispatch(request)
 
     def compare(
         self, urn_or_name: str, first: str = "previous", *, second: str = "latest"
@@ -225,8 +266,8 @@ class Lumos:
         Raises:
             VersionNotFoundError: there is no such version; the known ones are named.
         """
-        result = self._application.catalog.compare(urn_or_name, first, second=second)
-        return answer(Comparison, result)
+        request = CompareRequest(dataset=urn_or_name, first=first, second=second)
+        return answer(Comparison, self.dispatch(request))
 
     def diff(
         self,
@@ -244,14 +285,14 @@ class Lumos:
             profile: whom the rules protect; as the settings say if not given.
             observations: also compare rows, sizes, checks and costs.
         """
-        result = self._application.diffs.diff(
-            str(source), str(target), profile=profile, observations=observations
+        request = DiffRequest(
+            source=str(source), target=str(target), profile=profile, observations=observations
         )
-        return answer(Diff, result)
+        return answer(Diff, self.dispatch(request))
 
     def snapshot(self) -> StoredSnapshot:
         """Store what the catalog holds now."""
-        return answer(StoredSnapshot, self._application.snapshots.create())
+        return answer(StoredSnapshot, self.dispatch(SnapshotCreateRequest()))
 
     def export(
         self,
@@ -262,13 +303,13 @@ class Lumos:
         folder: bool = False,
     ) -> Export:
         """Write the catalog, or a snapshot in any form, as one portable file or folder."""
-        from lumos.feature.snapshot.forms import SnapshotForm
-        from lumos.feature.snapshot.selection import ExportedPart
-
-        what = ExportedPart(platform=platform, snapshot=snapshot)
-        form = SnapshotForm.FOLDER if folder else SnapshotForm.DOCUMENT
-        result = self._application.snapshots.export(Path(path), what, form=form)
-        return answer(Export, result)
+        request = ExportRequest(
+            output=Path(path),
+            platform=platform,
+            snapshot=snapshot,
+            form=SnapshotForm.FOLDER if folder else SnapshotForm.DOCUMENT,
+        )
+        return answer(Export, self.dispatch(request))
 
     def import_(
         self,
@@ -283,12 +324,18 @@ class Lumos:
 
         With `key`, the file of a public key, the snapshot has to be signed with it.
         """
-        importer = self._application.importer(platform, key=Path(key) if key else None)
-        return answer(Import, importer.run(str(path), mode=mode, dry_run=dry_run))
+        request = ImportRequest(
+            snapshot=str(path),
+            platform=platform,
+            mode=mode,
+            dry_run=dry_run,
+            key=Path(key) if key else None,
+        )
+        return answer(Import, self.dispatch(request))
 
     def validate(self, path: str | Path) -> Validation:
         """Check a snapshot in any form; what is wrong with it is in the answer."""
-        return answer(Validation, self._application.snapshots.validate(str(path)))
+        return answer(Validation, self.dispatch(ValidateRequest(snapshot=str(path))))
 
     def sync(
         self,
@@ -308,14 +355,14 @@ class Lumos:
             dry_run: only say what would happen.
             max_removals: in place of that of the settings.
         """
-        result = self._application.sync.sync(
-            output,
+        request = SyncRequest(
+            output=output,
             sources=tuple(sources),
             full=full,
             dry_run=dry_run,
             max_removals=max_removals,
         )
-        return answer(Sync, result)
+        return answer(Sync, self.dispatch(request))
 
     def migrate(
         self,
@@ -335,10 +382,10 @@ class Lumos:
             dry_run: export and check, but write nothing to the target.
             restart: begin anew, also where a migration was interrupted.
         """
-        result = self._application.migrations.migrate(
-            source, target, mode=mode, dry_run=dry_run, restart=restart
+        request = MigrateRequest(
+            source=source, target=target, mode=mode, dry_run=dry_run, restart=restart
         )
-        return answer(Migration, result)
+        return answer(Migration, self.dispatch(request))
 
     def ingest(
         self,
@@ -351,12 +398,12 @@ class Lumos:
 
         With a run timestamp, only the partition of that time is scanned, and checked.
         """
-        if run_timestamp is not None:
-            partitions = self._application.run_timestamps
-            result = partitions.ingest(run_timestamp, names=sources, dry_run=dry_run, full=full)
-        else:
-            result = self._application.ingestion.ingest(names=sources, dry_run=dry_run, full=full)
-        return answer(Ingestion, result)
+        if isinstance(run_timestamp, datetime):
+            run_timestamp = run_timestamp.isoformat()
+        request = IngestRequest(
+            sources=sources, dry_run=dry_run, full=full, run_timestamp=run_timestamp
+        )
+        return answer(Ingestion, self.dispatch(request))
 
     def profile(
         self,
@@ -380,21 +427,22 @@ class Lumos:
         Raises:
             ProfileUnavailableError: the data of the one dataset cannot be profiled.
         """
-        from lumos.feature.profiling.profiler import ProfileOptions
-
-        options = ProfileOptions(sample=sample, rows=rows, seed=seed, values=values)
-        result = self._application.profiling.profile(
-            urns_or_names, sources=[source] if source else (), options=options
+        request = ProfileRequest(
+            datasets=urns_or_names,
+            sources=(source,) if source else (),
+            sample=sample,
+            rows=rows,
+            seed=seed,
+            values=values,
         )
-        return answer(Profiles, result)
+        return answer(Profiles, self.dispatch(request))
 
     def report(self, path: str | Path) -> CatalogReport:
         """Write one HTML page on the state of the catalog, and return what it says."""
-        return self._application.reports.write(Path(path))
+        return self.dispatch(ReportRequest(output=Path(path)))
 
     def close(self) -> None:
-        """Close the state database; the object cannot be used afterwards."""
-        self._opened.close()
+        """Do nothing: every call closes what it opened. Kept for programs that call it."""
 
     def __enter__(self) -> Self:
         return self

@@ -84,13 +84,15 @@ class ContractProject:
         Raises:
             LumosError: the command would end with this error.
         """
-        from lumos.bootstrap import Application
+        from lumos.bootstrap import Dispatcher
+        from lumos.core.requests.sources import IngestRequest
+        from lumos.core.runtime.project import Project
 
         source = _escaped({**self.config, **replaced})
         settings = {"sources": [source], "spark": _SPARK}
         self._settings_file.write_text(json.dumps(settings), encoding="utf-8")
-        with Application(config=self._settings_file, environment=os.environ) as application:
-            return application.ingestion.ingest()
+        project = Project(config=self._settings_file, environment=os.environ)
+        return Dispatcher(project).dispatch(IngestRequest())
 
     def show(self, urn: str) -> dict[str, Any]:
         """Return what `lumos show URN --json` prints."""

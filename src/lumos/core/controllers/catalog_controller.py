@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from lumos.core.controllers.catalog_results import ComparisonResult, ShownContribution, TrendResult
+from lumos.core.controllers.catalog_results import (
+    ComparisonResult,
+    ShownContribution,
+    ShownDataset,
+    TrendResult,
+)
 from lumos.core.errors import DatasetNotFoundError, NoCatalogError
 from lumos.core.models import LumosDataset, ObservationKind, SchemaHistory, Urn
 from lumos.core.models.contribution import speakers
@@ -44,6 +49,14 @@ class CatalogController:
         """Return the dataset of a URN, or of a name that only one dataset has."""
         with self._suggesting(reference):
             return self._platform.get_dataset(self.urn_of(reference))
+
+    def shown(self, reference: str, *, contributions: bool = False) -> ShownDataset:
+        """Return a dataset as `show` does, with who states what of it if asked."""
+        found = self.show(reference)
+        values = {name: getattr(found, name) for name in LumosDataset.model_fields}
+        said = self.contributions(found) if contributions else ()
+        fields = {*found.model_fields_set, "contributions"}
+        return ShownDataset.model_construct(fields, **values, contributions=said)
 
     def contributions(self, dataset: LumosDataset) -> tuple[ShownContribution, ...]:
         """Return who says what of a dataset, facet by facet, the one that counts first."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.changes.profiles import resolve_profile
 from lumos.core.controllers.parts import snapshot_opener
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from lumos.core.runtime.unit_of_work import UnitOfWork
     from lumos.feature.migration.results import MigrationCheck
     from lumos.feature.snapshot.pair_diff import DiffDatasets
+
+
+class ComparedSnapshots(NamedTuple):
+    """How two snapshots differ."""
+
+    found: StreamedDiff
+    checks: tuple[MigrationCheck, ...] | None
+    """How much of one catalog another has; None where not both are catalogs."""
 
 
 class DiffController:
@@ -65,6 +73,22 @@ class DiffController:
                 if canonical or self._moved_to(source, target) is not None:
                     found.canonical = canonical_diff(old, new)
                 yield found
+
+    @contextmanager
+    def compared(
+        self,
+        source: str,
+        target: str,
+        *,
+        profile: str | None = None,
+        observations: bool = False,
+        progress: Progress = SILENT,
+    ) -> Iterator[ComparedSnapshots]:
+        """Compare two snapshots as `streamed` does, and say how much of one the other has."""
+        with self.streamed(
+            source, target, profile=profile, observations=observations, progress=progress
+        ) as found:
+            yield ComparedSnapshots(found, self.checks(found, source, target=target))
 
     def checks(
         self,

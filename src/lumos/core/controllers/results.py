@@ -36,6 +36,7 @@ from lumos.feature.ingestion.results import DatasetCounts, FileTotals, IngestedP
 from lumos.feature.migration.results import MigrationCheck, UnlikeDataset
 from lumos.feature.snapshot.results import PruneResult
 from lumos.feature.sync.results import SyncResult
+from lumos.feature.versioning.models import VersionUpdateResult
 from lumos.feature.versioning.reported_change import ReportedChange
 from lumos.feature.versioning.results import (
     BlameResult,
@@ -338,6 +339,18 @@ class WatchRefresh(_Result):
     )
 
 
+class WatchResult(_Result):
+    """What a watch did until it was stopped."""
+
+    refreshes: int = Field(description="How often the catalog was refreshed.")
+
+
+class DemoCleanResult(_Result):
+    """Whether there was a demo to remove."""
+
+    removed: bool
+
+
 class DemoResult(_Result):
     """What the demo did, and where it lies."""
 
@@ -416,6 +429,7 @@ class ErrorResult(_Result):
 JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "init": InitResult,
     "demo": DemoResult,
+    "demo-clean": DemoCleanResult,
     "doctor": DoctorReport,
     "engine": EngineResult,
     "state-move": StateMoveResult,
@@ -428,6 +442,7 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "version-show": VersionsResult,
     "version-compute": VersionScanResult,
     "version-apply": VersionApplyResult,
+    "version-increment": VersionUpdateResult,
     "alerts-list": AlertListResult,
     "alerts-send": AlertSendResult,
     "alerts-test": AlertTestResult,
@@ -443,8 +458,10 @@ JSON_OUTPUTS: dict[str, type[BaseModel]] = {
     "migrate": MigrationResult,
     "ingest": IngestResult,
     "sync": SyncResult,
+    "fidelity": FidelityReport,
     "profile": ProfileResult,
     "watch": WatchRefresh,
+    "watch-end": WatchResult,
     "report": CatalogReport,
     "rules": RuleListing,
     "run-report": RunReport,

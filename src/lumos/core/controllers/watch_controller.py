@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from lumos.core.controllers.ingestion_controller import IngestionController, chosen_sources
-from lumos.core.controllers.results import ErrorDetail, WatchRefresh
+from lumos.core.controllers.results import ErrorDetail, WatchRefresh, WatchResult
 from lumos.core.errors import ConfigurationError, InputUnreadableError, LumosError, UsageError
 from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
@@ -66,7 +66,7 @@ class WatchController:
         stop: threading.Event,
         on_refresh: OnRefresh,
         tell: Tell,
-    ) -> None:
+    ) -> WatchResult:
         """Keep the catalog current until `stop` is set.
 
         It begins with an ordinary ingest, so that nothing is missed of what happened before. Then
@@ -102,7 +102,7 @@ class WatchController:
                     queue.drain()
                 if waiting := inbox.take_all():
                     run.refresh(waiting, "events")
-                return
+                return WatchResult(refreshes=run.refreshes)
             for handler in handlers:
                 for folder in handler.event_folders():
                     events = LocalEvents(folder.without_folder(skip), inbox)
@@ -111,6 +111,7 @@ class WatchController:
                 running.enter_context(queue.running())
             tell(_introduction(sources, list_minutes=settings.list_minutes))
             run.until(stop, listing=listing, list_minutes=settings.list_minutes)
+        return WatchResult(refreshes=run.refreshes)
 
     def _ingested(
         self,
@@ -148,6 +149,8 @@ class _Watch:
     inbox: Inbox
     on_refresh: OnRefresh
     clock: Clock
+    refreshes: int = 0
+    """How many there were so far."""
     _failures: int = 0
     _has_begun: bool = False
     _owes_snapshot: bool = True
@@ -239,6 +242,7 @@ class _Watch:
             snapshot_always=self._owes_snapshot,
         )
         self._owes_snapshot = False
+        self.refreshes += 1
         self.on_refresh(
             WatchRefresh(
                 reason=reason,

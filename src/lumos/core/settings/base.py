@@ -18,4 +18,5 @@ class SettingsModel(BaseModel):
         hide_input_in_errors=True,
         allow_inf_nan=False,
         coerce_numbers_to_str=True,
+        defer_build=True,  # a section is built once, as a part of all settings
     )

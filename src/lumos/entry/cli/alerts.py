@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
 from lumos.core.errors import EXIT_GATE_FAILED
 from lumos.core.models import AlertState
+from lumos.core.requests.versions import (
+    AlertsListRequest,
+    AlertsSendRequest,
+    AlertsTestRequest,
+)
 from lumos.entry.cli.output import AsJson, counted, print_json, print_line
 
 if TYPE_CHECKING:
@@ -38,9 +43,8 @@ def list_alerts(
 
     Example: lumos alerts list --state pending
     """
-    application: Application = context.obj
-    urn = application.catalog.urn_of(dataset) if dataset else None
-    result = application.alerts.list(state=state, urn=urn, limit=limit)
+    dispatcher: Dispatcher = context.obj
+    result = dispatcher.dispatch(AlertsListRequest(state=state, dataset=dataset, limit=limit))
     if as_json:
         print_json(result.as_json())
         return
@@ -61,8 +65,8 @@ def send(
 
     Example: lumos alerts send
     """
-    application: Application = context.obj
-    result = application.alerts.send(everything=everything)
+    dispatcher: Dispatcher = context.obj
+    result = dispatcher.dispatch(AlertsSendRequest(everything=everything))
     if as_json:
         print_json(result.as_json())
     else:
@@ -84,8 +88,8 @@ def try_channel(
 
     Example: lumos alerts test team-chat
     """
-    application: Application = context.obj
-    result = application.alerts.test(channel)
+    dispatcher: Dispatcher = context.obj
+    result = dispatcher.dispatch(AlertsTestRequest(channel=channel))
     if as_json:
         print_json(result.as_json())
     else:

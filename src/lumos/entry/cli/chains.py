@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
 from lumos.core.errors import EXIT_GATE_FAILED
+from lumos.core.requests.base import Listener
+from lumos.core.requests.project import RunRequest
+from lumos.core.run_report import RunReport
 from lumos.entry.cli.output import AsJson, StoppedError, print_json, print_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pydantic import JsonValue
-
-    from lumos.core.run_report import RunReport
+    from pydantic import BaseModel, JsonValue
 
 
 def run(
@@ -45,13 +46,17 @@ def run(
 
     Example: lumos run import:january.json enrich:docs.yaml snapshot
     """  # noqa: D301 - the help needs the character itself
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
     done: list[RunReport] = []
-    try:
-        for report in application.chains.run(steps):
+
+    def on_step(report: BaseModel) -> None:
+        if isinstance(report, RunReport):
             done.append(report)
             if not as_json:
                 print_report(report)
+
+    try:
+        dispatcher.dispatch(RunRequest(steps=tuple(steps)), Listener(on_interim=on_step))
     except BaseException as error:
         if not done:
             raise

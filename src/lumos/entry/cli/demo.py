@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
+from lumos.core.requests.base import Listener
+from lumos.core.requests.project import DemoCleanRequest, DemoRequest
 from lumos.entry.cli.ingest import print_ingestion
 from lumos.entry.cli.output import AsJson, print_json, print_line
 from lumos.entry.cli.progress import progress
@@ -30,13 +32,13 @@ def demo(
 
     Example: lumos demo
     """
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
     if clean:
-        removed = application.demo.clean(path)
+        removed = dispatcher.dispatch(DemoCleanRequest(folder=path)).removed
         print_line(f"removed {path}" if removed else f"there is no demo in {path}")
         return
     with progress("demo") as shown:
-        result = application.demo.run(path, progress=shown)
+        result = dispatcher.dispatch(DemoRequest(folder=path), Listener(shown))
     if as_json:
         print_json(result.as_json())
     else:

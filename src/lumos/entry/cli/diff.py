@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
 from lumos.core.errors import EXIT_GATE_FAILED
+from lumos.core.requests.base import Listener
+from lumos.core.requests.snapshots import DiffRequest
 from lumos.entry.cli.output import AsJson, print_badge
 from lumos.entry.cli.snapshot_options import shown_late
 
@@ -88,7 +90,7 @@ def diff(
     from lumos.entry.cli.diff_text import print_diff, print_diff_json
     from lumos.entry.cli.migration_text import print_migration
 
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
     least = _LEVELS.index(level)
 
     def keep(change: dict[str, JsonValue]) -> bool:
@@ -97,18 +99,11 @@ def diff(
             not rule or any(fnmatchcase(name, pattern) for pattern in rule)
         )
 
+    request = DiffRequest(source=source, target=target, profile=profile, observations=observations)
     with ExitStack() as stack:
         with shown_late("diff") as shown:
-            found = stack.enter_context(
-                application.diffs.streamed(
-                    source,
-                    target,
-                    profile=profile,
-                    observations=observations,
-                    progress=shown,
-                )
-            )
-        checks = application.diffs.checks(found, source, target=target)
+            opened = dispatcher.stream(request, Listener(shown))
+            found, checks = stack.enter_context(opened)
         if as_json:
             print_diff_json(found, keep, checks=checks)
         else:
@@ -116,7 +111,7 @@ def diff(
             print_diff(found, keep, details=details)
             for each in (*found.unreadable_in_old, *found.unreadable_in_new):
                 print_badge("warn", f"not readable: {each.item}: {each.error.message}")
-        if _fails(found, fail_on or FailOn(application.settings.change_policy.fail_on)):
+        if _fails(found, fail_on or FailOn(dispatcher.project.settings.change_policy.fail_on)):
             raise typer.Exit(EXIT_GATE_FAILED)
 
 

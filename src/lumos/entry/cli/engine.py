@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
 from lumos.core.errors import EXIT_GATE_FAILED
+from lumos.core.requests.project import (
+    EngineStartRequest,
+    EngineStatusRequest,
+    EngineStopRequest,
+)
 from lumos.entry.cli.output import AsJson, print_json, print_line
 from lumos.entry.cli.progress import progress
 
@@ -35,10 +40,10 @@ def start(
 
     Example: lumos engine start
     """
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
     with progress("engine") as shown:
         shown.note("starting Spark")
-        result = application.engine.start(idle_minutes)
+        result = dispatcher.dispatch(EngineStartRequest(idle_minutes=idle_minutes))
     _print(result, "started" if result.changed else "runs already", as_json=as_json)
 
 
@@ -48,8 +53,8 @@ def stop(context: typer.Context, as_json: AsJson = False) -> None:
 
     Example: lumos engine stop
     """
-    application: Application = context.obj
-    result = application.engine.stop()
+    dispatcher: Dispatcher = context.obj
+    result = dispatcher.dispatch(EngineStopRequest())
     if as_json:
         print_json(result.as_json())
     else:
@@ -62,8 +67,8 @@ def status(context: typer.Context, as_json: AsJson = False) -> None:
 
     Example: lumos engine status
     """
-    application: Application = context.obj
-    result = application.engine.status()
+    dispatcher: Dispatcher = context.obj
+    result = dispatcher.dispatch(EngineStatusRequest())
     _print(result, "runs", as_json=as_json)
     if not result.running:
         raise typer.Exit(EXIT_GATE_FAILED)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
+from lumos.core.requests.catalog import BlameRequest, CompareRequest, HistoryRequest
 from lumos.entry.cli.look import Dataset, moment_given, moment_of
 from lumos.entry.cli.output import AsJson, counted, print_changes, print_json, print_line
 
@@ -53,15 +54,16 @@ def history(
 
     Example: lumos history orders --format yaml
     """
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
     if blame and (limit is not None or since is not None):
         raise typer.BadParameter("--blame looks at every version: leave out --limit and --since")
     chosen = Format.JSON if as_json else form
     if blame:
-        told = application.catalog.blame(dataset)
+        told = dispatcher.dispatch(BlameRequest(dataset=dataset))
         print_in(chosen, _blame_document(told), lines=_blame_lines(told))
         return
-    print_history(application.catalog.history(dataset, since=moment_of(since), limit=limit), chosen)
+    request = HistoryRequest(dataset=dataset, since=moment_of(since), limit=limit)
+    print_history(dispatcher.dispatch(request), chosen)
 
 
 def compare(
@@ -80,8 +82,8 @@ def compare(
 
     Example: lumos compare orders 1.0.0 latest
     """
-    application: Application = context.obj
-    result = application.catalog.compare(dataset, v1, second=v2)
+    dispatcher: Dispatcher = context.obj
+    result = dispatcher.dispatch(CompareRequest(dataset=dataset, first=v1, second=v2))
     if as_json:
         print_json(result.as_json())
         return

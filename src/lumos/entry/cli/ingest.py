@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
 from lumos.core.errors import EXIT_GATE_FAILED, EXIT_UNREADABLE
+from lumos.core.requests.base import Listener
+from lumos.core.requests.sources import DiscoverRequest, IngestRequest
 from lumos.entry.cli.output import (
     AsJson,
     print_changes,
@@ -58,18 +60,12 @@ def ingest(
 
     Example: lumos ingest --config sources.yaml
     """
-    application: Application = context.obj
-    if config is not None:
-        application = application.project_of(config)
+    dispatcher: Dispatcher = context.obj
+    request = IngestRequest(
+        sources=tuple(source or ()), dry_run=dry_run, full=full, run_timestamp=run_timestamp
+    )
     with progress("ingest") as shown:
-        if run_timestamp is None:
-            result = application.ingestion.ingest(
-                names=source or (), dry_run=dry_run, full=full, progress=shown
-            )
-        else:
-            result = application.run_timestamps.ingest(
-                run_timestamp, names=source or (), dry_run=dry_run, full=full, progress=shown
-            )
+        result = dispatcher.of(config).dispatch(request, Listener(shown))
     _print(result, strict=strict, as_json=as_json)
 
 
@@ -95,11 +91,12 @@ def discover(
 
     Example: lumos discover s3://data-lake/raw --write-config
     """
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
+    request = DiscoverRequest(
+        address=prefix, instance=instance, config=output if write_config else None
+    )
     with progress("discover") as shown:
-        result = application.ingestion.discover(
-            prefix, instance=instance, config=output if write_config else None, progress=shown
-        )
+        result = dispatcher.dispatch(request, Listener(shown))
     _print(result, strict=strict, as_json=as_json)
     if write_config and not as_json:
         print_line()

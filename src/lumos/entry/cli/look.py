@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
 from lumos.core.errors import EXIT_UNREADABLE
+from lumos.core.requests.catalog import SearchRequest, ShowRequest, TrendRequest
 from lumos.entry.cli.dataset_text import contribution_lines, dataset_lines, moment
 from lumos.entry.cli.output import AsJson, counted, print_json, print_line, print_notice
 from lumos.entry.cli.trend_text import trend_lines
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
-
     from lumos.core.platform.search_page import SearchHit, SearchPage
 
 _LAST_OFFSET = 1_000_000_000
@@ -96,12 +95,17 @@ def search(
 
     Example: lumos search customer --min-quality 95
     """
-    from lumos.core.platform.search_page import SearchFilters
-
-    application: Application = context.obj
-    filters = SearchFilters(owner=owner, tag=tag, min_quality=min_quality)
-    page = application.search.search(
-        text, filters, platforms=platform or (), limit=limit, offset=offset
+    dispatcher: Dispatcher = context.obj
+    page = dispatcher.dispatch(
+        SearchRequest(
+            text=text,
+            platforms=tuple(platform or ()),
+            owner=owner,
+            tag=tag,
+            min_quality=min_quality,
+            limit=limit,
+            offset=offset,
+        )
     )
     if as_json:
         print_json(page.model_dump(mode="json"))
@@ -179,27 +183,26 @@ def show(
 
     Example: lumos show lumos://postgres/shop/public/orders
     """
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
     if trend and who:
         raise typer.BadParameter("--trend and --who are two answers: ask for one of them")
     if not trend and (since is not None or limit is not None):
         raise typer.BadParameter("--since and --limit go with --trend")
     if trend:
-        measured = application.catalog.trend(dataset, since=moment_of(since), limit=limit)
+        request = TrendRequest(dataset=dataset, since=moment_of(since), limit=limit)
+        measured = dispatcher.dispatch(request)
         if as_json:
             print_json(measured.as_json())
             return
         for line in trend_lines(measured):
             print_line(line)
         return
-    found = application.catalog.show(dataset)
+    found = dispatcher.dispatch(ShowRequest(dataset=dataset, contributions=as_json or who))
     if as_json:
-        said = application.catalog.contributions(found)
-        listed: list[JsonValue] = [each.model_dump(mode="json") for each in said]
-        print_json({**found.to_json(), "contributions": listed})
+        print_json(found.to_json())
     elif who:
         print_line(found.urn)
-        for line in contribution_lines(application.catalog.contributions(found)):
+        for line in contribution_lines(found.contributions):
             print_line(line)
     else:
         for line in dataset_lines(found):

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
 from lumos.core.errors import EXIT_GATE_FAILED, UsageError
+from lumos.core.requests.base import Listener
+from lumos.core.requests.snapshots import MigrateRequest
 from lumos.entry.cli.migration_text import print_migration
 from lumos.entry.cli.output import (
     AsJson,
@@ -20,6 +22,8 @@ from lumos.entry.cli.output import (
 from lumos.entry.cli.snapshot_options import shown_late
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from lumos.core.controllers.results import MigrationResult
 
 _LARGEST_BATCH = 100_000
@@ -59,29 +63,29 @@ def migrate(
 
     Example: lumos migrate --from datahub --to openmetadata --dry-run
     """
+    from lumos.core.controllers.results import MigrationResult
     from lumos.feature.importing.plan import ImportMode
 
     if skip_existing and overwrite:
         raise UsageError("give one of --skip-existing and --overwrite")
     mode = ImportMode.OVERWRITE if overwrite else ImportMode.UPDATE
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
     with shown_late("migrate") as shown:
 
-        def planned(result: MigrationResult) -> None:
+        def planned(result: BaseModel) -> None:
             shown.rest()
-            if not as_json:
+            if not as_json and isinstance(result, MigrationResult):
                 _print_plan(result)
 
-        result = application.migrations.migrate(
-            source,
-            target,
+        request = MigrateRequest(
+            source=source,
+            target=target,
             mode=ImportMode.SKIP_EXISTING if skip_existing else mode,
             dry_run=dry_run,
             restart=restart,
             batch_size=batch_size,
-            planned=planned,
-            progress=shown,
         )
+        result = dispatcher.dispatch(request, Listener(shown, planned))
     if as_json:
         print_json(result.as_json())
     elif dry_run:

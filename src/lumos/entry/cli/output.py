@@ -13,7 +13,7 @@ import typer
 from lumos.core.errors import EXIT_UNREADABLE, LumosError
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
+    from pydantic import BaseModel, JsonValue
 
     from lumos.core.run_report import RunReport
     from lumos.feature.versioning.reported_change import ReportedChange
@@ -132,6 +132,16 @@ def print_report(report: RunReport) -> None:
     """Print what a run did."""
     for line in report.as_text().splitlines():
         print_line(line)
+
+
+def print_unread(parts: Iterable[BaseModel]) -> None:
+    """Print on standard error what an operation could not read."""
+    from lumos.core.run_report import RunReport
+
+    for report in parts:
+        if isinstance(report, RunReport):
+            for line in report.as_text().splitlines():
+                print_notice(line)
 
 
 def print_warnings(report: RunReport) -> None:

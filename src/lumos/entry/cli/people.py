@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
 from lumos.core.errors import EXIT_GATE_FAILED
+from lumos.core.requests.people import (
+    EnrichRequest,
+    OwnershipAssignRequest,
+    OwnershipGroupsRequest,
+    OwnershipUsersRequest,
+)
 from lumos.entry.cli.output import AsJson, print_json, print_report, refuse_if_behind
 
 if TYPE_CHECKING:
@@ -32,8 +38,8 @@ def users(
 
     Example: lumos ownership users users.yaml
     """
-    application: Application = context.obj
-    _print(application.people.create_users(file), strict=strict, as_json=as_json)
+    dispatcher: Dispatcher = context.obj
+    _print(dispatcher.dispatch(OwnershipUsersRequest(file=file)), strict=strict, as_json=as_json)
 
 
 @app.command()
@@ -44,8 +50,8 @@ def groups(
 
     Example: lumos ownership groups groups.yaml
     """
-    application: Application = context.obj
-    _print(application.people.create_groups(file), strict=strict, as_json=as_json)
+    dispatcher: Dispatcher = context.obj
+    _print(dispatcher.dispatch(OwnershipGroupsRequest(file=file)), strict=strict, as_json=as_json)
 
 
 @app.command()
@@ -56,8 +62,8 @@ def assign(
 
     Example: lumos ownership assign owners.yaml
     """
-    application: Application = context.obj
-    _print(application.people.assign(file), strict=strict, as_json=as_json)
+    dispatcher: Dispatcher = context.obj
+    _print(dispatcher.dispatch(OwnershipAssignRequest(file=file)), strict=strict, as_json=as_json)
 
 
 def enrich(
@@ -67,8 +73,8 @@ def enrich(
 
     Example: lumos enrich docs.yaml
     """
-    application: Application = context.obj
-    _print(application.people.enrich(file), strict=strict, as_json=as_json)
+    dispatcher: Dispatcher = context.obj
+    _print(dispatcher.dispatch(EnrichRequest(file=file)), strict=strict, as_json=as_json)
 
 
 def _print(report: RunReport, *, strict: bool, as_json: bool) -> None:

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
 from lumos.core.errors import EXIT_GATE_FAILED, InputUnreadableError, UsageError
+from lumos.core.requests.base import Listener
+from lumos.core.requests.snapshots import ExportRequest, ImportRequest, ValidateRequest
 from lumos.entry.cli.output import (
     AsJson,
     counted,
     print_badge,
     print_json,
     print_line,
-    print_notice,
     print_report,
+    print_unread,
     print_warnings,
     refuse_if_behind,
     writing_output,
@@ -31,9 +33,7 @@ from lumos.entry.cli.sync import print_planned
 from lumos.feature.snapshot.forms import SnapshotForm
 
 if TYPE_CHECKING:
-    from lumos.core.platform.fidelity import FidelityReport
-    from lumos.core.run_report import RunReport
-    from lumos.feature.snapshot.selection import ExportedPart
+    from pydantic import BaseModel
 
 _STANDARD_STREAM = "-"
 _LARGEST_BATCH = 100_000
@@ -93,36 +93,29 @@ def export(
 
     Example of turning a file into a folder: lumos export --snapshot backup.json --output backup/
     """
-    from lumos.feature.snapshot.selection import ExportedPart, Selection
-
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
     if platform and snapshot:
         raise UsageError("give either --platform or --snapshot, not both")
-    what = ExportedPart(
+    request = ExportRequest(
+        output=Path(output),
         platform=platform,
         snapshot=snapshot,
-        selection=Selection(
-            patterns=tuple(dataset or ()),
-            platforms=tuple(dataset_platform or ()),
-            tags=tuple(tag or ()),
-            owners=tuple(owner or ()),
-        ),
+        form=form or _form_of(output),
+        datasets=tuple(dataset or ()),
+        dataset_platforms=tuple(dataset_platform or ()),
+        tags=tuple(tag or ()),
+        owners=tuple(owner or ()),
+        pretty=not compact,
     )
     if output == _STANDARD_STREAM:
         if form is SnapshotForm.FOLDER:
             raise UsageError("a folder cannot go to standard output", hint="give --output FOLDER/")
-        unread = _export_to_stdout(application, what, pretty=not compact)
+        unread = _export_to_stdout(dispatcher, request)
         if strict and unread:
             raise typer.Exit(EXIT_GATE_FAILED)
         return
     with shown_late("export") as shown:
-        result = application.snapshots.export(
-            Path(output),
-            what,
-            form=form or _form_of(output),
-            pretty=not compact,
-            progress=shown,
-        )
+        result = dispatcher.dispatch(request, Listener(shown))
     if as_json:
         print_json(result.as_json())
     else:
@@ -142,26 +135,16 @@ def _form_of(output: str) -> SnapshotForm:
     return SnapshotForm.FOLDER if is_folder else SnapshotForm.DOCUMENT
 
 
-def _export_to_stdout(
-    application: Application,
-    what: ExportedPart,
-    *,
-    pretty: bool,
-) -> list[RunReport]:
-    """Write the document; what was not readable is printed on standard error, and returned."""
-    from lumos.feature.snapshot.scratch import scratch_folder
-
-    unread: list[RunReport] = []
-    with scratch_folder() as folder:
-        for chunk in application.snapshots.export_chunks(
-            folder, what, pretty=pretty, unread=unread.append
-        ):
+def _export_to_stdout(dispatcher: Dispatcher, request: ExportRequest) -> list[BaseModel]:
+    """Write the document; what was not readable goes to standard error, and is returned."""
+    unread: list[BaseModel] = []
+    with dispatcher.stream(request, Listener(on_interim=unread.append)) as chunks:
+        for chunk in chunks:
             with writing_output():
                 sys.stdout.buffer.write(chunk)
     with writing_output():
         sys.stdout.buffer.flush()
-    for line in (line for report in unread for line in report.as_text().splitlines()):
-        print_notice(line)
+    print_unread(unread)
     return unread
 
 
@@ -175,9 +158,9 @@ def validate(
 
     Example: lumos validate backup.json
     """
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
     with _given_snapshot(snapshot, input_) as reference:
-        result = application.snapshots.validate(reference)
+        result = dispatcher.dispatch(ValidateRequest(snapshot=reference))
     if as_json:
         print_json(result.as_json())
     else:
@@ -237,17 +220,20 @@ def import_(
         ImportMode.MERGE: merge,
     }
     mode = next((mode for mode, asked in chosen.items() if asked), ImportMode.UPDATE)
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
     with _given_snapshot(snapshot, input_) as reference, shown_late("import") as shown:
-        result = application.importer(platform, key=key).run(
-            reference,
+        request = ImportRequest(
+            snapshot=reference,
+            platform=platform,
             mode=mode,
             dry_run=dry_run,
             batch_size=batch_size,
             restart=restart,
-            planned=_counted_only if as_json else partial(print_planned, shown),
-            progress=shown,
+            key=key,
+            fidelity=True,
         )
+        listener = Listener(shown) if as_json else Listener(shown, partial(print_planned, shown))
+        result = dispatcher.dispatch(request, listener)
     if as_json:
         print_json(result.as_json())
     else:
@@ -260,10 +246,6 @@ def import_(
     refuse_if_behind(result.report)
     if strict and result.report.failed:
         raise typer.Exit(EXIT_GATE_FAILED)
-
-
-def _counted_only(_report: FidelityReport) -> None:
-    """Do nothing: the JSON of the result has it."""
 
 
 @contextmanager

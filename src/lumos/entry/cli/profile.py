@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
 from lumos.core.errors import EXIT_GATE_FAILED, UsageError
+from lumos.core.requests.base import Listener
+from lumos.core.requests.sources import ProfileRequest
 from lumos.entry.cli.ingest import Strict
 from lumos.entry.cli.output import AsJson, print_json, print_line, print_report, refuse_if_behind
 from lumos.entry.cli.profile_text import profile_lines, profile_summary
@@ -55,18 +57,21 @@ def profile(
 
     Example: lumos profile orders --sample 0.1
     """
-    from lumos.feature.profiling.profiler import ProfileOptions
-
     if sample is not None and not 0 < sample <= 1:
         raise UsageError("--sample takes a share above 0 and up to 1", hint="such as 0.1")
     if sample is not None and rows is not None:
         raise UsageError("--sample and --rows exclude each other", hint="give one of them")
-    application: Application = context.obj
-    options = ProfileOptions(sample=sample, rows=rows, seed=seed, values=values)
+    dispatcher: Dispatcher = context.obj
+    request = ProfileRequest(
+        datasets=tuple(datasets or ()),
+        sources=tuple(source or ()),
+        sample=sample,
+        rows=rows,
+        seed=seed,
+        values=values,
+    )
     with progress("profile") as shown:
-        result = application.profiling.profile(
-            datasets or (), sources=source or (), options=options, progress=shown
-        )
+        result = dispatcher.dispatch(request, Listener(shown))
     if as_json:
         print_json(result.as_json())
     else:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
+from lumos.core.requests.project import ReportRequest
 from lumos.entry.cli.output import AsJson, print_json, print_line
 
 
@@ -27,12 +28,12 @@ def report(
     """
     from lumos.feature.extraction.wording import verdict
 
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
     if as_json and output is None:
-        print_json(application.reports.build().as_json())
+        print_json(dispatcher.dispatch(ReportRequest()).as_json())
         return
     page = output or Path("report.html")
-    written = application.reports.write(page)
+    written = dispatcher.dispatch(ReportRequest(output=page))
     if as_json:
         print_json(written.as_json())
     else:

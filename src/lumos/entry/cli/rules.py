@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lumos.bootstrap import Dispatcher
 from lumos.core.models.change import ChangeScope
+from lumos.core.requests.project import RulesRequest
 from lumos.entry.cli.output import AsJson, counted, print_badge, print_json, print_line
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ _SCOPES = tuple(scope.value for scope in ChangeScope)
 
 
 def rules(
+    context: typer.Context,
     rule: Annotated[
         str | None, typer.Argument(help="A rule, or the beginning of some: field.removed, enum.")
     ] = None,
@@ -32,9 +35,8 @@ def rules(
 
     Example for readers alone: lumos rules null --profile readers
     """
-    from lumos.core.controllers.rules_controller import list_rules
-
-    listing = list_rules(rule, profile=profile)
+    dispatcher: Dispatcher = context.obj
+    listing = dispatcher.dispatch(RulesRequest(rule=rule, profile=profile))
     if as_json:
         print_json(listing.as_json())
         return

@@ -7,19 +7,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
 from lumos.core.errors import CorruptSnapshotError
+from lumos.core.requests.base import Listener
+from lumos.core.requests.snapshots import (
+    SnapshotCreateRequest,
+    SnapshotListRequest,
+    SnapshotPruneRequest,
+    SnapshotSignRequest,
+    SnapshotVerifyRequest,
+)
 from lumos.entry.cli.output import (
     AsJson,
     counted,
     print_badge,
     print_json,
     print_line,
-    print_notice,
+    print_unread,
 )
 
 if TYPE_CHECKING:
-    from lumos.core.run_report import RunReport
+    from pydantic import BaseModel
 
 _MOST = 100_000
 
@@ -43,10 +51,11 @@ def create(
 
     Example: lumos snapshot create
     """
-    application: Application = context.obj
-    before = application.snapshots.list().snapshots
-    unread: list[RunReport] = []
-    info = application.snapshots.create(platform, unread=unread.append)
+    dispatcher: Dispatcher = context.obj
+    before = dispatcher.dispatch(SnapshotListRequest()).snapshots
+    unread: list[BaseModel] = []
+    request = SnapshotCreateRequest(platform=platform)
+    info = dispatcher.dispatch(request, Listener(on_interim=unread.append))
     if as_json:
         print_json(info.model_dump(mode="json"))
     else:
@@ -54,8 +63,7 @@ def create(
         print_line(f"snapshot {info.id}: {datasets}, {info.bytes:,} bytes")
         if before and before[-1].content_hash == info.content_hash:
             print_line(f"same content as {before[-1].id}")
-    for line in (line for report in unread for line in report.as_text().splitlines()):
-        print_notice(line)
+    print_unread(unread)
 
 
 @app.command("list")
@@ -64,8 +72,8 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
 
     Example: lumos snapshot list
     """
-    application: Application = context.obj
-    listing = application.snapshots.list()
+    dispatcher: Dispatcher = context.obj
+    listing = dispatcher.dispatch(SnapshotListRequest())
     if as_json:
         print_json(listing.as_json())
         return
@@ -96,8 +104,8 @@ def verify(
 
     Example of a signature: lumos snapshot verify backup.json --key release.pub
     """
-    application: Application = context.obj
-    result = application.snapshots.verify(snapshot, key=key)
+    dispatcher: Dispatcher = context.obj
+    result = dispatcher.dispatch(SnapshotVerifyRequest(snapshot=snapshot, key=key))
     if as_json:
         print_json(result.as_json())
     for report in result.reports:
@@ -124,8 +132,8 @@ def sign(
 
     Example: lumos snapshot sign backup.json --key release
     """
-    application: Application = context.obj
-    report = application.snapshots.sign(snapshot, key)
+    dispatcher: Dispatcher = context.obj
+    report = dispatcher.dispatch(SnapshotSignRequest(snapshot=snapshot, key=key))
     if as_json:
         print_json(report.model_dump(mode="json"))
     else:
@@ -170,8 +178,8 @@ def prune(
         keep_weekly=keep_weekly,
         keep_monthly=keep_monthly,
     )
-    application: Application = context.obj
-    result = application.snapshots.prune(rules, dry_run=dry_run)
+    dispatcher: Dispatcher = context.obj
+    result = dispatcher.dispatch(SnapshotPruneRequest(rules=rules, dry_run=dry_run))
     if as_json:
         print_json(result.as_json())
         return

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
 from lumos.core.errors import EXIT_GATE_FAILED
+from lumos.core.requests.base import Listener
+from lumos.core.requests.project import DoctorRequest, InitRequest
 from lumos.entry.cli.output import AsJson, print_badge, print_json, print_line
 from lumos.entry.cli.progress import progress
 
@@ -17,8 +17,8 @@ def init(context: typer.Context, as_json: AsJson = False) -> None:
 
     Example: lumos init
     """
-    application: Application = context.obj
-    result = application.system.init(Path())
+    dispatcher: Dispatcher = context.obj
+    result = dispatcher.dispatch(InitRequest())
     if as_json:
         print_json(result.as_json())
         return
@@ -33,9 +33,9 @@ def doctor(context: typer.Context, as_json: AsJson = False) -> None:
 
     Ends with exit code 1 when a check fails. Example: lumos doctor
     """
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
     with progress("doctor") as told:
-        report = application.system.doctor(told)
+        report = dispatcher.dispatch(DoctorRequest(), Listener(told))
     if as_json:
         print_json(report.as_json())
     else:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
+from lumos.core.requests.base import Listener
+from lumos.core.requests.project import StateMoveRequest
 from lumos.entry.cli.output import AsJson, counted, print_badge, print_json, print_line
 from lumos.entry.cli.progress import progress
 
@@ -41,9 +43,9 @@ def move(
 
     Example: lumos state move --to postgresql://lumos@db.example.com/lumos
     """
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
     with progress("state move") as shown:
-        result = application.state.move(to, shown)
+        result = dispatcher.dispatch(StateMoveRequest(to=to), Listener(shown))
     if as_json:
         print_json(result.as_json())
     else:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
 from lumos.core.errors import EXIT_GATE_FAILED, UsageError
+from lumos.core.requests.base import Listener
+from lumos.core.requests.sources import SyncRequest
 from lumos.entry.cli.output import (
     AsJson,
     counted,
@@ -20,6 +22,8 @@ from lumos.entry.cli.output import (
 from lumos.entry.cli.snapshot_options import shown_late
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from lumos.core.platform.fidelity import FidelityReport
     from lumos.entry.cli.snapshot_options import LateProgress
     from lumos.feature.sync.results import SyncResult
@@ -66,17 +70,17 @@ def sync(
     """
     if everything == bool(source):
         raise UsageError("give either --all or --source", hint="lumos sync --all --output CATALOG")
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
+    request = SyncRequest(
+        output=output,
+        sources=tuple(source or ()),
+        full=full,
+        dry_run=dry_run,
+        max_removals=max_removals,
+    )
     with shown_late("sync") as shown:
-        result = application.sync.sync(
-            output,
-            sources=tuple(source or ()),
-            full=full,
-            dry_run=dry_run,
-            max_removals=max_removals,
-            planned=None if as_json else partial(print_planned, shown),
-            progress=shown,
-        )
+        listener = Listener(shown) if as_json else Listener(shown, partial(print_planned, shown))
+        result = dispatcher.dispatch(request, listener)
     if as_json:
         print_json(result.as_json())
     else:
@@ -114,10 +118,13 @@ def print_sync(result: SyncResult) -> None:
     print_line(f"{verb} {counted(writes, 'write')} to {result.target}")
 
 
-def print_planned(shown: LateProgress, report: FidelityReport) -> None:
+def print_planned(shown: LateProgress, report: BaseModel) -> None:
     """Print what the catalog keeps of each concept, once nothing else is on the line."""
+    from lumos.core.platform.fidelity import FidelityReport
+
     shown.rest()
-    print_fidelity(report)
+    if isinstance(report, FidelityReport):
+        print_fidelity(report)
 
 
 def print_fidelity(report: FidelityReport) -> None:

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
 from lumos.core.errors import EXIT_GATE_FAILED
+from lumos.core.requests.base import Listener
+from lumos.core.requests.versions import (
+    VersionApplyRequest,
+    VersionComputeRequest,
+    VersionShowRequest,
+)
 from lumos.entry.cli.history import history
 from lumos.entry.cli.look import is_text
 from lumos.entry.cli.output import (
@@ -74,8 +80,8 @@ def show(
 
     Example: lumos version show orders
     """
-    application: Application = context.obj
-    found = application.version_scans.show(dataset, limit=limit, after=after)
+    dispatcher: Dispatcher = context.obj
+    found = dispatcher.dispatch(VersionShowRequest(dataset=dataset, limit=limit, after=after))
     if as_json:
         print_json(found.as_json())
         return
@@ -103,11 +109,10 @@ def compute(
 
     Example: lumos version compute --from january.json --to february.json
     """
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
+    request = VersionComputeRequest(source=source, target=target, retire=retire, limit=limit)
     with progress("version") as told:
-        found = application.version_scans.compute(
-            source=source, target=target, retire=retire, limit=limit, progress=told
-        )
+        found = dispatcher.dispatch(request, Listener(told))
     if as_json:
         print_json(found.as_json())
     else:
@@ -140,17 +145,17 @@ def apply(
 
     Example: lumos version apply
     """
-    application: Application = context.obj
+    dispatcher: Dispatcher = context.obj
+    request = VersionApplyRequest(
+        source=source,
+        target=target,
+        retire=retire,
+        limit=limit,
+        batch_size=batch_size,
+        alert=alert,
+    )
     with progress("version") as told:
-        found = application.version_scans.apply(
-            source=source,
-            target=target,
-            retire=retire,
-            limit=limit,
-            batch_size=batch_size,
-            alert=alert,
-            progress=told,
-        )
+        found = dispatcher.dispatch(request, Listener(told))
     if as_json:
         print_json(found.as_json())
     else:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lumos.bootstrap import Application
+from lumos.bootstrap import Dispatcher
+from lumos.core.requests.base import Listener
+from lumos.core.requests.sources import WatchRequest
 from lumos.entry.cli.output import (
     AsJson,
     counted,
@@ -23,6 +25,8 @@ from lumos.entry.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from lumos.core.controllers.results import WatchRefresh
     from lumos.feature.ingestion.results import DatasetCounts
 
@@ -55,18 +59,11 @@ def watch(
 
     Example: lumos watch --config sources.yaml
     """
-    application: Application = context.obj
-    if config is not None:
-        application = application.project_of(config)
+    dispatcher: Dispatcher = context.obj
+    request = WatchRequest(sources=tuple(source or ()), once=once, listing=listing)
     with stopped_by_signals() as stop:
-        application.watching.watch(
-            names=source or (),
-            once=once,
-            listing=listing,
-            stop=stop,
-            on_refresh=_print_as_json if as_json else _print,
-            tell=print_notice,
-        )
+        listener = Listener(on_interim=_print_as_json if as_json else _print, stop=stop)
+        dispatcher.of(config).dispatch(request, listener)
 
 
 @contextmanager
@@ -92,11 +89,18 @@ def stopped_by_signals() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _print_as_json(refresh: WatchRefresh) -> None:
-    print_json_line(refresh.as_json())
+def _print_as_json(refresh: BaseModel) -> None:
+    print_json_line(refresh.model_dump(mode="json"))
 
 
-def _print(refresh: WatchRefresh) -> None:
+def _print(answer: BaseModel) -> None:
+    from lumos.core.controllers.results import WatchRefresh
+
+    if isinstance(answer, WatchRefresh):
+        _print_refresh(answer)
+
+
+def _print_refresh(refresh: WatchRefresh) -> None:
     time = f"{refresh.finished_at.astimezone():%H:%M:%S}"
     for warning in refresh.warnings:
         print_line(f"{time} warning: {warning}")
