@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from lumos.core.errors import LumosError
 from lumos.core.store.database import StateDatabase
-from lumos.core.store.leases import WRITE_STATE, Request, acquire
+from lumos.core.store.leases import WRITE_STATE, LeaseRequest, acquire
 
 TAG = "INSERT INTO entities (kind, name, document, updated_at) VALUES ('tag', :name, '{}', '')"
 
@@ -21,7 +21,7 @@ def _say(text: str) -> None:
 
 
 def main(url: str, seconds: str, wait: str = "0") -> None:
-    request = Request("ingest of lake", wait=float(wait), seconds=float(seconds))
+    request = LeaseRequest("ingest of lake", wait=float(wait), seconds=float(seconds))
     with StateDatabase.open(url) as database:
         try:
             lease = acquire(database, WRITE_STATE, request=request, clock=lambda: datetime.now(UTC))

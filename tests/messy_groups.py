@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from lumos.feature.discovery.assembling import place_of
+from lumos.feature.discovery.assembling import path_place
 from lumos.feature.discovery.fold import DatasetFold, FileRow
 from lumos.feature.discovery.grouping import grouped, grouping_text, kept_names
 
@@ -201,7 +201,7 @@ def datasets_of(
     folds: dict[tuple[str, ...], list[DatasetFold]] = {}
     schemas: dict[str, str] = {}
     for position, file in enumerate(files):
-        place = place_of(file.path)
+        place = path_place(file.path)
         assert place is not None
         fields = [{"name": name, "type": "STRING"} for name in file.columns]
         fingerprint = "/".join(file.columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from lumos.core.models import LumosDataset, Urn
-from lumos.feature.extraction.catalog_report import CatalogReport, Listed, UnreadableItem
+from lumos.feature.extraction.catalog_report import CatalogReport, LimitedList, UnreadableEntry
 from lumos.feature.extraction.inventory import inventory_of
 
 NOW = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
@@ -17,7 +17,7 @@ def dataset(name: str, **parts: object) -> LumosDataset:
 
 
 def report_on(*datasets: LumosDataset, reason: str = "cut off", item: str = "a") -> CatalogReport:
-    unreadable = UnreadableItem(
+    unreadable = UnreadableEntry(
         item=item, reason=reason, code=None, hint=reason, operation="ingest", at=NOW
     )
     return CatalogReport(
@@ -27,9 +27,9 @@ def report_on(*datasets: LumosDataset, reason: str = "cut off", item: str = "a")
         inventory=inventory_of(datasets),
         changes=None,
         versions_since=None,
-        versions=Listed(total=0, items=()),
-        unreadable=Listed(total=1, items=(unreadable,)),
-        warnings=Listed(total=1, items=(reason,)),
+        versions=LimitedList(total=0, items=()),
+        unreadable=LimitedList(total=1, items=(unreadable,)),
+        warnings=LimitedList(total=1, items=(reason,)),
     )
 
 

@@ -187,7 +187,7 @@ def test_the_gate_works_on_revisions(lumos: Lumos, git: Git) -> None:
 def test_a_snapshot_in_git_that_would_fill_the_disk_is_refused(
     lumos: Lumos, git: Git, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lumos.feature.snapshot.git_revision.LARGEST_BYTES", 1_000)
+    monkeypatch.setattr("lumos.feature.snapshot.git_revision.LARGEST_REVISION_BYTES", 1_000)
     result = lumos("validate", "git:main:metadata/state.json")
     assert result.exit_code not in {0, 1}
     assert "larger than 1,000 bytes" in result.error_line

@@ -4,7 +4,7 @@ import re
 
 from command_line import ROOT
 from golden_layouts import BEGIN, listed
-from lumos.feature.discovery.assembling import place_of
+from lumos.feature.discovery.assembling import path_place
 
 PAGE = (ROOT / "docs" / "reference" / "layouts.md").read_text("utf-8")
 ROW = re.compile(r"^\| `([^`]+)` \| (?:`([^`]+)`|none[^|]*) \| ?(?:`([^`]+)`)? ?\|$", re.MULTILINE)
@@ -12,7 +12,7 @@ ROW = re.compile(r"^\| `([^`]+)` \| (?:`([^`]+)`|none[^|]*) \| ?(?:`([^`]+)`)? ?
 
 def test_every_file_of_the_page_has_the_place_that_it_shows() -> None:
     shown = ROW.findall(PAGE)
-    places = {path: place_of(path) for path, _, _ in shown}
+    places = {path: path_place(path) for path, _, _ in shown}
     found = [
         (path, "/".join(place.dataset), place.partitioning or "") if place else (path, "", "")
         for path, place in places.items()

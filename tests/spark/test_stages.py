@@ -27,8 +27,8 @@ from lumos.spark.stages.rows import (
     FileRow,
     ItemToRead,
     ListedFile,
-    Place,
     ReadOutcome,
+    RowPlace,
 )
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Functions:
     def read_items(self, items: Iterable[ItemToRead]) -> Iterator[tuple[ItemToRead, ReadOutcome]]:
         for item in items:
             name, _, rest = item.path.decode().partition("/")
-            place = Place(name, f"/{name}/", rest.split("/")[0])
+            place = RowPlace(name, f"/{name}/", rest.split("/")[0])
             if item.kind:
                 yield item, ReadOutcome(place=place, format=item.kind, fingerprint="t", schema="{}")
             elif name.startswith("_"):
@@ -210,7 +210,7 @@ def test_what_was_read_before_stays_while_a_file_cannot_be_read(
             self, items: Iterable[ItemToRead]
         ) -> Iterator[tuple[ItemToRead, ReadOutcome]]:
             for item in items:
-                yield item, ReadOutcome(place=Place("a", "/a/", ""), reason="no", retry=True)
+                yield item, ReadOutcome(place=RowPlace("a", "/a/", ""), reason="no", retry=True)
 
     changed = [("a/day=1/x.csv", 3, 1), ("a/day=2/x.csv", 9, 2)]
     for number in ("one", "two"):  # once is not enough: it must also be carried on
@@ -269,7 +269,7 @@ def test_a_row_of_what_was_read_is_an_item_its_place_and_the_outcome() -> None:
     assert names_of(ITEMS) == (
         *ItemToRead._fields,
         "part",
-        *Place._fields,
+        *RowPlace._fields,
         *ReadOutcome._fields[2:-1],
     )
 
@@ -294,7 +294,7 @@ class Sheets(Functions):
     def read_items(self, items: Iterable[ItemToRead]) -> Iterator[tuple[ItemToRead, ReadOutcome]]:
         for item in items:
             for part in range(item.size):
-                place = Place(f"sheet{part}", "/", "")
+                place = RowPlace(f"sheet{part}", "/", "")
                 yield (
                     item,
                     ReadOutcome(part, place, format="xlsx", fingerprint="s", schema="{}"),

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from lumos.feature.discovery.assembling import FilePlace, dataset_names, place_of
+from lumos.feature.discovery.assembling import FilePlace, dataset_names, path_place
 
 FOLDER = Path(__file__).parents[1] / "golden" / "layouts"
 
@@ -26,7 +26,7 @@ LAYOUTS = layouts()
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_files_of_a_layout_are_placed_as_written_down(layout: str) -> None:
-    found = {path: described(place_of(path)) for path in LAYOUTS[layout]}
+    found = {path: described(path_place(path)) for path in LAYOUTS[layout]}
     expected = {
         path: None if place is None else expectation(place, found[path])
         for path, place in LAYOUTS[layout].items()
@@ -111,8 +111,8 @@ odd_paths = st.lists(odd_parts, max_size=8).map("/".join)
 @example("a/" + "2024-01-15T10:11:12-" * 50 + "!.csv")
 @example("a/" + ".1" * 300 + "x/" + "2024-01-15_" * 50 + "b/part-0.csv")
 def test_any_text_is_placed_and_always_the_same_way(path: str) -> None:
-    place = place_of(path)
-    assert place == place_of(path)
+    place = path_place(path)
+    assert place == path_place(path)
     if place is not None:
         sizes = (place.partition_keys, place.partition_values, place.partition_types)
         assert len({len(part) for part in sizes}) == 1
@@ -124,13 +124,13 @@ def test_any_text_is_placed_and_always_the_same_way(path: str) -> None:
 
 @given(odd_paths, odd_paths)
 def test_a_place_does_not_depend_on_what_was_placed_before(path: str, other: str) -> None:
-    before = place_of(path)
-    place_of(other)
-    assert place_of(path) == before
+    before = path_place(path)
+    path_place(other)
+    assert path_place(path) == before
 
 
 def is_plain(name: str) -> bool:
-    place = place_of(f"{name}.csv")
+    place = path_place(f"{name}.csv")
     return place is not None and place.dataset == (name,)
 
 
@@ -179,7 +179,7 @@ def test_every_file_of_a_partitioned_table_lands_in_one_dataset(
     root: list[str], table: str, folders: str, file: str, files: list[tuple[Any, str, int]]
 ) -> None:
     places = [
-        place_of("/".join([*root, table, (folders + "/" + file).format(*each, table=table)]))
+        path_place("/".join([*root, table, (folders + "/" + file).format(*each, table=table)]))
         for each in files
     ]
     assert {place and place.dataset for place in places} == {(*root, table)}
@@ -198,7 +198,7 @@ def test_the_formats_of_one_dataset_have_names_that_no_other_dataset_has(
     assert len(set(names.values())) == len(formats)
     assert ("crm", name) in names.values()
     for parts in set(names.values()) - {("crm", name)}:
-        place = place_of("/".join(parts))
+        place = path_place("/".join(parts))
         assert place is not None
         assert place.dataset == ("crm", name)
 

@@ -25,8 +25,8 @@ from lumos.feature.demo.lake import (
     expected_datasets,
     write_lake,
 )
-from lumos.feature.discovery.assembling import FilePlace, dataset_names, place_of
-from lumos.feature.discovery.datasets import FileTotals, Layout, SourceRoot, dataset_of
+from lumos.feature.discovery.assembling import FilePlace, dataset_names, path_place
+from lumos.feature.discovery.datasets import FileTotals, Layout, SourceRoot, files_dataset
 from lumos.feature.discovery.merging import SchemaVariant, merge_schemas
 
 
@@ -60,7 +60,7 @@ def placed(root: Path) -> dict[tuple[str, ...], list[tuple[str, FilePlace]]]:
     """Group the readable files as the pipeline does: by dataset, then by what the bytes are."""
     found: dict[tuple[str, ...], dict[str | None, list[tuple[str, FilePlace]]]] = defaultdict(dict)
     for path in files_of(root):
-        place = place_of(path)
+        place = path_place(path)
         if place is not None and path not in EXPECTED_UNREADABLE:
             format_ = "csv" if path == DISGUISED else place.format
             found[place.dataset].setdefault(format_, []).append((path, place))
@@ -221,7 +221,7 @@ def built(root: Path, name: tuple[str, ...], *, files: list[tuple[str, FilePlace
             Layout(place.prefix, place.partitioning, place.partition_keys, place.partition_types)
         )
     (format_,) = formats
-    return dataset_of(
+    return files_dataset(
         SourceRoot("local", ("lake",), path="/lake"),
         name,
         merged=merge_schemas(variants),

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from lumos.core.models import LumosDataset, Schema
 from lumos.core.models.base import canonical_json
 from lumos.feature.discovery import fold as fold_module
-from lumos.feature.discovery.assembling import dataset_names, place_of
+from lumos.feature.discovery.assembling import dataset_names, path_place
 from lumos.feature.discovery.building import FoundDataset, dataset_of_group
 from lumos.feature.discovery.datasets import SourceRoot
 from lumos.feature.discovery.fold import DatasetFold, FileRow
@@ -31,7 +31,7 @@ def found(*files: tuple[str, str, int], **parts: object) -> list[FoundDataset]:
     fold = DatasetFold()
     name: tuple[str, ...] = ()
     for path, fingerprint, day in files:
-        place = place_of(path)
+        place = path_place(path)
         assert place is not None
         name = place.dataset
         row = FileRow(

@@ -25,7 +25,7 @@ from lumos.core.models.facets import NOT_COMPARED
 from lumos.core.platform.impl.embedded_handler import EmbeddedHandler
 from lumos.core.store.checksums import checksum_of
 from lumos.core.store.database import StateDatabase
-from lumos.core.store.documents import as_text
+from lumos.core.store.documents import stored_text
 from lumos.core.store.history import HistoryRepository, NewEntry
 from lumos.core.store.runs import RunRepository, StoredRun
 from lumos.testing.platform_samples import dataset
@@ -201,9 +201,9 @@ def test_a_version_of_an_older_lumos_is_read_from_its_text(
         "UPDATE versions SET state = NULL, contract_hash = NULL, dataset = :text, "
         "checksum = :checksum, state_checksum = :state_checksum",
         {
-            "text": as_text(older.to_json()),
+            "text": stored_text(older.to_json()),
             "checksum": checksum_of(written.text("document"), CUSTOMERS.urn, 1, "1.0.0", None),
-            "state_checksum": checksum_of(as_text(older.to_json()), CUSTOMERS.urn, 1),
+            "state_checksum": checksum_of(stored_text(older.to_json()), CUSTOMERS.urn, 1),
         },
     )
 

@@ -20,7 +20,7 @@ from lumos.core.run_report import RunRecorder
 from lumos.core.runtime.runs import stored_run
 from lumos.core.store import leases
 from lumos.core.store.database import StateDatabase
-from lumos.core.store.leases import WRITE_STATE, Holder, Lease, LeaseKey, Request, acquire
+from lumos.core.store.leases import WRITE_STATE, Holder, Lease, LeaseKey, LeaseRequest, acquire
 from lumos.core.store.runs import RunRepository, RunState
 from state_databases import ENGINES, url_for
 
@@ -88,7 +88,7 @@ def holder(url: str, seconds: float = LONG) -> Iterator[Process]:
 
 
 def taken(database: StateDatabase, purpose: str = "import", **how: float) -> Lease:
-    return acquire(database, WRITE_STATE, request=Request(purpose, **how), clock=lambda: AT)  # type: ignore[arg-type]
+    return acquire(database, WRITE_STATE, request=LeaseRequest(purpose, **how), clock=lambda: AT)  # type: ignore[arg-type]
 
 
 def names(database: StateDatabase) -> list[str]:
@@ -309,7 +309,7 @@ def test_leases_of_other_operations_and_scopes_are_independent(database: StateDa
     with taken(database):
         for key in (LeaseKey("write", "another"), LeaseKey("send", "state")):
             with database.another_connection() as other:
-                request = Request("something else")
+                request = LeaseRequest("something else")
                 with acquire(other, key, request=request, clock=lambda: AT) as lease:
                     assert lease.fence == 1
 
@@ -331,7 +331,7 @@ def test_who_waits_is_told_for_whom(url: str, database: StateDatabase) -> None:
             told.append(text)
             process.kill()
 
-        request = Request("import", wait=LONG, on_wait=release)
+        request = LeaseRequest("import", wait=LONG, on_wait=release)
         with acquire(database, WRITE_STATE, request=request, clock=lambda: AT):
             pass
 
@@ -342,10 +342,10 @@ def test_who_waits_is_told_for_whom(url: str, database: StateDatabase) -> None:
 
 def test_who_need_not_wait_is_told_nothing(url: str, database: StateDatabase) -> None:
     told: list[str] = []
-    request = Request("import", wait=LONG, on_wait=told.append)
+    request = LeaseRequest("import", wait=LONG, on_wait=told.append)
     with acquire(database, WRITE_STATE, request=request, clock=lambda: AT):
         pass
-    now = Request("import", on_wait=told.append)
+    now = LeaseRequest("import", on_wait=told.append)
     with holder(url), pytest.raises(StateLockedError):
         acquire(database, WRITE_STATE, request=now, clock=lambda: AT)
 
@@ -378,7 +378,7 @@ def test_a_lease_of_a_clock_that_was_set_back_does_not_last_for_ever(
 class TestRuns:
     def test_a_run_has_a_row_from_its_beginning_to_its_end(self, database: StateDatabase) -> None:
         runs = RunRepository(database)
-        request = Request("ingest")
+        request = LeaseRequest("ingest")
         with stored_run(database, "ingest", request=request, clock=lambda: AT) as run:
             (begun,) = runs.recent()
             run.keep(RunRecorder("ingest", started_at=AT).finish(at=AT))
@@ -403,7 +403,7 @@ class TestRuns:
     def test_a_run_that_fails_or_is_stopped_is_finished_too(
         self, database: StateDatabase, error: BaseException, state: RunState, reason: str
     ) -> None:
-        request = Request("ingest")
+        request = LeaseRequest("ingest")
         with (
             pytest.raises(type(error)),
             stored_run(database, "ingest", request=request, clock=lambda: AT),
@@ -418,7 +418,7 @@ class TestRuns:
     def test_a_run_whose_lease_has_ended_is_expired_before_and_after_the_next_one(
         self, url: str, database: StateDatabase
     ) -> None:
-        request = Request("ingest", seconds=SHORT)
+        request = LeaseRequest("ingest", seconds=SHORT)
         runs = RunRepository(database)
         lost = stored_run(database, "ingest", request=request, clock=lambda: AT)
         lost.__enter__()
@@ -432,7 +432,7 @@ class TestRuns:
             lost.__exit__(None, None, None)
         with (
             StateDatabase.open(url) as other,
-            stored_run(other, "import", request=Request("import"), clock=lambda: AT),
+            stored_run(other, "import", request=LeaseRequest("import"), clock=lambda: AT),
         ):
             states = {run.operation: run.state for run in RunRepository(other).recent()}
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lumos.core.errors import ConfigurationError
-from lumos.feature.discovery.assembling import FilePlace, place_of
+from lumos.feature.discovery.assembling import FilePlace, path_place
 from lumos.feature.discovery.path_specs import PathSpecs
 
 
@@ -133,7 +133,7 @@ def test_a_spec_says_the_partitions(
 def test_a_file_in_a_date_that_is_none_does_not_fit() -> None:
     spec = "{table}/dt={yyyy-mm-dd}/*"
     path = "orders/dt=soon/north.csv"
-    assert placed(path, spec) == place_of(path)
+    assert placed(path, spec) == path_place(path)
 
 
 def test_the_first_spec_that_fits_decides_and_others_are_placed_by_the_rules() -> None:
@@ -141,12 +141,12 @@ def test_the_first_spec_that_fits_decides_and_others_are_placed_by_the_rules() -
     assert name_of("crm/orders/north.csv", *specs) == "crm/orders"
     assert name_of("x/y/north_1.json", *specs) == "x/y/north_1"
     path = "web/2024-01-15/clicks.csv"
-    assert placed(path, *specs) == place_of(path)
+    assert placed(path, *specs) == path_place(path)
 
 
 def test_no_spec_leaves_everything_to_the_rules() -> None:
     path = "crm/orders/part-0.csv"
-    assert PathSpecs.of([]).place(path) == place_of(path)
+    assert PathSpecs.of([]).place(path) == path_place(path)
 
 
 def test_hidden_files_stay_hidden_unless_a_spec_names_their_folder() -> None:

@@ -25,7 +25,7 @@ from lumos.feature.profiling import record_batches
 from lumos.feature.profiling.columns import ProfiledColumn, profiled_columns
 from lumos.feature.profiling.data_files import DataFiles
 from lumos.feature.profiling.native import are_plain, native_schema
-from lumos.spark.stages.profiling import FileProblem, FileToProfile, Kind
+from lumos.spark.stages.profiling import ColumnKind, FileProblem, FileToProfile
 from profile_data import SECRET, damage_data, odd_rows, rows_of, write_parquet
 
 
@@ -331,7 +331,7 @@ def test_what_is_personal_has_no_values_however_deep(tmp_path: Path) -> None:
 
     assert not columns["person.age"].values
     assert columns["count"].values
-    assert columns["person"].kind is Kind.PRESENT
+    assert columns["person"].kind is ColumnKind.PRESENT
 
 
 def test_spark_reads_only_what_it_reads_right() -> None:

@@ -26,7 +26,7 @@ from lumos.core.store.database import StateDatabase
 from lumos.core.store.history import HistoryRepository
 from lumos.core.store.runs import RunRepository
 from lumos.feature.extraction.catalog_report import CatalogReport
-from lumos.feature.extraction.inventory import Limits, inventory_of, listed
+from lumos.feature.extraction.inventory import ReportLimits, inventory_of, limited_list
 from lumos.feature.extraction.report_page import report_page
 from lumos.feature.extraction.wording import ago, short, size, verdict
 from report_samples import NOW, dataset, hostile_report, report_on
@@ -163,9 +163,9 @@ class Shop:
                 started_at=report.started_at,
             )
 
-    def build(self, limits: Limits | None = None) -> CatalogReport:
+    def build(self, limits: ReportLimits | None = None) -> CatalogReport:
         with self.opened() as work:
-            return ReportController(work, limits=limits or Limits()).build()
+            return ReportController(work, limits=limits or ReportLimits()).build()
 
     def opened(self) -> UnitOfWork:
         project = Project(given_state_dir=self.folder, environment={}, clock=lambda: NOW)
@@ -327,7 +327,7 @@ def test_a_name_that_is_no_unicode_can_be_written() -> None:
 
 
 def test_lists_are_cut_and_the_rest_is_counted(evolved: Shop) -> None:
-    limits = Limits(datasets=2, shares=1, findings=1, changes=3, dated=1)
+    limits = ReportLimits(datasets=2, shares=1, findings=1, changes=3, dated=1)
     report = evolved.build(limits)
 
     assert report.inventory.datasets == report.inventory.listing.total == 6
@@ -444,7 +444,7 @@ def test_a_dataset_without_a_format_counts_by_its_kind() -> None:
 
 @given(st.lists(st.integers(), max_size=30), st.integers(min_value=0, max_value=40))
 def test_a_cut_list_counts_everything(items: list[int], limit: int) -> None:
-    cut = listed(iter(items), limit)
+    cut = limited_list(iter(items), limit)
 
     assert cut.items == tuple(items[:limit])
     assert len(cut.items) + cut.more == cut.total == len(items)

@@ -10,12 +10,12 @@ from pydantic import JsonValue
 
 from lumos.core.changes import diff_datasets
 from lumos.core.models import ChangeLevel, LumosDataset, Schema, Urn
-from lumos.feature.discovery.assembling import place_of
+from lumos.feature.discovery.assembling import path_place
 from lumos.feature.discovery.datasets import (
     FileTotals,
     Layout,
     SourceRoot,
-    dataset_of,
+    files_dataset,
     merge_layouts,
 )
 from lumos.feature.discovery.merging import MergedSchema, SchemaVariant, merge_schemas
@@ -218,7 +218,7 @@ CLICKS = MergedSchema(schema(column("event_id", "STRING")))
 
 
 def layout_of(path: str, files: int = 1) -> Layout:
-    place = place_of(path)
+    place = path_place(path)
     assert place is not None
     return Layout(
         prefix=place.prefix,
@@ -230,7 +230,7 @@ def layout_of(path: str, files: int = 1) -> Layout:
 
 
 def built(root: SourceRoot, dataset: str, *paths: str) -> LumosDataset:
-    return dataset_of(
+    return files_dataset(
         root,
         tuple(dataset.split("/")) if dataset else (),
         merged=CLICKS,
@@ -241,7 +241,7 @@ def built(root: SourceRoot, dataset: str, *paths: str) -> LumosDataset:
 
 
 def test_a_partitioned_dataset_is_told_as_the_product_documents_tell_it() -> None:
-    dataset = dataset_of(
+    dataset = files_dataset(
         BUCKET,
         ("raw", "events", "user_clicks"),
         merged=CLICKS,
@@ -381,7 +381,7 @@ def test_drift_is_told_but_is_no_part_of_the_contract() -> None:
     drifting = merge_schemas([SchemaVariant(old), SchemaVariant(new)])
     steady = MergedSchema(drifting.schema)
     one, other = (
-        dataset_of(FOLDER, ("t",), merged=merged, layouts=[], totals=TOTALS, format="csv")
+        files_dataset(FOLDER, ("t",), merged=merged, layouts=[], totals=TOTALS, format="csv")
         for merged in (drifting, steady)
     )
     assert one.extensions["schema_drift"]
@@ -391,7 +391,7 @@ def test_drift_is_told_but_is_no_part_of_the_contract() -> None:
 def test_a_column_that_new_files_bring_is_no_breaking_change() -> None:
     old, new = schema(column("a", "INT32")), schema(column("a", "INT32"), column("b", "STRING"))
     before, after = (
-        dataset_of(
+        files_dataset(
             FOLDER,
             ("t",),
             merged=merge_schemas(variants),

@@ -21,14 +21,14 @@ from lumos.core.store.snapshots.part_format import (
     bucket_of,
     dataset_json_of,
     dataset_line,
-    dataset_of,
+    dataset_of_line,
     differing_lines,
     encode_part,
     hash_of,
     lines_of,
     plain_of,
     unpacked_part,
-    urn_of,
+    urn_of_line,
 )
 from lumos.core.store.snapshots.snapshot_files import DurableFiles
 from lumos.core.store.snapshots.snapshot_sections import SnapshotSections
@@ -206,7 +206,7 @@ def test_parts_are_bucketed_and_sorted_by_urn(store: SnapshotStore) -> None:
 
     assert count > 1
     for bucket in range(count):
-        urns = [urn_of(line) for line in stored.bucket_lines(bucket)]
+        urns = [urn_of_line(line) for line in stored.bucket_lines(bucket)]
         assert urns == sorted(urns)
         assert {bucket_of(urn, count) for urn in urns} <= {bucket}
 
@@ -215,11 +215,11 @@ def test_a_line_begins_with_urn_and_hash(store: SnapshotStore) -> None:
     dataset = sample_dataset(7)
     line = dataset_line(dataset)
 
-    assert urn_of(line).decode() == dataset.urn
+    assert urn_of_line(line).decode() == dataset.urn
     assert hash_of(line).decode() == dataset.contract_hash
     assert list(orjson.loads(line)) == ["urn", "contract_hash", "dataset"]
     assert orjson.loads(dataset_json_of(line)) == dataset.to_json()
-    assert dataset_of(line) == dataset
+    assert dataset_of_line(line) == dataset
 
 
 @given(st.lists(st.binary(min_size=1, max_size=20).filter(lambda line: b"\n" not in line)))
@@ -249,7 +249,7 @@ def test_a_merge_yields_exactly_what_differs(old: dict[int, str], new: dict[int,
     ]
 
     found = {
-        urn_of(before or after or b""): (before is not None, after is not None)
+        urn_of_line(before or after or b""): (before is not None, after is not None)
         for before, after in differing_lines(*map(plain_of, lines))
     }
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lumos.core.formats.reader import PATTERNS
-from lumos.core.storage.object_units import Level, ListUnit, distinct, divided
-from lumos.core.storage.selection import Folder, Selection
+from lumos.core.storage.object_units import FolderLevel, ListUnit, distinct, divided
+from lumos.core.storage.selection import FileSelection, Folder
 
-ALL = Selection(patterns=["*"])
+ALL = FileSelection(patterns=["*"])
 
 
 @pytest.mark.parametrize(
@@ -56,13 +56,13 @@ def test_hidden_and_temporary_files_are_not_wanted_whatever_is_asked(path: str) 
     ],
 )
 def test_logs_of_tables_are_wanted_although_they_are_hidden(path: str) -> None:
-    assert Selection(patterns=["*.parquet"]).wanted(path)
-    assert not Selection(patterns=["*.parquet"], logs=False).wanted(path)
-    assert not Selection(patterns=["*.parquet"], exclude=["t", "_delta_log"]).wanted(path)
+    assert FileSelection(patterns=["*.parquet"]).wanted(path)
+    assert not FileSelection(patterns=["*.parquet"], logs=False).wanted(path)
+    assert not FileSelection(patterns=["*.parquet"], exclude=["t", "_delta_log"]).wanted(path)
 
 
 def test_an_excluded_folder_takes_all_below_with_it() -> None:
-    selection = Selection(patterns=["*.csv"], exclude=["Old", "raw/drafts/", "raw/*/x.csv"])
+    selection = FileSelection(patterns=["*.csv"], exclude=["Old", "raw/drafts/", "raw/*/x.csv"])
     assert not selection.wanted("a/old/b/c.csv")
     assert not selection.wanted("raw/drafts/x/c.csv")
     assert not selection.wanted("raw/q/x.csv")
@@ -79,13 +79,13 @@ NAMES = st.text(st.sampled_from("ab.xcsvgzpq"), min_size=1, max_size=14)
 def test_fast_patterns_say_what_slow_ones_say(name: str, patterns: list[str]) -> None:
     hidden = name.startswith(".")
     expected = not hidden and any(fnmatchcase(name, pattern) for pattern in patterns)
-    assert Selection(patterns=patterns, logs=False).wanted(name) == expected
+    assert FileSelection(patterns=patterns, logs=False).wanted(name) == expected
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.b.csv.gz", "A.PARQUET", "x.json.zst"])
 def test_known_formats_are_wanted_by_default(name: str) -> None:
-    assert Selection(patterns=PATTERNS).wanted(f"t/{name}")
-    assert not Selection(patterns=PATTERNS).wanted(f"t/{name}.png")
+    assert FileSelection(patterns=PATTERNS).wanted(f"t/{name}")
+    assert not FileSelection(patterns=PATTERNS).wanted(f"t/{name}.png")
 
 
 KEYS = st.lists(
@@ -104,12 +104,12 @@ def test_a_divided_storage_is_covered_exactly_once(
     objects = sorted(f"{key}.csv" for key in keys)
     calls: list[str] = []
 
-    def level_of(prefix: str) -> Level | None:
+    def level_of(prefix: str) -> FolderLevel | None:
         calls.append(prefix)
         below = [key[len(prefix) :].lstrip("/") for key in objects if _is_below(key, prefix)]
         folders = sorted({each.partition("/")[0] for each in below if "/" in each})
         whole = tuple(f"{prefix}/{each}".lstrip("/") for each in folders)
-        return Level(whole, any("/" not in each for each in below))
+        return FolderLevel(whole, any("/" not in each for each in below))
 
     units = divided("", wanted=wanted, level_of=level_of, ranges=ranges)
     found = [key for unit in units for key in _of(ListUnit.of_text(unit.text()), objects)]
@@ -138,13 +138,13 @@ def _of(unit: ListUnit, objects: list[str]) -> list[str]:
 
 
 def test_a_level_that_cannot_be_looked_at_stays_one_unit() -> None:
-    def level_of(prefix: str) -> Level | None:
+    def level_of(prefix: str) -> FolderLevel | None:
         return (
             None
             if prefix == "locked"
-            else Level(("locked", "open"), False)
+            else FolderLevel(("locked", "open"), False)
             if not prefix
-            else Level((), True)
+            else FolderLevel((), True)
         )
 
     units = divided("", wanted=4, level_of=level_of, ranges=True)

@@ -49,7 +49,7 @@ from lumos.core.run_report import RunReport
 from lumos.core.runtime.settings import settings_from_mapping
 from lumos.core.store.catalog.catalog_tables import CatalogTables
 from lumos.core.store.database import StateDatabase
-from lumos.core.store.leases import WRITE_STATE, Request, acquire
+from lumos.core.store.leases import WRITE_STATE, LeaseRequest, acquire
 from lumos.feature.ingestion.state_writer import StateWriter
 from lumos.feature.sync.results import SyncResult
 from lumos.feature.sync.settings import SyncSettings, Truth, TruthSettings
@@ -219,7 +219,7 @@ def test_a_sync_that_lost_its_lease_sends_nothing_more(
 
     world.target.after[first] = lose_the_lease
 
-    request = Request("sync", seconds=0.3)
+    request = LeaseRequest("sync", seconds=0.3)
     lease = acquire(world.database, WRITE_STATE, request=request, clock=lambda: AT)
     with lease, pytest.raises(LeaseLostError):
         world.sync()

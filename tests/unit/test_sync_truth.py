@@ -8,7 +8,7 @@ import pytest
 
 from lumos.core.models import GlossaryTerm, Group, LumosDataset
 from lumos.feature.sync.settings import Truth, TruthSettings
-from lumos.feature.sync.truth import merged, merged_entity, remembered_of, was_edited
+from lumos.feature.sync.truth import merged_entity, merged_parts, remembered_of, was_edited
 
 COLUMN = {"name": "id", "type": "INT64"}
 NESTED = {
@@ -68,10 +68,10 @@ def sent(dataset: LumosDataset) -> dict[str, Any]:
 def test_what_people_set_stays_when_lumos_changes_something_else(edit: dict[str, Any]) -> None:
     local, remote = made(format="orc"), made(**edit)
     for kept in (sent(made()), None):
-        chosen = merged(local, remote, kept=kept, truth=NEWEST, catalog="datahub")
+        chosen = merged_parts(local, remote, kept=kept, truth=NEWEST, catalog="datahub")
         assert chosen.dataset == made(format="orc", **edit)
         assert chosen.conflicts == ()
-        later = merged(
+        later = merged_parts(
             made(format="csv"), chosen.dataset, kept=chosen.kept, truth=NEWEST, catalog="datahub"
         )
         assert later.dataset == made(format="csv", **edit)
@@ -79,7 +79,7 @@ def test_what_people_set_stays_when_lumos_changes_something_else(edit: dict[str,
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_what_people_removed_stays_removed(edit: dict[str, Any]) -> None:
-    chosen = merged(
+    chosen = merged_parts(
         made(format="orc", **edit), made(), kept=sent(made(**edit)), truth=NEWEST, catalog="datahub"
     )
     assert chosen.dataset == made(format="orc")
@@ -87,13 +87,15 @@ def test_what_people_removed_stays_removed(edit: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_what_lumos_no_longer_says_goes(edit: dict[str, Any]) -> None:
-    chosen = merged(made(), made(**edit), kept=sent(made(**edit)), truth=NEWEST, catalog="datahub")
+    chosen = merged_parts(
+        made(), made(**edit), kept=sent(made(**edit)), truth=NEWEST, catalog="datahub"
+    )
     assert chosen.dataset == made()
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_where_lumos_is_right_nothing_of_the_catalog_stays(edit: dict[str, Any]) -> None:
-    chosen = merged(made(), made(**edit), kept=sent(made()), truth=LUMOS, catalog="datahub")
+    chosen = merged_parts(made(), made(**edit), kept=sent(made()), truth=LUMOS, catalog="datahub")
     assert chosen.dataset == made()
 
 
@@ -106,7 +108,7 @@ def test_an_edit_of_any_part_is_an_edit(edit: dict[str, Any]) -> None:
 
 def test_what_lumos_does_not_model_of_other_catalogs_is_that_of_lumos() -> None:
     remote = made(extensions={"atlas": {"guid": "1"}})
-    chosen = merged(made(), remote, kept=sent(made()), truth=NEWEST, catalog="datahub")
+    chosen = merged_parts(made(), remote, kept=sent(made()), truth=NEWEST, catalog="datahub")
     assert chosen.dataset == made()
 
 
@@ -115,7 +117,7 @@ def test_links_that_both_sides_added_are_united() -> None:
     local = made(documentation={"links": [ours]})
     remote = made(documentation={"links": [theirs]})
 
-    chosen = merged(local, remote, kept=sent(made()), truth=NEWEST, catalog="datahub")
+    chosen = merged_parts(local, remote, kept=sent(made()), truth=NEWEST, catalog="datahub")
 
     urls = [link.url for link in chosen.dataset.documentation.links]
     assert sorted(urls) == ["https://ours.example", "https://theirs.example"]
@@ -126,7 +128,9 @@ def test_each_part_has_a_policy_of_its_own() -> None:
     edits = EDITS["governance"] | EDITS["properties"]
     for part in ("governance", "properties"):
         truth = TruthSettings.model_validate({part: Truth.LUMOS})
-        chosen = merged(made(), made(**edits), kept=sent(made()), truth=truth, catalog="datahub")
+        chosen = merged_parts(
+            made(), made(**edits), kept=sent(made()), truth=truth, catalog="datahub"
+        )
         assert chosen.dataset == made(**{name: edits[name] for name in edits if name != part})
 
 

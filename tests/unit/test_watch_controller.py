@@ -19,7 +19,7 @@ from lumos.core.controllers.watch_controller import WatchController
 from lumos.core.errors import LumosError, StateLockedError, UsageError
 from lumos.core.run_report import RunRecorder
 from lumos.core.runtime.settings import settings_from_mapping
-from lumos.feature.ingestion.results import DatasetCounts, FileTotals
+from lumos.feature.ingestion.results import DatasetCounts, ScannedFiles
 from lumos.spark.failures import SparkRunError
 from lumos.spark.warm_session import WarmSession
 from s3_server import Bucket
@@ -44,7 +44,7 @@ class Ingestion:
             recorder.failed(item, "it is cut off", scope_seen=True)
         return IngestResult.of(
             recorder.finish(at=NOW),
-            files=FileTotals(listed=1, opened=1, unchanged=0, unreadable=0),
+            files=ScannedFiles(listed=1, opened=1, unchanged=0, unreadable=0),
             datasets=DatasetCounts(found=1, created=0, updated=0, unchanged=1, removed=0),
         )
 

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lumos.core.storage.local import LocalSource
-from lumos.core.storage.selection import Selection
+from lumos.core.storage.selection import FileSelection
 from lumos.feature.watching.folders import (
-    EVERYTHING,
+    WHOLE_FOLDER,
     fewest,
     folder_of_file,
     folder_of_folder,
@@ -27,7 +27,7 @@ from lumos.feature.watching.inbox import MOST_REMEMBERED, Gathered, Inbox
 from lumos.feature.watching.local_events import SUSPICIOUS, LocalEvents
 from lumos.feature.watching.s3_messages import UnreadableMessageError, changed_objects
 
-SELECTION = Selection(patterns=["*.parquet", "*.csv"], exclude=["scratch"])
+SELECTION = FileSelection(patterns=["*.parquet", "*.csv"], exclude=["scratch"])
 COMMIT = "_delta_log/00000000000000000001.json"
 
 
@@ -35,9 +35,9 @@ COMMIT = "_delta_log/00000000000000000001.json"
     ("path", "folder"),
     [
         ("raw/orders/day=1/part-0.parquet", b"raw/orders/day=1"),
-        ("prices.csv", EVERYTHING),
+        ("prices.csv", WHOLE_FOLDER),
         (f"lake/orders/{COMMIT}", b"lake/orders"),
-        (COMMIT, EVERYTHING),
+        (COMMIT, WHOLE_FOLDER),
         ("lake/orders/metadata/v2.metadata.json", b"lake/orders"),
         ("lake/orders/.hoodie/20240101000000.commit", b"lake/orders"),
         ("raw/orders/_temporary/0/part-0.parquet", None),
@@ -79,7 +79,7 @@ def test_what_is_gone_is_looked_for_under_its_own_path_whether_it_was_a_file_or_
 
 def test_folders_within_others_are_left_out() -> None:
     assert fewest([b"a/b", b"a/b/c", b"a/bc"]) == (b"a/b", b"a/bc")
-    assert fewest([b"a/b", EVERYTHING]) == (EVERYTHING,)
+    assert fewest([b"a/b", WHOLE_FOLDER]) == (WHOLE_FOLDER,)
 
 
 def test_the_most_crowded_folders_are_looked_into_as_a_whole_first() -> None:
@@ -100,7 +100,7 @@ def test_fewest_folders_hold_all_and_are_no_more_than_allowed(
 
     assert len(chosen) <= most
     for folder in wanted:
-        assert any(top in (EVERYTHING, folder) or folder.startswith(top + b"/") for top in chosen)
+        assert any(top in (WHOLE_FOLDER, folder) or folder.startswith(top + b"/") for top in chosen)
 
 
 class Clock:
@@ -186,7 +186,7 @@ def test_of_too_many_folders_none_is_remembered_but_all_is_looked_into() -> None
 
     gathered.add({"lake": (b"%d" % number for number in range(MOST_REMEMBERED + 1))})
 
-    assert gathered.folders == {"lake": {EVERYTHING}}
+    assert gathered.folders == {"lake": {WHOLE_FOLDER}}
 
 
 def s3_event(key: str, event: str = "ObjectCreated:Put") -> dict[str, Any]:
@@ -311,12 +311,12 @@ def test_a_folder_that_is_not_there_yet_or_comes_back_is_looked_into_as_a_whole(
     lake = tmp_path / "lake"
     with watched(lake) as inbox:
         lake.mkdir()
-        wait_for(inbox, EVERYTHING)
+        wait_for(inbox, WHOLE_FOLDER)
         lake.rename(tmp_path / "moved")
-        wait_for(inbox, EVERYTHING)
+        wait_for(inbox, WHOLE_FOLDER)
         lake.mkdir()
         (lake / "a.csv").touch()
-        wait_for(inbox, EVERYTHING)
+        wait_for(inbox, WHOLE_FOLDER)
 
 
 def test_one_file_is_watched_alone(tmp_path: Path) -> None:
@@ -326,7 +326,7 @@ def test_one_file_is_watched_alone(tmp_path: Path) -> None:
         (tmp_path / "b.csv").touch()
         file.write_text("a\n1\n")
 
-        assert next_folders(inbox) == {EVERYTHING}
+        assert next_folders(inbox) == {WHOLE_FOLDER}
 
 
 def test_more_events_than_are_surely_delivered_lead_to_a_look_at_everything(
@@ -339,7 +339,7 @@ def test_more_events_than_are_surely_delivered_lead_to_a_look_at_everything(
     clock.now += 60
     gathered = inbox.take()
     assert gathered is not None
-    assert gathered.folders == {"lake": {EVERYTHING}}
+    assert gathered.folders == {"lake": {WHOLE_FOLDER}}
 
 
 def test_watching_ends_with_its_block(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,14 @@ def test_no_text_has_a_phrase_that_has_to_be_guessed() -> None:
 @pytest.mark.parametrize("phrase", ["is told", "a thread of its own", "what becomes of it"])
 def test_the_patterns_find_such_phrases(phrase: str) -> None:
     assert any(re.search(rf"\b{pattern}\b", phrase) for pattern in PHRASES)
+
+
+def test_a_public_name_stands_for_one_thing_or_has_a_reason() -> None:
+    tool = runpy.run_path(str(ROOT / "tools" / "module_sizes.py"))
+    twice = tool["defined_twice"](tool["parsed_modules"]())
+    listed = [name for names in tool["SHARED_NAMES"].values() for name in names]
+
+    assert len(listed) == len(set(listed))
+    without_reason = {name: where for name, where in twice.items() if name not in listed}
+    assert without_reason == {}, "rename one, merge them, or list it in tools/module_sizes.py"
+    assert sorted(set(listed) - twice.keys()) == [], "no longer defined twice"

@@ -20,7 +20,7 @@ from lumos.core.errors import LumosError
 from lumos.core.event_kinds import EVENT_KINDS
 from lumos.core.redaction import PROCESS_SECRETS, SecretRegistry
 
-Value = str | int | float | bool | None
+EventValue = str | int | float | bool | None
 
 ROOT_LOGGER: Final = "lumos"
 LEVELS: Final = {
@@ -40,7 +40,7 @@ class Event(NamedTuple):
     """Something that happened; its texts hold no secret."""
 
     name: str
-    fields: Mapping[str, Value]
+    fields: Mapping[str, EventValue]
     run: str | None
     """The id of the operation and of those that it called."""
     operation: str | None
@@ -100,7 +100,7 @@ class Run:
 _RUN: ContextVar[Run | None] = ContextVar("lumos run", default=None)
 
 
-def emit(name: str, /, **fields: Value) -> None:
+def emit(name: str, /, **fields: EventValue) -> None:
     """Send an event to the log; almost free where there is none.
 
     Args:
@@ -117,7 +117,7 @@ def tell(
     /,
     *,
     secrets: SecretRegistry = PROCESS_SECRETS,
-    **fields: Value,
+    **fields: EventValue,
 ) -> None:
     """Send an event to a listener, and to the log."""
     event = _event(name, fields, secrets)
@@ -126,7 +126,7 @@ def tell(
         _log(event)
 
 
-def _event(name: str, fields: Mapping[str, Value], secrets: SecretRegistry) -> Event:
+def _event(name: str, fields: Mapping[str, EventValue], secrets: SecretRegistry) -> Event:
     clean = {
         key: secrets.redact(value) if isinstance(value, str) else value
         for key, value in fields.items()

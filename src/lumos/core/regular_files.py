@@ -20,14 +20,14 @@ _KINDS: Final = (
 )
 
 
-Place = str | bytes | os.PathLike[str]
+_Place = str | bytes | os.PathLike[str]
 
 
 class NotRegularError(OSError):
     """A path leads to something that is neither a file nor a folder."""
 
 
-def open_regular(path: Place) -> BinaryIO:
+def open_regular(path: _Place) -> BinaryIO:
     """Open a regular file for reading; symlinks are followed.
 
     Raises:
@@ -49,7 +49,7 @@ def open_regular(path: Place) -> BinaryIO:
         raise
 
 
-def require_regular(mode: int, path: Place) -> None:
+def require_regular(mode: int, path: _Place) -> None:
     """Refuse the mode of anything but a regular file, naming what it is.
 
     Raises:
@@ -63,7 +63,7 @@ def require_regular(mode: int, path: Place) -> None:
     raise _not_regular(next((kind for test, kind in _KINDS if test(mode)), "no file"), path)
 
 
-def read_regular(path: Place, *, most: int) -> bytes:
+def read_regular(path: _Place, *, most: int) -> bytes:
     """Return the content of a small regular file.
 
     Raises:
@@ -76,5 +76,5 @@ def read_regular(path: Place, *, most: int) -> bytes:
     return content
 
 
-def _not_regular(kind: str, path: Place) -> NotRegularError:
+def _not_regular(kind: str, path: _Place) -> NotRegularError:
     return NotRegularError(errno.EINVAL, f"it is {kind}, not a regular file", os.fspath(path))

@@ -69,19 +69,19 @@ class EngineAnswer(BaseModel):
     hint: str | None = None
 
 
-class Engine(NamedTuple):
+class StartedEngine(NamedTuple):
     """An engine, and why a command with certain settings cannot use it, if it cannot."""
 
     record: EngineRecord
     unfit: str | None
 
 
-def find_engine(settings: SparkSettings, folder: EngineFolder) -> Engine | None:
+def find_engine(settings: SparkSettings, folder: EngineFolder) -> StartedEngine | None:
     """Return the engine that runs on this machine, if there is one."""
     record = folder.read()
     if record is None or not folder.is_alive():
         return None
-    return Engine(record, _unfit(record, settings))
+    return StartedEngine(record, _unfit(record, settings))
 
 
 def start_engine(

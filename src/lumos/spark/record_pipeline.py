@@ -54,7 +54,7 @@ Unscanned = Callable[[Iterable[UnitToScan], str], Iterator[ScannedRow]]
 """Gives the rows of units that could not be scanned, for a reason."""
 
 
-class RecordFunctions(Protocol):
+class ScanFunctions(Protocol):
     """What the stage does, written without Spark; it travels to the executors."""
 
     @property
@@ -120,7 +120,7 @@ class RecordPipeline(FoundTables):
     """
 
     def __init__(
-        self, session: Session, functions: RecordFunctions, *, work: Path, progress: Progress
+        self, session: Session, functions: ScanFunctions, *, work: Path, progress: Progress
     ) -> None:
         super().__init__(interpreting(session))
         self._work = work.absolute()

@@ -6,18 +6,18 @@ from typing import Literal
 
 from pydantic import Field, SecretStr
 
-from lumos.core.settings.base import Name, SettingsModel
+from lumos.core.settings.base import SettingName, SettingsModel
 from lumos.core.settings.raw import RawSettings
 
 
 class SparkSettings(SettingsModel):
     """How the Spark session is made."""
 
-    master: Name = Field(default="local[*]", description="The Spark master.")
+    master: SettingName = Field(default="local[*]", description="The Spark master.")
     remote: SecretStr | None = Field(
         default=None, description="A Spark Connect address, used instead of `master`."
     )
-    app_name: Name = Field(default="lumos", description="The name shown by the cluster.")
+    app_name: SettingName = Field(default="lumos", description="The name shown by the cluster.")
     driver_memory: str | None = Field(
         default=None, pattern=r"^[0-9]+[kmgtKMGT]b?$", description="Such as 4g."
     )

@@ -36,7 +36,7 @@ from lumos.core.models.frozen import FrozenDict
 REMOVALS = frozenset({"dataset.removed.after_sunset", "field.removed.after_sunset"})
 """What a deprecation window may refuse; a removal before its sunset is breaking anyway."""
 
-PREFIX = "change_policy."
+_PREFIX = "change_policy."
 """Where a policy stands in the settings."""
 
 _URN = "lumos://"
@@ -227,7 +227,7 @@ def _with_level(
         return change
     earlier = change.policy.original_level if change.policy else change.level
     effect = PolicyEffect(
-        source=PREFIX + source,
+        source=_PREFIX + source,
         original_level=earlier,
         reason=exception.reason if exception else reason,
         owner=exception.owner if exception else None,
@@ -248,7 +248,7 @@ def _with_level(
 
 
 def _with_lapsed(change: Change, number: int, exception: PolicyException) -> Change:
-    source = f"{PREFIX}exceptions[{number}]"
+    source = f"{_PREFIX}exceptions[{number}]"
     effect = PolicyEffect(
         source=source,
         original_level=change.level,

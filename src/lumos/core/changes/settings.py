@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from lumos.core.settings.base import Name, SettingsModel
+from lumos.core.settings.base import SettingName, SettingsModel
 
 
 def _lower(value: object) -> object:
@@ -20,7 +20,7 @@ Judgement = Annotated[
     Literal["breaking", "non_breaking", "informational", "ignore"], BeforeValidator(_lower)
 ]
 Pattern = Annotated[
-    Name,
+    SettingName,
     Field(
         description="With * and ?: a URN (lumos://…), a path from its beginning (/…), or the end "
         "of a path."
@@ -32,18 +32,18 @@ class ChangeException(SettingsModel):
     """Changes that are judged otherwise, why, and until when."""
 
     pattern: Pattern
-    rules: tuple[Name, ...] = Field(
+    rules: tuple[SettingName, ...] = Field(
         default=(), description="Rules by id, also with *; all where none is named."
     )
-    fields: tuple[Name, ...] = Field(
+    fields: tuple[SettingName, ...] = Field(
         default=(), description="Paths of fields, also with *; all where none is named."
     )
     level: Judgement = Field(
         default="ignore",
         description="The level instead; ignore reports the change and lets it pass.",
     )
-    reason: Name = Field(description="Why.")
-    owner: Name | None = Field(default=None, description="Who answers for it.")
+    reason: SettingName = Field(description="Why.")
+    owner: SettingName | None = Field(default=None, description="Who answers for it.")
     expires: date | None = Field(
         default=None, description="The last day on which it holds, such as 2027-01-31."
     )
@@ -64,7 +64,7 @@ class DeprecationWindowSettings(SettingsModel):
 class ChangePolicySettings(SettingsModel):
     """How changes are judged, and which of them a gate refuses."""
 
-    profile: Name = Field(
+    profile: SettingName = Field(
         default="lumos",
         description="Whom the rules protect: lumos, readers, writers, full, iceberg, delta, avro.",
     )

@@ -23,12 +23,17 @@ from lumos.core.store.snapshots.snapshot_files import FilesForOthers, storing, w
 from lumos.feature.extraction.catalog_report import (
     CatalogReport,
     ChangeSummary,
-    Listed,
-    NewVersion,
+    LimitedList,
+    ReportedVersion,
     SnapshotRef,
-    UnreadableItem,
+    UnreadableEntry,
 )
-from lumos.feature.extraction.inventory import DEFAULT_LIMITS, Limits, inventory_of, listed
+from lumos.feature.extraction.inventory import (
+    DEFAULT_REPORT_LIMITS,
+    ReportLimits,
+    inventory_of,
+    limited_list,
+)
 from lumos.feature.snapshot.diff import diff_snapshots
 from lumos.feature.snapshot.pair_diff import FurtherDiffs
 
@@ -43,7 +48,7 @@ _RUNS_LOOKED_AT = 50
 class ReportController:
     """What `lumos report` does."""
 
-    def __init__(self, work: UnitOfWork, *, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, work: UnitOfWork, *, limits: ReportLimits = DEFAULT_REPORT_LIMITS) -> None:
         self._work = work
         self._platform = work.platform()
         self._clock = work.clock
@@ -68,11 +73,11 @@ class ReportController:
             changes=changes,
             versions_since=since,
             versions=self._versions(since),
-            unreadable=listed(
+            unreadable=limited_list(
                 (item for report in (unread, *runs) for item in _unreadable(report)),
                 self._limits.findings,
             ),
-            warnings=listed(dict.fromkeys(warnings), self._limits.findings),
+            warnings=limited_list(dict.fromkeys(warnings), self._limits.findings),
         )
 
     def write(self, output: Path) -> CatalogReport:
@@ -110,11 +115,11 @@ class ReportController:
             previous=_reference(previous),
             latest=_reference(latest),
             levels={level.value: count for level, count in found.counts_by_level.items()},
-            added=listed(found.added, self._limits.findings),
-            removed=listed(found.removed, self._limits.findings),
+            added=limited_list(found.added, self._limits.findings),
+            removed=limited_list(found.removed, self._limits.findings),
             changed=len(found.changed),
             unobserved=len(found.unobserved),
-            changes=listed(sorted(found.changes, key=_worst_first), self._limits.changes),
+            changes=limited_list(sorted(found.changes, key=_worst_first), self._limits.changes),
         )
 
     def _time_of_previous(self, snapshots: Sequence[SnapshotInfo]) -> datetime | None:
@@ -127,13 +132,13 @@ class ReportController:
         times = [info.stored_at for info in readable[:-1] if info.stored_at is not None]
         return max((at for at in times if newest is None or at <= newest), default=None)
 
-    def _versions(self, since: datetime | None) -> Listed[NewVersion]:
+    def _versions(self, since: datetime | None) -> LimitedList[ReportedVersion]:
         history = HistoryRepository(self._work.reader)
         total, newest = history.since(since, limit=self._limits.findings, now=self._clock())
-        return Listed(
+        return LimitedList(
             total=total,
             items=tuple(
-                NewVersion(
+                ReportedVersion(
                     dataset=Urn(urn),
                     version=version.version,
                     previous_version=version.previous_version,
@@ -171,9 +176,9 @@ def _report_of(run: StoredRun) -> RunReport:
         ) from None
 
 
-def _unreadable(report: RunReport) -> list[UnreadableItem]:
+def _unreadable(report: RunReport) -> list[UnreadableEntry]:
     return [
-        UnreadableItem(
+        UnreadableEntry(
             item=outcome.item,
             reason=outcome.reason or "no reason given",
             code=outcome.code,

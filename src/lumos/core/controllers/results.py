@@ -32,7 +32,7 @@ from lumos.feature.alerting.results import (
     AlertTestResult,
 )
 from lumos.feature.extraction.catalog_report import CatalogReport
-from lumos.feature.ingestion.results import DatasetCounts, FileTotals, IngestedPartition
+from lumos.feature.ingestion.results import DatasetCounts, IngestedPartition, ScannedFiles
 from lumos.feature.migration.results import MigrationCheck, UnlikeDataset
 from lumos.feature.snapshot.results import PruneResult
 from lumos.feature.sync.results import SyncResult
@@ -255,7 +255,7 @@ class NewVersion(_Result):
 class IngestResult(RunReport):
     """The report of an ingestion, with what it found and what changed."""
 
-    files: FileTotals
+    files: ScannedFiles
     datasets: DatasetCounts
     formats: dict[str, int] = Field(
         default_factory=dict, description="How many datasets were found in each format."
@@ -279,7 +279,7 @@ class IngestResult(RunReport):
 
     @classmethod
     def of(
-        cls, report: RunReport, *, files: FileTotals, datasets: DatasetCounts, **parts: object
+        cls, report: RunReport, *, files: ScannedFiles, datasets: DatasetCounts, **parts: object
     ) -> IngestResult:
         """Add what was found to a run report."""
         values = {**dict(report), "files": files, "datasets": datasets, **parts}
@@ -320,7 +320,7 @@ class WatchRefresh(_Result):
     folders: dict[str, tuple[str, ...]] = Field(
         description="The folders looked into, by source; `/` is all of it."
     )
-    files: FileTotals | None = None
+    files: ScannedFiles | None = None
     datasets: DatasetCounts | None = None
     changes: tuple[ReportedChange, ...] = ()
     versions: tuple[NewVersion, ...] = ()

@@ -14,13 +14,19 @@ from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.errors import DamagedDocumentError
 from lumos.core.events import running
 from lumos.core.models import Bump, Change, Urn
+from lumos.core.platform.batches import batches
 from lumos.core.platform.factory import EMBEDDED
 from lumos.core.platform.unreadable import Unreadable, outcomes
 from lumos.core.progress import SILENT, Progress
 from lumos.core.run_report import RunRecorder
 from lumos.core.store.catalog.catalog_states import CatalogStates
 from lumos.core.store.history import NewEntry
-from lumos.core.store.snapshots.part_format import dataset_item_of, dataset_of, hash_of, urn_of
+from lumos.core.store.snapshots.part_format import (
+    dataset_item_of,
+    dataset_of_line,
+    hash_of,
+    urn_of_line,
+)
 from lumos.feature.snapshot.pairs import aligned_buckets
 from lumos.feature.sync.following_sync import with_sync
 from lumos.feature.versioning.planning import VersionPlanner, is_removal
@@ -33,13 +39,7 @@ from lumos.feature.versioning.results import (
     VersionsResult,
 )
 from lumos.feature.versioning.scanning import ScannedVersion, VersionScan
-from lumos.feature.versioning.sources import (
-    BATCH,
-    GoneDatasets,
-    SnapshotStates,
-    StoredStates,
-    batches,
-)
+from lumos.feature.versioning.sources import BATCH, GoneDatasets, SnapshotStates, StoredStates
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -344,9 +344,9 @@ class VersionController:
         differing = 0
         for pair in aligned_buckets(old, new, section="datasets"):
             for before, after in pair.lines():
-                known = {urn_of(line): line for line in before}
+                known = {urn_of_line(line): line for line in before}
                 for line in after:
-                    other = known.pop(urn_of(line), None)
+                    other = known.pop(urn_of_line(line), None)
                     if other is not None and hash_of(other) == hash_of(line):
                         tally.declared += self._lowered(other, line, at=at)
                         continue
@@ -364,11 +364,11 @@ class VersionController:
         self, old: bytes | None, new: bytes, *, at: datetime, tally: _Tally
     ) -> ScannedVersion | None:
         planner, author = self._planner, self._work.author
-        dataset = dataset_of(new)
+        dataset = dataset_of_line(new)
         if old is None:
             planned = planner.first(dataset, at=at, author=author, first=dataset.version)
             return _uncounted(ScannedVersion(dataset.urn, 1, planned))
-        state = dataset_of(old)
+        state = dataset_of_line(old)
         current = planner.first(state, at=at, author=author, first=state.version).version
         successor = planner.next(current, state, new=dataset, at=at, author=author)
         if successor is None:
@@ -380,7 +380,7 @@ class VersionController:
         """Return what is wrong with the version that a dataset declares which is as it was."""
         if old == new or _version_in(old) == _version_in(new):
             return ()
-        return self._check_declared(dataset_of(old), dataset_of(new), changes=(), at=at)
+        return self._check_declared(dataset_of_line(old), dataset_of_line(new), changes=(), at=at)
 
     def _check_declared(
         self, old: LumosDataset, new: LumosDataset, *, changes: Sequence[Change], at: datetime
@@ -393,7 +393,7 @@ class VersionController:
 
     def _removal(self, line: bytes, *, at: datetime) -> ScannedVersion | None:
         planner, author = self._planner, self._work.author
-        state = dataset_of(line)
+        state = dataset_of_line(line)
         current = planner.first(state, at=at, author=author, first=state.version).version
         planned = planner.removal(current, state, at=at, author=author)
         return _uncounted(ScannedVersion(state.urn, 2, planned)) if planned else None

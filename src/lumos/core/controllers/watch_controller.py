@@ -15,7 +15,7 @@ from lumos.core.controllers.results import ErrorDetail, WatchRefresh, WatchResul
 from lumos.core.errors import ConfigurationError, InputUnreadableError, LumosError, UsageError
 from lumos.core.runtime.unit_of_work import UnitOfWork
 from lumos.feature.ingestion.handlers.factory import HandlerFactory
-from lumos.feature.watching.folders import EVERYTHING, fewest
+from lumos.feature.watching.folders import WHOLE_FOLDER, fewest
 from lumos.feature.watching.inbox import Gathered, Inbox
 from lumos.feature.watching.local_events import LocalEvents
 from lumos.feature.watching.queue_events import QueueEvents, is_below
@@ -159,7 +159,7 @@ class _Watch:
 
     def everything(self) -> Gathered:
         """Return what asks for a look at all of every source."""
-        return Gathered(folders={source.name: {EVERYTHING} for source in self.sources})
+        return Gathered(folders={source.name: {WHOLE_FOLDER} for source in self.sources})
 
     def until(self, stop: threading.Event, *, listing: bool, list_minutes: float) -> None:
         """Deal with events, and list everything from time to time, until `stop` is set."""
@@ -186,7 +186,7 @@ class _Watch:
         folders = {
             name: self._folders(name, found) for name, found in gathered.folders.items() if found
         }
-        whole = [name for name, found in folders.items() if found == (EVERYTHING,)]
+        whole = [name for name, found in folders.items() if found == (WHOLE_FOLDER,)]
         if whole:
             self._look(whole, None, gathered=gathered, reason=reason)
         if parts := {name: found for name, found in folders.items() if name not in whole}:
@@ -202,7 +202,7 @@ class _Watch:
         source = next(each for each in self.sources if each.name == name)
         if all(is_below(f"{os.fsdecode(folder)}/", source.folders) for folder in chosen):
             return chosen
-        return (EVERYTHING,)
+        return (WHOLE_FOLDER,)
 
     def _try(self, gathered: Gathered, reason: Reason) -> None:
         started = self.clock()
@@ -249,7 +249,7 @@ class _Watch:
                 started_at=result.started_at,
                 finished_at=result.finished_at,
                 events=gathered.events,
-                folders=_shown(under or dict.fromkeys(names, (EVERYTHING,))),
+                folders=_shown(under or dict.fromkeys(names, (WHOLE_FOLDER,))),
                 files=result.files,
                 datasets=result.datasets,
                 changes=result.changes,

@@ -69,7 +69,7 @@ def read_csv(text: Text, *, sample: Sample, further: Sequence[str] = ()) -> File
     return _Reading(content, text, sample, promised=True).facts(further)
 
 
-def read_table(text: Text, *, sample: Sample, further: Sequence[str] = ()) -> FileFacts | None:
+def read_csv_table(text: Text, *, sample: Sample, further: Sequence[str] = ()) -> FileFacts | None:
     """Return the facts of text that is a table though its name does not say so, or None."""
     try:
         content = _whole_lines(text, sample)

@@ -33,7 +33,7 @@ from lumos.core.formats.names import unique_names
 from lumos.core.models import Field, Schema, TypeName
 
 FORMAT: Final = EXCEL
-MAGIC: Final = b"PK\x03\x04"
+_MAGIC: Final = b"PK\x03\x04"
 
 MAX_SHEETS: Final = 64
 _MOST_MEMBERS = 10_000
@@ -56,7 +56,7 @@ _NATIVE: Final = {
 
 def is_workbook(head: bytes) -> bool:
     """Return whether a file begins as an archive of an Office document does."""
-    return head.startswith(MAGIC) and head.startswith(_FIRST_MEMBERS, _NAME_AT)
+    return head.startswith(_MAGIC) and head.startswith(_FIRST_MEMBERS, _NAME_AT)
 
 
 def read_excel(stream: BinaryIO, *, size: int) -> FileFacts:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS: Final = 200
 """How many rows of a sheet decide on its types."""
-MAX_COLUMNS: Final = 16_384
+_MAX_COLUMNS: Final = 16_384
 """As many as Excel allows."""
 PART_BYTES: Final = 4 * 1024 * 1024
 """How much of one part is unpacked at most."""
@@ -228,7 +228,7 @@ class _SheetHandler:
         cell = self._cell("".join(self._parts)[:_LONGEST_TEXT])
         if cell is None:
             return
-        if not 0 <= self._column < MAX_COLUMNS:
+        if not 0 <= self._column < _MAX_COLUMNS:
             raise UnreadableItemError("a cell of it stands where no column is")
         self._row += [None] * (self._column + 1 - len(self._row))
         self._row[self._column] = cell
@@ -316,7 +316,7 @@ def _column_number(place: str) -> int:
         if not "A" <= letter <= "Z":
             break
         number = number * _LETTERS + ord(letter) - ord("A") + 1
-        if number > MAX_COLUMNS:
+        if number > _MAX_COLUMNS:
             break
     return number - 1
 

@@ -31,7 +31,7 @@ from lumos.core.formats.sample import (
     Beginning,
     Sample,
     Text,
-    text_of,
+    sample_text,
 )
 from lumos.core.formats.tails import Tail
 
@@ -152,7 +152,7 @@ class _File:
         if found is not None and not self._is_text_after_all(sample):
             return self._checked(self._binary_facts(found))
         is_promised = self._promise.format in _TEXT_FORMATS
-        text = text_of(sample, promised=is_promised and not kind_of_bytes(sample.content, ""))
+        text = sample_text(sample, promised=is_promised and not kind_of_bytes(sample.content, ""))
         if text is None or (text.is_guess and kind_of_bytes(sample.content, "")):
             raise self._no_text(sample.content)
         if text.content.isspace() or not text.content:
@@ -217,31 +217,31 @@ class _File:
         promised = self._promise.format == csv_text.FORMAT
         further: list[str] = []
         if not promised and text.content.count("\n") >= _FEW_LINES:
-            facts = csv_text.read_table(text, sample=sample)
+            facts = csv_text.read_csv_table(text, sample=sample)
             if facts is None or text.whole:
                 return facts
         if not text.whole:
             is_spread = self._codec is None and self._size > SAMPLE_BYTES
             larger = self._sample(SAMPLE_BYTES // 2 if is_spread else SAMPLE_BYTES)
-            text, sample = text_of(larger, promised=promised) or text, larger
+            text, sample = sample_text(larger, promised=promised) or text, larger
             if text.content.count("\n") < _FEW_LINES:
                 larger = self._sample(SAMPLE_BYTES)
-                text, sample = text_of(larger, promised=promised) or text, larger
+                text, sample = sample_text(larger, promised=promised) or text, larger
             elif is_spread:
                 further = self._start.lines_elsewhere(text, bytes_each=SAMPLE_BYTES // 4)
         if promised:
             return csv_text.read_csv(text, sample=sample, further=further)
-        return csv_text.read_table(text, sample=sample, further=further)
+        return csv_text.read_csv_table(text, sample=sample, further=further)
 
     def _json_facts(self, text: Text, sample: Sample) -> FileFacts:
         if not sample.whole and self._codec is None and self._size <= SAMPLE_BYTES:
             sample = self._sample(SAMPLE_BYTES)
-            text = text_of(sample, promised=True) or text
+            text = sample_text(sample, promised=True) or text
         facts = json_text.read_json(text, sample=sample)
         for limit in (SAMPLE_BYTES, LARGEST_SAMPLE_BYTES):
             if facts is None:
                 sample = self._sample(limit)
-                larger = text_of(sample)
+                larger = sample_text(sample)
                 facts = json_text.read_json(larger, sample=sample) if larger else None
         if facts is None:
             raise json_text.first_record_too_long()
@@ -254,7 +254,7 @@ class _File:
         """Return whether text happens to begin like a binary format, as a column ORC_ID does."""
         if self._promise.format not in _TEXT_FORMATS or self._codec is not None:
             return False
-        text = text_of(sample)
+        text = sample_text(sample)
         return text is not None and text.encoding == "utf-8"
 
     def _no_table(self, text: Text) -> UnreadableItemError:

@@ -164,7 +164,7 @@ def read_up_to(stream: ByteSource, limit: int) -> bytes:
     return b"".join(parts)
 
 
-def text_of(sample: Sample, *, promised: bool = False) -> Text | None:
+def sample_text(sample: Sample, *, promised: bool = False) -> Text | None:
     """Return a sample as text, or None where it is not text.
 
     Unicode is found by its mark or its validity; anything else is taken for Windows-1252 or
@@ -204,7 +204,7 @@ def _without_controls(sample: Sample) -> Text | None:
     content = _plain(sample.content)
     if len(sample.content) - len(content) > _FEW_CONTROLS * len(sample.content) + 1:
         return None
-    text = text_of(replace(sample, content=content))
+    text = sample_text(replace(sample, content=content))
     if text is None:
         return None
     warning = _LEFT_OUT.format(len(sample.content) - len(content))

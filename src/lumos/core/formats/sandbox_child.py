@@ -35,7 +35,7 @@ from lumos.core.formats.sandbox_io import (
     Parent,
     ParentAccess,
     PipeParent,
-    Progress,
+    ReadingProgress,
     Requests,
     SparseFile,
     opened,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 LOCAL, STORED, TABLE = "local", "stored", "table"
 """What a request may be about; text alone is the path of a local file."""
-Request = str | list[Any]
+ChildRequest = str | list[Any]
 CONFINED: Final = "\0/"
 """Stands in a local path between the folder that it must not leave and the rest."""
 
@@ -75,8 +75,8 @@ class Reader(Protocol):
     ) -> bytes | FileFacts: ...
 
 
-Answer = tuple[bytes, bytes]
-Work = Callable[[Requests, Requests, Answers, Progress], None]
+ChildAnswer = tuple[bytes, bytes]
+Work = Callable[[Requests, Requests, Answers, ReadingProgress], None]
 
 
 def main(arguments: list[str]) -> None:
@@ -116,7 +116,7 @@ def _fork(control: socket.socket, descriptors: list[int], work: Work) -> int:
             control.close()
             _die_with_parent(zygote)
             requests, replies, answers, page = descriptors
-            work(Requests(requests), Requests(replies), Answers(answers), Progress(page))
+            work(Requests(requests), Requests(replies), Answers(answers), ReadingProgress(page))
             status = 0
         finally:
             os._exit(status)
@@ -142,7 +142,7 @@ class _Child:
         self._allowed = 0
 
     def work(
-        self, requests: Requests, replies: Requests, answers: Answers, progress: Progress
+        self, requests: Requests, replies: Requests, answers: Answers, progress: ReadingProgress
     ) -> None:
         """Answer each request in the order in which they come."""
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -160,7 +160,7 @@ class _Child:
             number += 1
             answers.add(*self._answer(json.loads(line), requests, parent), now=now)
 
-    def _answer(self, request: Request, incoming: Requests, parent: Parent) -> Answer:
+    def _answer(self, request: ChildRequest, incoming: Requests, parent: Parent) -> ChildAnswer:
         try:
             return FACTS, self._document(request, incoming, parent)
         except UnreadableItemError as error:
@@ -173,7 +173,7 @@ class _Child:
             reason = f"the reader failed ({type(error).__name__})"
             return ERROR, packed(UnreadableItemError(reason))
 
-    def _document(self, request: Request, incoming: Requests, parent: Parent) -> bytes:
+    def _document(self, request: ChildRequest, incoming: Requests, parent: Parent) -> bytes:
         if isinstance(request, str):
             self._allow(self._seconds)
             return self._local(request, value_ranges=False)

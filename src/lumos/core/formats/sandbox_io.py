@@ -64,7 +64,7 @@ def unpacked(content: bytes) -> UnreadableItemError:
     return UnreadableItemError(message, hint=hint, retryable=retryable)
 
 
-class Progress:
+class ReadingProgress:
     """Shared memory in which a child notes its task, for the parent that finds it dead or late."""
 
     _NOTE: Final = struct.Struct("<qd")

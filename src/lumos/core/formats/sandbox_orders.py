@@ -29,11 +29,11 @@ from lumos.core.formats.tails import TAIL_BYTES
 if TYPE_CHECKING:
     from lumos.core.formats.sandbox_process import Limits
 
-AT_ONCE: Final = 32
+_AT_ONCE: Final = 32
 """How many files of a storage are fetched at the same time for one reader."""
 WHOLE_BYTES: Final = 128 * 1024
 """Files up to this size are fetched whole: that costs as little as a part of them."""
-HEAD_BYTES: Final = 64 * 1024
+_HEAD_BYTES: Final = 64 * 1024
 """How much of a file's beginning is fetched: what readers look at first."""
 
 _READ_FROM_END: Final = (".parquet", ".parq", ".pq", ".orc")
@@ -183,7 +183,7 @@ class StoredOrders(Orders[StoredItem]):
         self._store = store
         self._limits = limits
         self._value_ranges = value_ranges
-        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="lumos-fetch")
+        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="lumos-fetch")
         self._coming: deque[Future[Order[StoredItem]]] = deque()
 
     def close(self) -> None:
@@ -192,7 +192,7 @@ class StoredOrders(Orders[StoredItem]):
 
     @override
     def take(self, count: int, *, wait: bool) -> list[Order[StoredItem]]:
-        missing = 2 * AT_ONCE - len(self._coming)
+        missing = 2 * _AT_ONCE - len(self._coming)
         self._coming.extend(
             self._threads.submit(self._order, item) for item in islice(self._items, missing)
         )
@@ -294,7 +294,7 @@ def first_ranges(item: StoredItem) -> Iterator[tuple[int, int]]:
     elif name.endswith(_READ_FROM_END):
         yield item.size - TAIL_BYTES, TAIL_BYTES
     else:
-        yield 0, HEAD_BYTES
+        yield 0, _HEAD_BYTES
         if name.endswith(_JSON):
             yield item.size - END_BYTES, END_BYTES
 

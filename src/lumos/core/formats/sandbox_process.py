@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from lumos.core.errors import SourceError, UnreadableItemError
 from lumos.core.formats.sandbox_child import FORK, MESSAGE, READY, REAP, REPLY
-from lumos.core.formats.sandbox_io import ASK, ERROR, FRAME, UP, Progress, unpacked
+from lumos.core.formats.sandbox_io import ASK, ERROR, FRAME, UP, ReadingProgress, unpacked
 
 START_SECONDS: Final = 60.0
 
@@ -112,7 +112,7 @@ class Zygote:
         answers, answer_end = os.pipe()
         with tempfile.TemporaryFile() as page:
             page.truncate(mmap.PAGESIZE)
-            progress = Progress(page.fileno())
+            progress = ReadingProgress(page.fileno())
             theirs = [request_end, reply_end, answer_end]
             try:
                 pid = self._ask(FORK, 0, descriptors=[*theirs, page.fileno()])
@@ -178,7 +178,9 @@ class Pipes(NamedTuple):
 class Child:
     """A process that reads files, and the pipes to it."""
 
-    def __init__(self, zygote: Zygote, pid: int, *, pipes: Pipes, progress: Progress) -> None:
+    def __init__(
+        self, zygote: Zygote, pid: int, *, pipes: Pipes, progress: ReadingProgress
+    ) -> None:
         self.zygote = zygote
         self.pid = pid
         self._requests, self._replies, self._answers = pipes

@@ -59,7 +59,7 @@ class OverLimitError(Exception):
         self.setting = setting
 
 
-def require_few_values(content: bytes, limits: AnswerLimits) -> None:
+def require_small_answer(content: bytes, limits: AnswerLimits) -> None:
     """Refuse JSON whose values would need many times the memory of its text.
 
     Raises:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from lumos.core.models.base import LARGEST_INTEGER, CanonicalModel, Count, Name
 
-Limit = Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)] | float
+_Limit = Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)] | float
 
 
 class Check(CanonicalModel):
@@ -16,8 +16,8 @@ class Check(CanonicalModel):
 
     name: Name | None = None
     column: Name | None = None
-    minimum: Limit | None = None
-    maximum: Limit | None = None
+    minimum: _Limit | None = None
+    maximum: _Limit | None = None
     min_length: Count | None = None
     max_length: Count | None = None
     pattern: str | None = Field(default=None, description="A regular expression.")

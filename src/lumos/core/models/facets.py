@@ -38,7 +38,7 @@ class MergeRule(StrEnum):
     """Member by member, each known by its key."""
 
 
-Truth = Literal["documentation", "tags", "owners", "governance", "properties"]
+EditedPart = Literal["documentation", "tags", "owners", "governance", "properties"]
 """The setting below `sync.truth` that decides whose edits of a facet count."""
 Section = Literal["tags", "glossary", "domains", "people"]
 """The section of a snapshot that defines what a facet names."""
@@ -53,7 +53,7 @@ class Facet(NamedTuple):
     """What fidelity reports and the tables of catalog adapters call it."""
     merge: MergeRule = MergeRule.REPLACE
     kind: FacetClass = FacetClass.CONTRACT
-    truth: Truth | None = None
+    truth: EditedPart | None = None
     """Set for what people edit in catalogs; all else is technical."""
     identity: tuple[str, ...] = ()
     """Keys of the members of a list; the first that a member has identifies it."""

@@ -29,20 +29,20 @@ from lumos.core.models.urn import Urn
 
 SNAPSHOT_SCHEMA_VERSION = 1
 
-ModelT = TypeVar("ModelT", bound=CanonicalModel)
+_ModelT = TypeVar("_ModelT", bound=CanonicalModel)
 
 
-def _in_order_of(identity: str) -> Callable[[tuple[ModelT, ...]], tuple[ModelT, ...]]:
+def _in_order_of(identity: str) -> Callable[[tuple[_ModelT, ...]], tuple[_ModelT, ...]]:
     """Return what sorts items by an attribute, and those that share it by their content."""
     key_of = attrgetter(identity)
 
-    def in_order(items: tuple[ModelT, ...]) -> tuple[ModelT, ...]:
+    def in_order(items: tuple[_ModelT, ...]) -> tuple[_ModelT, ...]:
         keys = [key_of(item) for item in items]
         if all(earlier < later for earlier, later in pairwise(keys)):
             return items
         shared = {key for key, count in Counter(keys).items() if count > 1}
 
-        def rank(item: ModelT) -> tuple[object, bytes]:
+        def rank(item: _ModelT) -> tuple[object, bytes]:
             key = key_of(item)
             return key, canonical_json(item.to_json()) if key in shared else b""
 

@@ -43,7 +43,7 @@ from lumos.core.http.bounds import (
     DEFAULT_LIMITS,
     AnswerLimits,
     OverLimitError,
-    require_few_values,
+    require_small_answer,
 )
 from lumos.core.platform.login import TOKEN, Login, server_of
 from lumos.core.platform.server_message import server_message
@@ -392,7 +392,7 @@ class CatalogHttp:
             what = "a web page" if "html" in kind else "no JSON"
             raise self._odd(call, f"the answer is {what}", "check that the URL is the API's")
         try:
-            require_few_values(answer.content, self._limits)
+            require_small_answer(answer.content, self._limits)
             content: JsonValue = orjson.loads(answer.content)
         except OverLimitError as error:
             raise self._over_limit(call, self._wire.LimitError(error)) from error

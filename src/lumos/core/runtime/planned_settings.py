@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from lumos.core.settings.base import Name, SettingsModel
+from lumos.core.settings.base import SettingName, SettingsModel
 
 _CRON_FIELDS = 5
 
@@ -52,14 +52,14 @@ class EnforcementSettings(SettingsModel):
 class PatternException(SettingsModel):
     """Datasets to which a rule does not apply."""
 
-    pattern: Name = Field(description="A path pattern with * and ?.")
+    pattern: SettingName = Field(description="A path pattern with * and ?.")
     reason: str = Field(default="", description="Why they are excepted.")
 
 
 class DocumentationSettings(SettingsModel):
     """Which documentation every dataset must have."""
 
-    required_fields: tuple[Name, ...] = Field(
+    required_fields: tuple[SettingName, ...] = Field(
         default=(), description="Fields that must not be empty, such as description or owner."
     )
     enforcement: EnforcementSettings = Field(
@@ -74,7 +74,7 @@ class NotificationSettings(SettingsModel):
     """A message sent on a schedule."""
 
     schedule: Schedule | None = Field(default=None, description="When, as a cron schedule.")
-    recipients: tuple[Name, ...] = Field(
+    recipients: tuple[SettingName, ...] = Field(
         default=(), description="Roles such as dataset_owner, users, groups or addresses."
     )
     template: str | None = Field(
@@ -127,15 +127,15 @@ class GreatExpectationsIntegration(SettingsModel):
     """Results of Great Expectations checkpoints."""
 
     type: Literal["great_expectations"]
-    checkpoint_store: Name = Field(description="Folder or URL of the checkpoint results.")
+    checkpoint_store: SettingName = Field(description="Folder or URL of the checkpoint results.")
 
 
 class DbtTestsIntegration(SettingsModel):
     """Results of dbt tests."""
 
     type: Literal["dbt_tests"]
-    manifest_path: Name = Field(description="Path or URL of manifest.json.")
-    run_results_path: Name = Field(description="Path or URL of run_results.json.")
+    manifest_path: SettingName = Field(description="Path or URL of manifest.json.")
+    run_results_path: SettingName = Field(description="Path or URL of run_results.json.")
 
 
 class CustomApiIntegration(SettingsModel):
@@ -156,7 +156,7 @@ class ScheduleSettings(SettingsModel):
     """Operations that the scheduler starts."""
 
     schedule: Schedule = Field(description="When, as a cron schedule.")
-    run: tuple[Name, ...] = Field(
+    run: tuple[SettingName, ...] = Field(
         min_length=1, description="Operations in order, such as ingest:sources.yaml."
     )
     enabled: bool = Field(default=True, description="Whether the schedule is active.")

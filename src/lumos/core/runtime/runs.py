@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lumos.core.errors import LumosError, StateError
 from lumos.core.run_report import RunRecorder
-from lumos.core.store.leases import WRITE_STATE, Request, acquire
+from lumos.core.store.leases import WRITE_STATE, LeaseRequest, acquire
 from lumos.core.store.runs import RunRepository, RunState
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class _StoredRun:
 
 @contextmanager
 def stored_run(
-    database: StateDatabase, operation: str, *, request: Request, clock: Clock
+    database: StateDatabase, operation: str, *, request: LeaseRequest, clock: Clock
 ) -> Iterator[Run]:
     """Hold the lease to write, and keep a row of the run from its beginning to its end.
 

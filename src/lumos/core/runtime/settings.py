@@ -20,7 +20,7 @@ from lumos.core.runtime.planned_settings import (
     ScheduleSettings,
 )
 from lumos.core.settings import ProjectSettings
-from lumos.core.settings.base import Name, SettingsModel
+from lumos.core.settings.base import SettingName, SettingsModel
 from lumos.core.store.settings import ObservationSettings, SnapshotStoreSettings
 from lumos.feature.alerting.settings import AlertSettings
 from lumos.feature.search.settings import SearchSettings
@@ -71,7 +71,7 @@ class LumosSettings(ProjectSettings):
         "schedules",
     )
 
-    environment: Name = Field(default="production", description="The environment described.")
+    environment: SettingName = Field(default="production", description="The environment described.")
     features: FeatureSettings = Field(
         default=FeatureSettings(), description="Parts of a run to switch on or off."
     )

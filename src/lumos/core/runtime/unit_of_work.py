@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lumos.core.settings import RawSettings
     from lumos.core.store.catalog.catalog_tables import CatalogTables
     from lumos.core.store.database import StateDatabase
-    from lumos.core.store.leases import Request
+    from lumos.core.store.leases import LeaseRequest
     from lumos.core.store.snapshots.snapshot_store import SnapshotStore
     from lumos.feature.alerting.outbox_history import AlertingHistory
     from lumos.feature.versioning.version_service import VersionManager
@@ -194,11 +194,11 @@ class UnitOfWork:
 
     # Leases.
 
-    def lease_request(self, purpose: str) -> Request:
-        from lumos.core.store.leases import Request
+    def lease_request(self, purpose: str) -> LeaseRequest:
+        from lumos.core.store.leases import LeaseRequest
 
         settings = self.settings
-        return Request(purpose, settings.lock_seconds, settings.lease_seconds, self.notice)
+        return LeaseRequest(purpose, settings.lock_seconds, settings.lease_seconds, self.notice)
 
     @contextmanager
     def exclude_writers(self, purpose: str) -> Iterator[None]:

@@ -9,8 +9,8 @@ from lumos.core.settings.models import ProjectSettings as ProjectSettings
 from lumos.core.settings.models import SourceEntry as SourceEntry
 from lumos.core.settings.problems import InvalidSettingsError as InvalidSettingsError
 from lumos.core.settings.problems import SettingsProblem as SettingsProblem
-from lumos.core.settings.raw import Origin as Origin
 from lumos.core.settings.raw import RawSettings as RawSettings
+from lumos.core.settings.raw import SettingOrigin as SettingOrigin
 from lumos.core.settings.schema import settings_json_schema as settings_json_schema
 from lumos.core.settings.validation import validate_against as validate_against
 from lumos.core.settings.yaml_document import SettingsDocument as SettingsDocument

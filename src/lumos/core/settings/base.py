@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+SettingName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class SettingsModel(BaseModel):

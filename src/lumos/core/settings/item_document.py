@@ -17,7 +17,7 @@ from lumos.core.settings.problems import (
 from lumos.core.settings.validation import problems_of
 from lumos.core.settings.yaml_document import SettingsDocument
 
-ModelT = TypeVar("ModelT", bound=BaseModel)
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 
 def with_names(value: object, other_names: Mapping[str, str]) -> object:
@@ -103,7 +103,7 @@ class DocumentItem(NamedTuple):
         """Where the item stands, such as `users[2]`."""
         return key_text(self.path)
 
-    def read(self, model: type[ModelT]) -> ModelT:
+    def read(self, model: type[_ModelT]) -> _ModelT:
         """Return the item as a model.
 
         Raises:

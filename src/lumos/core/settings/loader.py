@@ -19,7 +19,7 @@ from lumos.core.settings.problems import (
     SettingsProblem,
     key_text,
 )
-from lumos.core.settings.raw import Origin, RawSettings
+from lumos.core.settings.raw import RawSettings, SettingOrigin
 from lumos.core.settings.sources import SourceReader
 from lumos.core.settings.validation import problems_of, register_fields, register_secrets
 from lumos.core.settings.yaml_document import SettingsDocument, file_exists, read_document
@@ -289,17 +289,17 @@ class _Load(Generic[M]):
     def _line_of(self, path: KeyPath) -> int | None:
         return self._document.line_of(self._written(path)) if self._document else None
 
-    def origin(self) -> Origin | None:
+    def origin(self) -> SettingOrigin | None:
         """Return where the settings stand in their file."""
         moved = {
             str(target[0]): written for target, written in self._moved.items() if len(target) == 1
         }
         return self._origin_at((), moved)
 
-    def _origin_at(self, path: KeyPath, moved: Mapping[str, KeyPath]) -> Origin | None:
+    def _origin_at(self, path: KeyPath, moved: Mapping[str, KeyPath]) -> SettingOrigin | None:
         if self._document is None or self._location is None:
             return None
-        return Origin(self._document.file, self._written(path), self._location, moved)
+        return SettingOrigin(self._document.file, self._written(path), self._location, moved)
 
     def _problem(self, path: KeyPath, message: str) -> None:
         line = self._document.line_of(path) if self._document else None

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from pydantic import Field, GetJsonSchemaHandler, PrivateAttr, SecretStr
 from typing_extensions import override
 
-from lumos.core.settings.base import Name, SettingsModel
+from lumos.core.settings.base import SettingName, SettingsModel
 from lumos.core.settings.problems import InvalidSettingsError, KeyPath, SettingsProblem, key_text
-from lumos.core.settings.raw import Origin, RawSettings
+from lumos.core.settings.raw import RawSettings, SettingOrigin
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
@@ -23,8 +23,8 @@ STATE_FOLDER = ".lumos"
 class SourceEntry(SettingsModel):
     """One source to scan; its handler validates `settings`."""
 
-    type: Name = Field(description="The kind of source, such as s3, postgres or kafka.")
-    name: Name = Field(description="How runs and reports call this source.")
+    type: SettingName = Field(description="The kind of source, such as s3, postgres or kafka.")
+    name: SettingName = Field(description="How runs and reports call this source.")
     settings: RawSettings = Field(description="Everything else, as written.")
     is_named: bool = Field(default=False, description="Whether the name was given.")
 
@@ -60,8 +60,8 @@ class ProjectSettings(SettingsModel):
     not_read_yet: ClassVar[tuple[str, ...]] = ()
     """What may be set already, although nothing reads it yet."""
 
-    platform: Name = Field(default="embedded", description="The catalog to publish to.")
-    platforms: tuple[Name, ...] = Field(
+    platform: SettingName = Field(default="embedded", description="The catalog to publish to.")
+    platforms: tuple[SettingName, ...] = Field(
         default=(),
         description="The catalogs that a search asks at once; by default only `platform`.",
     )
@@ -78,7 +78,7 @@ class ProjectSettings(SettingsModel):
     )
 
     _file: Path | None = PrivateAttr(default=None)
-    _origin: Origin | None = PrivateAttr(default=None)
+    _origin: SettingOrigin | None = PrivateAttr(default=None)
     _unset: Mapping[str, tuple[SettingsProblem, ...]] = PrivateAttr(default_factory=dict)
 
     @override
@@ -129,7 +129,7 @@ class ProjectSettings(SettingsModel):
         copied._unset = sections
         return copied
 
-    def with_file(self, file: Path, origin: Origin | None = None) -> Self:
+    def with_file(self, file: Path, origin: SettingOrigin | None = None) -> Self:
         """Return the same settings, knowing their file and where in it they stand."""
         copied = self.model_copy()
         copied._file = file

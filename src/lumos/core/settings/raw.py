@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lumos.core.settings.problems import KeyPath, SettingsProblem
 
 
-class Origin(NamedTuple):
+class SettingOrigin(NamedTuple):
     """Where raw settings were written, so that a later problem can still name the line."""
 
     file: str
@@ -52,7 +52,7 @@ class RawSettings(Mapping[str, JsonValue]):
         self,
         values: Mapping[str, JsonValue],
         *,
-        origin: Origin | None = None,
+        origin: SettingOrigin | None = None,
         unset: Sequence[SettingsProblem] = (),
     ) -> None:
         """Keep values as written.

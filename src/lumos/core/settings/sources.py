@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 from lumos.core.redaction import looks_secret, redact
 from lumos.core.settings.models import SourceEntry
 from lumos.core.settings.problems import KeyPath, SettingsProblem, key_text
-from lumos.core.settings.raw import Origin, RawSettings
+from lumos.core.settings.raw import RawSettings, SettingOrigin
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from lumos.core.settings.validation import LineOf
 
-OriginAt = Callable[[KeyPath, Mapping[str, KeyPath]], Origin | None]
+OriginAt = Callable[[KeyPath, Mapping[str, KeyPath]], SettingOrigin | None]
 UnsetKeys = Sequence[tuple[KeyPath, SettingsProblem]]
 """Keys that need an environment variable that is not set."""
 

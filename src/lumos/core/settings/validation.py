@@ -22,7 +22,7 @@ from lumos.core.settings.raw import RawSettings
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-ModelT = TypeVar("ModelT", bound=BaseModel)
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
 LineOf = Callable[[KeyPath], int | None]
 
 _SHORTEST_ECHO = 3
@@ -73,12 +73,12 @@ _SAID_WITH_LIMIT = {
 
 
 def validate_against(
-    model: type[ModelT],
+    model: type[_ModelT],
     raw: RawSettings | Mapping[str, JsonValue],
     *,
     where: str,
     secrets: SecretRegistry = PROCESS_SECRETS,
-) -> ModelT:
+) -> _ModelT:
     """Return the raw mapping as the model and register the secrets it holds.
 
     Args:

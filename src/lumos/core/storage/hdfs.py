@@ -21,7 +21,7 @@ from lumos.core.errors import MissingExtraError, SourceError, UnreadableItemErro
 from lumos.core.http.bounds import AnswerLimits
 from lumos.core.settings import SettingsModel
 from lumos.core.storage.object_errors import Problem, RefusedError, untrusted
-from lumos.core.storage.object_units import Level, ListUnit, distinct, divided
+from lumos.core.storage.object_units import FolderLevel, ListUnit, distinct, divided
 from lumos.core.storage.port import (
     Listed,
     ListedObject,
@@ -30,7 +30,7 @@ from lumos.core.storage.port import (
     UnlistedPrefix,
     server_at,
 )
-from lumos.core.storage.selection import Folder, Selection
+from lumos.core.storage.selection import FileSelection, Folder
 
 if TYPE_CHECKING:
     from lumos.core.http.connections import Answer, Connections
@@ -164,7 +164,7 @@ class HdfsStorage(Storage):
         self._name = source.name
         self._host = urlsplit(source.namenode).hostname or source.namenode
         self._prefixes = distinct(source.prefixes)
-        self._selection = Selection(patterns=source.patterns, exclude=source.exclude)
+        self._selection = FileSelection(patterns=source.patterns, exclude=source.exclude)
         self._web = _WebHdfs(source)
 
     @override
@@ -253,12 +253,14 @@ class HdfsStorage(Storage):
             if deep:
                 waiting.extend(self._folders(folder, found)[::-1])
 
-    def _level(self, prefix: str) -> Level | None:
+    def _level(self, prefix: str) -> FolderLevel | None:
         try:
             found = self._web.statuses(prefix)
         except RefusedError:
             return None  # the listing of the whole folder will report what is wrong with it
-        return Level(tuple(self._folders(prefix, found)), any(not each.is_folder for each in found))
+        return FolderLevel(
+            tuple(self._folders(prefix, found)), any(not each.is_folder for each in found)
+        )
 
     def _folders(self, above: str, found: Sequence[_Status]) -> Sequence[str]:
         paths = [_joined(above, each.name) for each in found if each.is_folder]

@@ -21,7 +21,7 @@ from lumos.core.storage.port import (
     UnlistedPrefix,
     printable,
 )
-from lumos.core.storage.selection import Folder, Selection, is_hidden
+from lumos.core.storage.selection import FileSelection, Folder, is_hidden
 
 PLATFORM = "local"
 FollowSymlinks = Literal["inside", "all"]
@@ -66,7 +66,7 @@ class LocalStorage(Storage):
         self._root_name = source.root
         self._root = os.path.abspath(os.path.expanduser(source.path))
         self._skip = frozenset(source.skip)
-        self._selection = Selection(patterns=source.patterns, exclude=source.exclude)
+        self._selection = FileSelection(patterns=source.patterns, exclude=source.exclude)
         self._patterns = (source.patterns, source.exclude)
         is_folder = os.path.isdir(self._root)
         self.local_folder = self._root if is_folder else os.path.dirname(self._root)
@@ -212,7 +212,7 @@ class FolderWalk:
         self,
         root: str,
         *,
-        selection: Selection,
+        selection: FileSelection,
         skip: frozenset[str] = frozenset(),
         real_root: str | None = None,
     ) -> None:
@@ -305,7 +305,7 @@ class FolderWalk:
 
 
 def _fingerprint(
-    root: str, *, selection: Selection, skip: frozenset[str], chosen: bytes
+    root: str, *, selection: FileSelection, skip: frozenset[str], chosen: bytes
 ) -> str | None:
     """Return a digest of the name, size and time of every file in the folders that a walk enters.
 

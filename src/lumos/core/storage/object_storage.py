@@ -27,7 +27,7 @@ from lumos.core.storage.object_errors import (
     problem_of,
     untrusted,
 )
-from lumos.core.storage.object_units import Level, ListUnit, distinct, divided, sort_key
+from lumos.core.storage.object_units import FolderLevel, ListUnit, distinct, divided, sort_key
 from lumos.core.storage.port import (
     Listed,
     ListedObject,
@@ -36,7 +36,7 @@ from lumos.core.storage.port import (
     UnlistedPrefix,
     server_at,
 )
-from lumos.core.storage.selection import Folder, Selection
+from lumos.core.storage.selection import FileSelection, Folder
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -169,7 +169,7 @@ class ObjectStorage(Storage):
         self._target = target
         self._store = target.store
         self._prefixes = distinct(source.prefixes)
-        self._selection = Selection(patterns=source.patterns, exclude=source.exclude)
+        self._selection = FileSelection(patterns=source.patterns, exclude=source.exclude)
         self.bucket = target.bucket
 
     @override
@@ -287,7 +287,7 @@ class ObjectStorage(Storage):
             next(self._single(prefix))
         return len(chunk) < PAGE
 
-    def _level(self, prefix: str) -> Level | None:
+    def _level(self, prefix: str) -> FolderLevel | None:
         try:
             found = self._store.list_with_delimiter(prefix or None)
         except _errors():
@@ -297,7 +297,7 @@ class ObjectStorage(Storage):
             for each in found["common_prefixes"]
             if self._selection.folder(each.strip("/")) is not Folder.HIDDEN
         ]
-        return Level(tuple(folders), bool(found["objects"]))
+        return FolderLevel(tuple(folders), bool(found["objects"]))
 
     def _entries(self, prefix: str, part: ListUnit) -> Iterator[Entry]:
         if part.kind == "direct":

@@ -12,7 +12,7 @@ MOST_LEVELS: Final = 6
 _CALLS_PER_UNIT: Final = 4
 _AT_ONCE: Final = 16
 
-Kind = Literal["all", "direct", "folders"]
+_Kind = Literal["all", "direct", "folders"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class ListUnit:
 
     prefixes: tuple[str, ...]
     """Without a slash at their ends; empty for the whole storage."""
-    kind: Kind = "all"
+    kind: _Kind = "all"
     """`all` below the prefixes, the objects that lie `direct` in a single one of them, or what is
     in those `folders` of a single one that the range names."""
     after: str | None = None
@@ -39,7 +39,7 @@ class ListUnit:
         return cls(tuple(prefixes), kind, after, until)
 
 
-class Level(NamedTuple):
+class FolderLevel(NamedTuple):
     """What lies directly below a prefix."""
 
     folders: tuple[str, ...]
@@ -47,7 +47,7 @@ class Level(NamedTuple):
     has_objects: bool
 
 
-LevelOf = Callable[[str], Level | None]
+LevelOf = Callable[[str], FolderLevel | None]
 """Returns a level of the storage; None where it cannot be looked at."""
 
 
@@ -78,7 +78,7 @@ def divided(prefix: str, *, wanted: int, level_of: LevelOf, ranges: bool) -> lis
     return [*done, *_units(parents, wanted=wanted, ranges=ranges)]
 
 
-def _ended(levels: Mapping[str, Level | None]) -> Iterator[ListUnit]:
+def _ended(levels: Mapping[str, FolderLevel | None]) -> Iterator[ListUnit]:
     """Yield units for what no deeper level will hold."""
     for prefix, level in levels.items():
         if level is None:

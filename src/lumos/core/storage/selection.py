@@ -33,7 +33,7 @@ class Folder(Enum):
     """The log of a table format: hidden from people, needed by readers."""
 
 
-class Selection:
+class FileSelection:
     """Which files of a storage are wanted.
 
     Hidden and temporary files are not, whatever the patterns say. A name pattern fits the last

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lumos.core.models import AlertState, ChangeLevel
 from lumos.core.models.alert import Alert, AlertFinding
 from lumos.core.store.checksums import ALERTS
-from lumos.core.store.documents import END_OF_TIME, as_model, as_moment, as_text, checked_key
+from lumos.core.store.documents import END_OF_TIME, as_model, as_moment, checked_key, stored_text
 from lumos.core.store.sql_text import storable
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class AlertRepository:
                 "level": alert.finding.level.value,
                 "state": AlertState.PENDING.value,
                 "created_at": as_moment(alert.created_at),
-                "document": as_text(alert.finding.to_json()),
+                "document": stored_text(alert.finding.to_json()),
             }
             for position, alert in enumerate(alerts)
         ]

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lumos.core.store.checksums import ENTITIES
-from lumos.core.store.documents import as_moment, as_text, checked_key, stored_object
+from lumos.core.store.documents import as_moment, checked_key, stored_object, stored_text
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -54,7 +54,7 @@ class CheckpointRepository:
         row: dict[str, SqlValue] = {
             "kind": _KIND,
             "name": checked_key(name),
-            "document": as_text({**document, _RUNS: self._runs()}),
+            "document": stored_text({**document, _RUNS: self._runs()}),
             "updated_at": as_moment(at),
         }
         self._database.execute(_PUT, {**row, "checksum": ENTITIES.checksum(row)})

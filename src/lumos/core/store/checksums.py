@@ -88,9 +88,9 @@ class CheckedTable(NamedTuple):
     def error(self, row: Row) -> DamagedDocumentError:
         """Return the error for a row that does not match its checksum."""
         if self is ENTITIES:  # a kind of entity is what people know, not that it is one
-            return DamagedDocumentError(printable(row["kind"]), printable(row["name"]))
+            return DamagedDocumentError(printable_key(row["kind"]), printable_key(row["name"]))
         return DamagedDocumentError(
-            self.kind, " ".join(printable(row[name]) for name in self.named)
+            self.kind, " ".join(printable_key(row[name]) for name in self.named)
         )
 
     def require(self, row: Row) -> None:
@@ -163,7 +163,7 @@ def current_version(row: Row, damaged: NoteDamage) -> str | None:
     try:
         version.encode()
     except UnicodeEncodeError:
-        damaged(DamagedDocumentError(VERSIONS.kind, printable(row["urn"])))
+        damaged(DamagedDocumentError(VERSIONS.kind, printable_key(row["urn"])))
         return None
     return version
 
@@ -183,7 +183,7 @@ def checksum_of(document: SqlValue, *keys: SqlValue, more: SqlValue = None) -> i
     return (_checksum_of_keys(keys) << _HALF | body) - _OFFSET
 
 
-def printable(value: SqlValue) -> str:
+def printable_key(value: SqlValue) -> str:
     """Return a key for people, also where it is no text any more."""
     return str(value).encode("utf-8", "backslashreplace").decode()
 

@@ -22,7 +22,7 @@ END_OF_TIME = "9999"
 """Sorts after every time that `as_moment` returns."""
 
 
-def as_text(document: object) -> str:
+def stored_text(document: object) -> str:
     """Return a document as the text that is stored: canonical JSON.
 
     Raises:

@@ -21,8 +21,8 @@ from lumos.core.store.documents import (
     END_OF_TIME,
     as_model,
     as_moment,
-    as_text,
     checked_key,
+    stored_text,
 )
 from lumos.core.store.sql_text import storable
 from lumos.core.store.version_states import packed_state, state_of
@@ -286,7 +286,7 @@ class HistoryRepository:
             "version": version.version,
             "cloud_version": storable(version.cloud_version or "") or None,
             "timestamp": as_moment(version.timestamp),
-            "document": as_text(version.to_json()),
+            "document": stored_text(version.to_json()),
             "state": packed_state(entry.dataset),
             "contract_hash": entry.dataset.contract_hash,
         }
@@ -309,7 +309,7 @@ class HistoryRepository:
                 "position": position,
                 "rule": storable(change.rule),
                 "level": change.level.value,
-                "document": as_text(change.to_json()),
+                "document": stored_text(change.to_json()),
             }
             for position, change in enumerate(changes)
         ]

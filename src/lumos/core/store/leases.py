@@ -69,7 +69,7 @@ class Holder(NamedTuple):
         return cls(socket.gethostname(), os.getpid(), machine, boot, secrets.token_hex(8))
 
 
-class Request(NamedTuple):
+class LeaseRequest(NamedTuple):
     """How a lease is asked for."""
 
     purpose: str
@@ -188,7 +188,7 @@ class Lease:
 
 
 def acquire(
-    database: StateDatabase, key: LeaseKey, *, request: Request, clock: Callable[[], datetime]
+    database: StateDatabase, key: LeaseKey, *, request: LeaseRequest, clock: Callable[[], datetime]
 ) -> Lease:
     """Return the lease of a key once nobody else has it.
 
@@ -256,7 +256,7 @@ def _taken(
     key: LeaseKey,
     *,
     holder: Holder,
-    request: Request,
+    request: LeaseRequest,
     clock: Callable[[], datetime],
 ) -> int | None:
     """Take a lease if it is free, and return its number."""

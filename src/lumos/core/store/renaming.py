@@ -17,9 +17,9 @@ from lumos.core.store.catalog.catalog_tables import CatalogTables
 from lumos.core.store.catalog.observed_parts import join_document, split_document
 from lumos.core.store.catalog.search import SearchIndex, SearchText
 from lumos.core.store.checksums import DATASETS, SYNC_STATES, pass_over
-from lumos.core.store.documents import as_text, stored_object
-from lumos.core.store.state_move import COPIED, StateTable, columns_of, pages_of
-from lumos.core.store.sync_states import FORMER_NAME, WHOLE_NAME, key_of
+from lumos.core.store.documents import stored_object, stored_text
+from lumos.core.store.state_move import COPIED, StateTable, pages_of, table_columns
+from lumos.core.store.sync_states import FORMER_NAME, WHOLE_NAME, state_key
 from lumos.core.store.version_states import packed, unpacked
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _AT_A_TIME: Final = 500
 _URN: Final = re.compile(r"lumos://[a-z][a-z0-9_.-]*/[A-Za-z0-9\-._~=@+:,$%/]+")
 _PUNCTUATION: Final = ".,:"
 
-Values = dict[str, "SqlValue"]
+_Values = dict[str, "SqlValue"]
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _remember_for_catalogs(database: StateDatabase, renaming: Renaming) -> None:
         )
         for row in rows:
             name = row.text("name")
-            values: Values = {
+            values: _Values = {
                 "target": row.text("target"),
                 "kind": FORMER_NAME,
                 "name": name,
@@ -140,11 +140,11 @@ def _remember_for_catalogs(database: StateDatabase, renaming: Renaming) -> None:
 
 
 def _rename_rows(database: StateDatabase, table: StateTable, renaming: Renaming) -> None:
-    columns = columns_of(database, table.name)
+    columns = table_columns(database, table.name)
     rewrite = _REWRITES.get(table.name, _rewritten)
     for rows in pages_of(database, table, columns):
         for row in rows:
-            before: Values = dict(zip(columns, row.values, strict=True))
+            before: _Values = dict(zip(columns, row.values, strict=True))
             after = rewrite(before, renaming)
             if after == before:
                 continue
@@ -155,7 +155,7 @@ def _rename_rows(database: StateDatabase, table: StateTable, renaming: Renaming)
 
 
 def _checksum(
-    earlier: str | None, values: Values, checksum: Callable[[Mapping[str, SqlValue]], int]
+    earlier: str | None, values: _Values, checksum: Callable[[Mapping[str, SqlValue]], int]
 ) -> int:
     """Return the checksum of a row, also of one that an earlier Lumos wrote."""
     if earlier is not None and values["state"] is None:
@@ -163,7 +163,7 @@ def _checksum(
     return checksum(values)
 
 
-def _write(database: StateDatabase, table: StateTable, before: Values, after: Values) -> None:
+def _write(database: StateDatabase, table: StateTable, before: _Values, after: _Values) -> None:
     old_key = {f"old_{name}": before[name] for name in table.key}
     where = " AND ".join(f"{name} = :old_{name}" for name in table.key)
     is_renamed = any(before[name] != after[name] for name in table.key)
@@ -182,14 +182,14 @@ def _write(database: StateDatabase, table: StateTable, before: Values, after: Va
     database.execute(statement, {**changed, **old_key})
 
 
-def _rewritten(before: Values, renaming: Renaming) -> Values:
+def _rewritten(before: _Values, renaming: Renaming) -> _Values:
     return {
         name: renaming.in_text(value) if isinstance(value, str) else value
         for name, value in before.items()
     }
 
 
-def _rewritten_dataset(before: Values, renaming: Renaming) -> Values:
+def _rewritten_dataset(before: _Values, renaming: Renaming) -> _Values:
     document, observed = str(before["document"]), before["observed"]
     after = {**before, "urn": renaming.of(str(before["urn"]))}
     try:
@@ -204,7 +204,7 @@ def _rewritten_dataset(before: Values, renaming: Renaming) -> Values:
     return after
 
 
-def _rewritten_edge(before: Values, renaming: Renaming) -> Values:
+def _rewritten_edge(before: _Values, renaming: Renaming) -> _Values:
     after = _rewritten(before, renaming)
     if after == before:
         return before
@@ -216,7 +216,7 @@ def _rewritten_edge(before: Values, renaming: Renaming) -> Values:
     return {**after, "edge_key": sha256_of(key)}
 
 
-def _rewritten_contribution(before: Values, renaming: Renaming) -> Values:
+def _rewritten_contribution(before: _Values, renaming: Renaming) -> _Values:
     after = _rewritten(before, renaming)
     if after["urn"] != before["urn"] and isinstance(after["document"], str):
         with suppress(*_DAMAGED):  # it stays as it is
@@ -224,7 +224,7 @@ def _rewritten_contribution(before: Values, renaming: Renaming) -> Values:
     return after
 
 
-def _rewritten_version(before: Values, renaming: Renaming) -> Values:
+def _rewritten_version(before: _Values, renaming: Renaming) -> _Values:
     after = _rewritten({**before, "state": None}, renaming)
     after["state"] = before["state"]
     is_renamed = after["urn"] != before["urn"]
@@ -246,7 +246,7 @@ def _rewritten_version(before: Values, renaming: Renaming) -> Values:
     return after
 
 
-def _rewritten_sync_state(before: Values, renaming: Renaming) -> Values:
+def _rewritten_sync_state(before: _Values, renaming: Renaming) -> _Values:
     """Rename what a catalog was sent; its hash shows that it is to be sent again."""
     kept = before["kept"]
     kept = renaming.in_text(kept) if isinstance(kept, str) else kept
@@ -254,11 +254,11 @@ def _rewritten_sync_state(before: Values, renaming: Renaming) -> Values:
     if isinstance(kept, str) and WHOLE_NAME in kept:  # the name is cut and identifies nothing
         with suppress(*_DAMAGED):  # it keeps its name
             whole = stored_object(kept).get(WHOLE_NAME)
-            name = key_of(whole) if isinstance(whole, str) else name
-    return {**before, "name": key_of(name), "kept": kept}
+            name = state_key(whole) if isinstance(whole, str) else name
+    return {**before, "name": state_key(name), "kept": kept}
 
 
-_REWRITES: Final[Mapping[str, Callable[[Values, Renaming], Values]]] = {
+_REWRITES: Final[Mapping[str, Callable[[_Values, Renaming], _Values]]] = {
     "datasets": _rewritten_dataset,
     "contributions": _rewritten_contribution,
     "versions": _rewritten_version,
@@ -280,7 +280,7 @@ def _without_folder(text: str) -> str:
     origin = find_value(find_object(extensions, "add") or extensions, ORIGIN)
     if isinstance(origin, dict):
         origin[FOLDER] = folder
-    return as_text(document)
+    return stored_text(document)
 
 
 def _renew_datasets(database: StateDatabase, renaming: Renaming) -> None:

@@ -14,9 +14,9 @@ from lumos.core.store.documents import (
     CLOCK_SLACK,
     END_OF_TIME,
     as_moment,
-    as_text,
     checked_key,
     stored_object,
+    stored_text,
 )
 from lumos.core.store.leases import WRITE_STATE, current_fence
 from lumos.core.store.sql_text import storable
@@ -83,7 +83,7 @@ class RunRepository:
             "operation": storable(operation),
             "started_at": as_moment(started_at),
             "finished_at": as_moment(finished_at) if finished_at else None,
-            "document": as_text(dict(report)),
+            "document": stored_text(dict(report)),
             "state": state.value,
             "fence": fence,
         }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lumos.core.errors import StateError, UnstorableValueError
 from lumos.core.progress import SILENT, Progress
 from lumos.core.store.catalog.search import SearchIndex, SearchText
-from lumos.core.store.checksums import TABLES, CheckedTable, printable, whole_rows
+from lumos.core.store.checksums import TABLES, CheckedTable, printable_key, whole_rows
 from lumos.core.store.integrity import check_structure
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class StateTable(NamedTuple):
 
     def describe(self, row: Row) -> str:
         """Name a row for people."""
-        return f"{self.name} {' '.join(printable(row[column]) for column in self.key)}"
+        return f"{self.name} {' '.join(printable_key(row[column]) for column in self.key)}"
 
 
 COPIED: Final = (  # a table comes after those that it refers to
@@ -124,8 +124,8 @@ class _Copier:
         return StateCopy(tuple(tables), self._damaged, tuple(self._named))
 
     def _table(self, table: StateTable) -> CopiedTable:
-        columns = columns_of(self._source, table.name)
-        if columns != columns_of(self._target, table.name):
+        columns = table_columns(self._source, table.name)
+        if columns != table_columns(self._target, table.name):
             raise StateError(f"the table {table.name} has other columns in {self._target.place}")
         total = _count(self._source, table.name)
         self._progress.stage(f"copying {table.name}", total=total, unit="rows")
@@ -244,7 +244,7 @@ def _continue_identities(target: StateDatabase) -> None:
     )
 
 
-def columns_of(database: StateDatabase, table: str) -> list[str]:
+def table_columns(database: StateDatabase, table: str) -> list[str]:
     """Return the names of the columns of a table in ascending order."""
     if database.dialect == "sqlite":
         sql = "SELECT name FROM pragma_table_info(:name)"

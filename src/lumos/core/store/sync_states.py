@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.models.base import sha256_of
 from lumos.core.store.checksums import SYNC_STATES, NoteDamage, refuse_damage, whole_rows
-from lumos.core.store.documents import LONGEST_KEY, as_moment, as_text, checked_key, stored_object
+from lumos.core.store.documents import (
+    LONGEST_KEY,
+    as_moment,
+    checked_key,
+    stored_object,
+    stored_text,
+)
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -65,7 +71,7 @@ class SyncStates:
     def hashes(self, kind: str, names: Sequence[str]) -> dict[str, str]:
         """Return what was sent last of some things; those that never were are left out."""
         found = {row.text("name"): row.text("hash") for row in self._rows("hash", kind, names)}
-        return {name: found[key] for name in names if (key := key_of(name)) in found}
+        return {name: found[key] for name in names if (key := state_key(name)) in found}
 
     def kept(self, kind: str, name: str) -> dict[str, JsonValue] | None:
         """Return the parts of a thing that were sent last, if it was ever sent.
@@ -92,7 +98,7 @@ class SyncStates:
     def _rows(self, columns: str, kind: str, names: Sequence[str]) -> Iterator[Row]:
         for start in range(0, len(names), _AT_A_TIME):
             some = names[start : start + _AT_A_TIME]
-            marks = {f"n{place}": key_of(name) for place, name in enumerate(some)}
+            marks = {f"n{place}": state_key(name) for place, name in enumerate(some)}
             yield from self._database.query(
                 f"SELECT name, {columns} FROM sync_states "  # noqa: S608
                 "WHERE target = :target AND kind = :kind "
@@ -136,9 +142,9 @@ class SyncStates:
             {
                 "target": self._target,
                 "kind": kind,
-                "name": checked_key(state.name if state.kept else key_of(state.name)),
+                "name": checked_key(state.name if state.kept else state_key(state.name)),
                 "hash": state.hash,
-                "kept": None if (kept := _kept(state)) is None else as_text(kept),
+                "kept": None if (kept := _kept(state)) is None else stored_text(kept),
                 "updated_at": moment,
             }
             for state in states
@@ -150,11 +156,11 @@ class SyncStates:
         """Forget what the target no longer has."""
         self._database.execute_many(
             "DELETE FROM sync_states WHERE target = :target AND kind = :kind AND name = :name",
-            ({"target": self._target, "kind": kind, "name": key_of(name)} for name in names),
+            ({"target": self._target, "kind": kind, "name": state_key(name)} for name in names),
         )
 
 
-def key_of(name: str) -> str:
+def state_key(name: str) -> str:
     """Return what a name is stored under; the name of a lineage edge may be too long for an index.
 
     Such a name is cut and ends in its digest, and is kept whole beside it.
@@ -165,7 +171,7 @@ def key_of(name: str) -> str:
 
 
 def _kept(state: SentState) -> dict[str, JsonValue] | None:
-    if state.kept is None and key_of(state.name) != state.name:
+    if state.kept is None and state_key(state.name) != state.name:
         return {WHOLE_NAME: state.name}
     return state.kept
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, SecretStr
 
 from lumos.core.changes.settings import Level, Pattern
-from lumos.core.settings.base import Name, SettingsModel
+from lumos.core.settings.base import SettingName, SettingsModel
 from lumos.core.settings.problems import KeyPath, nearest
 
 _ADDRESS = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
@@ -62,7 +62,7 @@ Host = Annotated[str, Field(max_length=253), AfterValidator(_checked_host)]
 
 
 class _Channel(SettingsModel):
-    name: Name = Field(description="How routes and reports call this channel.")
+    name: SettingName = Field(description="How routes and reports call this channel.")
     timeout_seconds: float = Field(
         default=10, gt=0, le=120, description="How long to wait for an answer."
     )
@@ -96,7 +96,7 @@ class EmailChannel(_Channel):
     security: Literal["starttls", "tls", "none"] = Field(
         default="starttls", description="How the connection is kept private."
     )
-    user: Name | None = Field(default=None, description="Who logs in.")
+    user: SettingName | None = Field(default=None, description="Who logs in.")
     password: SecretStr | None = Field(default=None, description="The password of the user.")
     sender: Address = Field(description="Whom the mail comes from.")
     to: tuple[Address, ...] = Field(min_length=1, description="Who gets it.")
@@ -108,8 +108,8 @@ Channel = Annotated[WebhookChannel | SlackChannel | EmailChannel, Field(discrimi
 class AlertRoute(SettingsModel):
     """Which changes go to which channels; what is left out does not matter."""
 
-    channels: tuple[Name, ...] = Field(min_length=1, description="Names of channels.")
-    owners: tuple[Name, ...] = Field(
+    channels: tuple[SettingName, ...] = Field(min_length=1, description="Names of channels.")
+    owners: tuple[SettingName, ...] = Field(
         default=(), description="Users or groups that own the dataset or an affected one."
     )
     pattern: Pattern = "*"

@@ -42,7 +42,7 @@ from lumos.feature.discovery.folders import Folders, read_folders
 from lumos.feature.discovery.known_layouts import known_folders, without_hashes
 from lumos.feature.discovery.no_data import is_no_data
 
-Parts = tuple[str, ...]
+PathParts = tuple[str, ...]
 
 _NEAR: Final = 3
 """So many folders above a file may lend it their name."""
@@ -54,15 +54,15 @@ _PREFERRED_FORMATS: Final = (
 class FilePlace(NamedTuple):
     """Where a file belongs."""
 
-    dataset: Parts
+    dataset: PathParts
     """The plain path parts that name the dataset; empty where it is the source's root itself."""
     prefix: str
     """What all its files have in front: a folder such as `/raw/orders/`, or a file's whole path."""
     partitioning: str | None
     """The template of the partitions, such as `year={yyyy}/month={mm}`."""
-    partition_keys: Parts
+    partition_keys: PathParts
     partition_values: tuple[str | None, ...]
-    partition_types: Parts
+    partition_types: PathParts
     """The canonical type that fits each value; empty for a value that is null."""
     format: str | None
     """What the extension says; the bytes decide."""
@@ -71,7 +71,7 @@ class FilePlace(NamedTuple):
     """The file's name is unique within its dataset and partition."""
     bond: Bond | None = None
     """Why it may belong to others of the dataset; None where its path says that it does."""
-    alone: Parts = ()
+    alone: PathParts = ()
     """What its dataset is called where it does not."""
 
     @property
@@ -87,7 +87,7 @@ class FilePlace(NamedTuple):
         return _partition(self.partition_values)
 
 
-def place_of(path: str) -> FilePlace | None:
+def path_place(path: str) -> FilePlace | None:
     """Place a file, given by its path relative to the source's root, with `/` between the parts.
 
     Returns:
@@ -155,7 +155,7 @@ def _known(folders: Folders, name: FileName) -> FilePlace:
     )
 
 
-def dataset_names(dataset: Parts, formats: Iterable[str | None]) -> dict[str | None, Parts]:
+def dataset_names(dataset: PathParts, formats: Iterable[str | None]) -> dict[str | None, PathParts]:
     """Name the datasets that lie under one name in several formats.
 
     A single format keeps the plain name. Of several, the one that is foremost among Delta, Iceberg,
@@ -180,7 +180,7 @@ def _preference(format_: str | None) -> tuple[int, str]:
 
 
 @lru_cache(maxsize=4096)
-def _layout(prefix: str, partitioning: str | None, *, keys: Parts, types: Parts) -> str:
+def _layout(prefix: str, partitioning: str | None, *, keys: PathParts, types: PathParts) -> str:
     document = {
         "prefix": prefix,
         "partitioning": partitioning,
@@ -195,7 +195,7 @@ def _partition(values: tuple[str | None, ...]) -> str:
     return canonical_json(values).decode()
 
 
-def _same(stem: str, dataset: Parts) -> bool:
+def _same(stem: str, dataset: PathParts) -> bool:
     """Return whether a file is called like a folder above it, or like the last few together."""
     name = stem.casefold()
     if not dataset:

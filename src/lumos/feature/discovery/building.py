@@ -14,7 +14,7 @@ from lumos.feature.discovery.datasets import (
     FileTotals,
     Layout,
     SourceRoot,
-    dataset_of,
+    files_dataset,
     merge_layouts,
 )
 from lumos.feature.discovery.distinct import DistinctSketch
@@ -23,7 +23,7 @@ from lumos.feature.discovery.merging import SchemaVariant, merge_schemas
 from lumos.feature.discovery.partitions import NO_VALUE
 
 if TYPE_CHECKING:
-    from lumos.feature.discovery.assembling import Parts
+    from lumos.feature.discovery.assembling import PathParts
     from lumos.feature.discovery.fold import FileProblems, FormatFold, LayoutTotals, SchemaTotals
     from lumos.feature.discovery.grouping import Group
     from lumos.feature.discovery.merging import MergedSchema
@@ -40,11 +40,11 @@ class FoundDataset(NamedTuple):
 
 def dataset_of_group(
     root: SourceRoot,
-    dataset: Parts,
+    dataset: PathParts,
     *,
     group: Group,
     schemas: Mapping[str, str | bytes],
-    of: Parts,
+    of: PathParts,
     problems: FileProblems | None = None,
     environment: str | None = None,
 ) -> FoundDataset:
@@ -67,7 +67,7 @@ def dataset_of_group(
     layouts = [_layout(totals) for totals in files.layouts.values()]
     if group.dataset != of and files.file_count == 1 and not layouts[0].partition_keys:
         layouts = [replace(layouts[0], prefix=f"/{files.paths[0]}")]
-    found = dataset_of(
+    found = files_dataset(
         root,
         dataset,
         merged=merged,

@@ -18,7 +18,7 @@ _TIMES: Final = frozenset(
 )
 
 
-class TypeParts(TypedDict, total=False):
+class TypeParameters(TypedDict, total=False):
     """The parameters that two types of one name share."""
 
     precision: int | None
@@ -67,7 +67,7 @@ def _common_number(one: FieldType, other: FieldType) -> FieldType | None:
     return _decimal(max(DIGITS[one.type], DIGITS[other.type]), 0)
 
 
-def _shared_parameters(one: FieldType, other: FieldType) -> TypeParts:
+def _shared_parameters(one: FieldType, other: FieldType) -> TypeParameters:
     if one.type is TypeName.DECIMAL:
         return _decimal_parameters(one, other)
     if one.type in _TIMES:
@@ -78,7 +78,7 @@ def _shared_parameters(one: FieldType, other: FieldType) -> TypeParts:
     return {"length": one.length if one.length == other.length else None}
 
 
-def _decimal_parameters(one: FieldType, other: FieldType) -> TypeParts:
+def _decimal_parameters(one: FieldType, other: FieldType) -> TypeParameters:
     if (one.precision, one.scale) == (other.precision, other.scale):
         return {"precision": one.precision, "scale": one.scale}
     if one.precision is None or other.precision is None:

@@ -26,7 +26,7 @@ from lumos.core.models import (
 )
 
 if TYPE_CHECKING:
-    from lumos.feature.discovery.assembling import Parts
+    from lumos.feature.discovery.assembling import PathParts
     from lumos.feature.discovery.merging import MergedSchema
 
 _MOST_TOLD: Final = 100
@@ -37,7 +37,7 @@ class SourceRoot:
     """Where a source begins: what stands before the dataset's own parts in every URN."""
 
     platform: str
-    parts: Parts = ()
+    parts: PathParts = ()
     """The bucket and the folders down to the source's root, as plain text."""
     bucket: str | None = None
     path: str | None = None
@@ -52,8 +52,8 @@ class Layout:
 
     prefix: str
     partitioning: str | None = None
-    partition_keys: Parts = ()
-    partition_types: Parts = ()
+    partition_keys: PathParts = ()
+    partition_types: PathParts = ()
     files: int = 1
 
 
@@ -98,9 +98,9 @@ class FileTotals:
         return round(rows * self.files / told) if told else None
 
 
-def dataset_of(
+def files_dataset(
     root: SourceRoot,
-    dataset: Parts,
+    dataset: PathParts,
     *,
     merged: MergedSchema,
     layouts: Sequence[Layout],
@@ -171,7 +171,7 @@ def merge_layouts(layouts: Iterable[Layout]) -> Layout:
     every = list(layouts)
     if not every:
         return Layout("/", files=0)
-    by_keys: dict[Parts, list[Layout]] = {}
+    by_keys: dict[PathParts, list[Layout]] = {}
     for layout in every:
         by_keys.setdefault(layout.partition_keys, []).append(layout)
     alike = min(by_keys.values(), key=_commonness)
@@ -192,7 +192,7 @@ def merge_layouts(layouts: Iterable[Layout]) -> Layout:
     )
 
 
-def _commonness(alike: Sequence[Layout]) -> tuple[int, int, Parts]:
+def _commonness(alike: Sequence[Layout]) -> tuple[int, int, PathParts]:
     keys = alike[0].partition_keys
     return -_files(alike), -len(keys), keys
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-FORMATS: Final[Mapping[str, str]] = MappingProxyType(
+_FORMATS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "parquet": "parquet",
         "parq": "parquet",
@@ -43,7 +43,7 @@ FORMATS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """The format that each extension stands for; only a hint, since the bytes decide."""
 
-CODECS: Final = frozenset(
+_CODECS: Final = frozenset(
     {
         "gz", "gzip", "bz2", "bzip2", "zst", "zstd", "snappy", "sz", "lz4", "lzo", "xz", "lzma",
         "br", "brotli", "deflate", "z", "zlib", "zip",
@@ -54,7 +54,7 @@ UNKNOWN: Final = "unknown"
 
 # No dataset name ends like this, so that `.csv` can be appended to distinguish two datasets.
 _NEVER_LAST = frozenset(
-    {*FORMATS, *FORMATS.values(), "delta", "iceberg", "hudi", "tfrecord", "tfrecords", UNKNOWN}
+    {*_FORMATS, *_FORMATS.values(), "delta", "iceberg", "hudi", "tfrecord", "tfrecords", UNKNOWN}
 )
 _SEPARATORS = "-_. +~"
 
@@ -254,11 +254,11 @@ def without_extensions(name: str) -> tuple[str, str | None, str | None]:
         extension = extension.lower()
         if not dot or not stem:
             return name, format_, compression
-        if extension in CODECS:
+        if extension in _CODECS:
             compression = compression or extension
         elif extension in _NEVER_LAST:
             if format_ in (None, "text"):  # x.json.log is JSON
-                format_ = FORMATS.get(extension) or format_
+                format_ = _FORMATS.get(extension) or format_
         else:
             return name, format_, compression
         name = stem

@@ -112,7 +112,7 @@ class Folders(NamedTuple):
             template,
             tuple([segment.key for segment in segments]),
             tuple([segment.value for segment in segments]),
-            tuple([value_type(segment.value, in_date=segment.in_date) for segment in segments]),
+            tuple([_value_type(segment.value, in_date=segment.in_date) for segment in segments]),
         )
 
 
@@ -163,7 +163,7 @@ def hive_segment(part: str, *, after_hour: bool = False) -> Segment | None:
 
 
 @lru_cache(maxsize=_MANY_NAMES)
-def value_type(value: str | None, *, in_date: bool) -> str:
+def _value_type(value: str | None, *, in_date: bool) -> str:
     """Return the canonical type that holds the value of a partition; empty for none."""
     if value is None:
         return ""

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Self
 import orjson
 from pydantic import JsonValue
 
-Values = Sequence[str | None]
+_Values = Sequence[str | None]
 Moment = tuple[int, ...]
 """Year, month, week, day, hour, minute and second, as far as they are known; empty for no time."""
 Natural = tuple[int, int, str]
@@ -38,11 +38,11 @@ class PartitionOrder(NamedTuple):
     """How the value of each key spells a time; None where it is no time."""
     tokens: tuple[tuple[str, ...], ...]
 
-    def key(self, values: Values) -> SortKey:
+    def key(self, values: _Values) -> SortKey:
         """Return what a partition is sorted by: first its time, then its values."""
         return self.moment(values), tuple([natural(value) for value in values])
 
-    def moment(self, values: Values) -> Moment:
+    def moment(self, values: _Values) -> Moment:
         """Return the time that a partition stands for; empty where it has none."""
         moment = [0, 0, 0, 0, 0, 0, 0]
         known = False
@@ -124,7 +124,7 @@ def natural(value: str | None) -> Natural:
     return 2, 0, value
 
 
-def shown_partition(template: str | None, values: Values) -> str:
+def shown_partition(template: str | None, values: _Values) -> str:
     """Return the folders of a partition: its template with its values, `null` for none."""
     rest = iter(values)
 

@@ -21,14 +21,14 @@ from typing import Final
 from urllib.parse import unquote
 
 from lumos.core.errors import ConfigurationError
-from lumos.feature.discovery.assembling import FilePlace, place_of
+from lumos.feature.discovery.assembling import FilePlace, path_place
 from lumos.feature.discovery.dates import KEYS_OF_FORMS
 from lumos.feature.discovery.file_names import read_file_name, without_extensions
 from lumos.feature.discovery.folders import HIVE_NULLS, Folders, Segment
 from lumos.feature.discovery.no_data import is_no_data
 from lumos.feature.discovery.partitions import form_pattern
 
-TABLE: Final = "table"
+_TABLE: Final = "table"
 _PIECE = re.compile(r"\{[^{}/]*\}|\*+|[^{}*]+|.")
 _ANY_PAIR = re.compile(r"\{partition_key\[\d+\]\}=\{partition(?:_value)?\[\d+\]\}")
 _INDEXED = re.compile(r"partition(?:_value)?\[(\d+)\]")
@@ -147,12 +147,12 @@ class PathSpecs:
     def place(self, path: str) -> FilePlace | None:
         """Place a file as `place_of` does, by the first spec that fits it, else by the rules."""
         if not self.specs:
-            return place_of(path)
+            return path_place(path)
         no_data = is_no_data(path)
         for spec in self.specs:
             if (spec.hidden or not no_data) and (place := spec.place(path)):
                 return place
-        return None if no_data else place_of(path)
+        return None if no_data else path_place(path)
 
 
 def _segments(folder: _SpecFolder, match: re.Match[str]) -> list[Segment]:
@@ -260,7 +260,7 @@ class _Compiler:
 
     def _slot(self, name: str, position: int, *, before: str) -> tuple[_Slot, str, str]:
         group = self._group()
-        if name == TABLE:
+        if name == _TABLE:
             return _Slot(group, None), "[^/]+", "{table}"
         named = _KEY_BEFORE.fullmatch(before)
         form = name.replace("MM", "mm").replace("HH", "hh")

@@ -19,20 +19,20 @@ from lumos.core.models import (
 
 if TYPE_CHECKING:
     from lumos.core.formats.tables import PartitionField, TableFacts
-    from lumos.feature.discovery.assembling import Parts
+    from lumos.feature.discovery.assembling import PathParts
     from lumos.feature.discovery.datasets import SourceRoot
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _IDENTITY: Final = "identity"
 
 
-def table_parts(table_root: str) -> Parts:
+def table_parts(table_root: str) -> PathParts:
     """Return the parts that name the table in this folder; none for the source's root itself."""
     return tuple(part for part in table_root.split("/") if part)
 
 
 def table_dataset(
-    root: SourceRoot, table: Parts, *, facts: TableFacts, environment: str | None = None
+    root: SourceRoot, table: PathParts, *, facts: TableFacts, environment: str | None = None
 ) -> LumosDataset:
     """Build the dataset of a table.
 
@@ -76,7 +76,7 @@ def _template(part: PartitionField) -> str:
     return f"{part.name}={{{value}}}"
 
 
-def _with_keys(schema: Schema, keys: Parts) -> Schema:
+def _with_keys(schema: Schema, keys: PathParts) -> Schema:
     if not keys:
         return schema
     return Schema(

@@ -16,7 +16,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Listed(_Part, Generic[T]):
+class LimitedList(_Part, Generic[T]):
     """The first items of a list, and how many there are in all."""
 
     total: int = Field(ge=0)
@@ -60,14 +60,14 @@ class Inventory(_Part):
     rows: int = Field(description="Of the datasets whose rows are known or estimated.")
     files: int
     size_bytes: int
-    platforms: Listed[Share]
-    formats: Listed[Share]
-    without_owner: Listed[DatasetLine]
-    without_description: Listed[DatasetLine]
+    platforms: LimitedList[Share]
+    formats: LimitedList[Share]
+    without_owner: LimitedList[DatasetLine]
+    without_description: LimitedList[DatasetLine]
     freshest: tuple[DatasetLine, ...]
     stalest: tuple[DatasetLine, ...]
     undated: int = Field(description="Datasets of which it is not known when they last changed.")
-    listing: Listed[DatasetLine]
+    listing: LimitedList[DatasetLine]
 
 
 class SnapshotRef(_Part):
@@ -84,14 +84,14 @@ class ChangeSummary(_Part):
     previous: SnapshotRef
     latest: SnapshotRef
     levels: dict[str, int]
-    added: Listed[Urn]
-    removed: Listed[Urn]
+    added: LimitedList[Urn]
+    removed: LimitedList[Urn]
     changed: int
     unobserved: int = Field(description="Datasets that the latest snapshot could not look at.")
-    changes: Listed[Change]
+    changes: LimitedList[Change]
 
 
-class NewVersion(_Part):
+class ReportedVersion(_Part):
     """A version that a dataset got in the period of the report."""
 
     dataset: Urn
@@ -103,7 +103,7 @@ class NewVersion(_Part):
     author: str | None
 
 
-class UnreadableItem(_Part):
+class UnreadableEntry(_Part):
     """Something that the newest run of its kind could not handle."""
 
     item: str
@@ -123,9 +123,9 @@ class CatalogReport(_Part):
     inventory: Inventory
     changes: ChangeSummary | None = Field(description="None before there are two snapshots.")
     versions_since: AwareDatetime | None = Field(description="None for all versions so far.")
-    versions: Listed[NewVersion]
-    unreadable: Listed[UnreadableItem]
-    warnings: Listed[str]
+    versions: LimitedList[ReportedVersion]
+    unreadable: LimitedList[UnreadableEntry]
+    warnings: LimitedList[str]
 
     @property
     def breaking(self) -> int:

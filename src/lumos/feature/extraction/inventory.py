@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from lumos.feature.extraction.catalog_report import DatasetLine, Inventory, Listed, Share
+from lumos.feature.extraction.catalog_report import DatasetLine, Inventory, LimitedList, Share
 
 if TYPE_CHECKING:
     from lumos.core.models import LumosDataset
@@ -18,7 +18,7 @@ T = TypeVar("T")
 UNKNOWN_FORMAT = "not known"
 
 
-class Limits(NamedTuple):
+class ReportLimits(NamedTuple):
     """How long the lists of a report may be."""
 
     datasets: int = 200
@@ -28,14 +28,14 @@ class Limits(NamedTuple):
     dated: int = 5
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_REPORT_LIMITS = ReportLimits()
 
 
-def listed(items: Iterable[T], limit: int) -> Listed[T]:
+def limited_list(items: Iterable[T], limit: int) -> LimitedList[T]:
     """Keep the first items and count the rest."""
     iterator = iter(items)
     kept = tuple(islice(iterator, limit))
-    return Listed(total=len(kept) + sum(1 for _ in iterator), items=kept)
+    return LimitedList(total=len(kept) + sum(1 for _ in iterator), items=kept)
 
 
 def line_of(dataset: LumosDataset) -> DatasetLine:
@@ -59,7 +59,9 @@ def line_of(dataset: LumosDataset) -> DatasetLine:
     )
 
 
-def inventory_of(datasets: Iterable[LumosDataset], limits: Limits = DEFAULT_LIMITS) -> Inventory:
+def inventory_of(
+    datasets: Iterable[LumosDataset], limits: ReportLimits = DEFAULT_REPORT_LIMITS
+) -> Inventory:
     """Count datasets and keep the lines that a report shows."""
     counted = _Counted(limits)
     for dataset in datasets:
@@ -84,8 +86,8 @@ class _Lines:
         if len(self._kept) < self._limit:
             self._kept.append(line)
 
-    def result(self) -> Listed[DatasetLine]:
-        return Listed(total=self._total, items=tuple(self._kept))
+    def result(self) -> LimitedList[DatasetLine]:
+        return LimitedList(total=self._total, items=tuple(self._kept))
 
 
 class _Shares:
@@ -97,8 +99,8 @@ class _Shares:
         self._datasets[name] += 1
         self._bytes[name] += size
 
-    def result(self, limit: int) -> Listed[Share]:
-        return listed(self._largest_first(), limit)
+    def result(self, limit: int) -> LimitedList[Share]:
+        return limited_list(self._largest_first(), limit)
 
     def _largest_first(self) -> Iterator[Share]:
         for name, count in sorted(self._datasets.items(), key=lambda each: (-each[1], each[0])):
@@ -126,7 +128,7 @@ class _Extremes:
 
 
 class _Counted:
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ReportLimits) -> None:
         self._limits = limits
         self._datasets = self._columns = self._rows = self._files = self._bytes = self._undated = 0
         self._platforms, self._formats = _Shares(), _Shares()

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from lumos.core.models import LineageEdge, LumosDataset
 from lumos.core.store.snapshots.line_sorter import LineSorter, SortedLine
-from lumos.core.store.snapshots.part_format import dataset_of, item_line, item_of, urn_of
+from lumos.core.store.snapshots.part_format import dataset_of_line, item_line, item_of, urn_of_line
 from lumos.core.store.snapshots.snapshot_files import DurableFiles, storing
 from lumos.core.store.snapshots.snapshot_writer import (
     bucket_rank,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _IN_CATALOG, _IN_SNAPSHOT = b"0", b"1"
 
 
-class Plan(NamedTuple):
+class BucketPlan(NamedTuple):
     """What happens to a dataset; the dataset itself only where it is written."""
 
     action: PlannedAction
@@ -41,7 +41,7 @@ class Plan(NamedTuple):
 class Plans(Protocol):
     """What an import does to each dataset, asked in the order of `import_buckets`."""
 
-    def of_bucket(self, place: int) -> Callable[[bytes], Plan]:
+    def of_bucket(self, place: int) -> Callable[[bytes], BucketPlan]:
         """Return what plans the lines of the bucket at that place."""
 
 
@@ -56,7 +56,7 @@ class ImportBucket(NamedTuple):
     """The datasets of one bucket, and the changes of edges by the dataset that they lead to."""
 
     lines: list[bytes]
-    plan: Callable[[bytes], Plan]
+    plan: Callable[[bytes], BucketPlan]
     changes: dict[str, list[EdgeChange]]
 
 
@@ -84,13 +84,13 @@ class CatalogPlans(Plans):
         self._plan_of = partial(plan_dataset, mode=mode, exact=exact, own_versions=own_versions)
 
     @override
-    def of_bucket(self, place: int) -> Callable[[bytes], Plan]:
+    def of_bucket(self, place: int) -> Callable[[bytes], BucketPlan]:
         return self._plan
 
-    def _plan(self, line: bytes) -> Plan:
-        present = self._find(urn_of(line).decode())
-        planned = self._plan_of(present, dataset_of(line))
-        return Plan(planned.action, planned.dataset)
+    def _plan(self, line: bytes) -> BucketPlan:
+        present = self._find(urn_of_line(line).decode())
+        planned = self._plan_of(present, dataset_of_line(line))
+        return BucketPlan(planned.action, planned.dataset)
 
 
 class EdgeChanges:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from typing_extensions import override
 
 from lumos.core.platform.batches import batches
-from lumos.core.store.snapshots.part_format import urn_of
+from lumos.core.store.snapshots.part_format import urn_of_line
 from lumos.feature.importing.checkpoint import ImportCheckpoint
 from lumos.feature.importing.comparison import bulk_look_ups, compared_buckets
 from lumos.feature.importing.steps import written_only
@@ -210,7 +210,7 @@ def _rehearse(
             if look_ups:
                 look_ups.ahead(lines)
             for line in lines:
-                urn = urn_of(line).decode()
+                urn = urn_of_line(line).decode()
                 tally.count(urn, bucket.plan(line).action)
                 tally.count_edges(bucket.changes.pop(urn, ()))
         for changes in bucket.changes.values():

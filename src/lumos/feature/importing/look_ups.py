@@ -16,8 +16,8 @@ from lumos.core.platform.abilities import Capability
 from lumos.core.platform.batches import dataset_or_none, looked_up
 from lumos.core.platform.refusals import REFUSALS
 from lumos.core.platform.threads import mapped
-from lumos.core.store.snapshots.part_format import dataset_of, urn_of
-from lumos.feature.importing.buckets import Plan, Plans
+from lumos.core.store.snapshots.part_format import dataset_of_line, urn_of_line
+from lumos.feature.importing.buckets import BucketPlan, Plans
 from lumos.feature.importing.plan import ImportMode, PlannedAction, plan_dataset
 
 if TYPE_CHECKING:
@@ -57,15 +57,15 @@ class LookUps(Plans):
         self._workers = workers
         self._marks = marks
         self._edges_apart = Capability.LINEAGE in platform.capabilities
-        self._plans: dict[str, Plan | LumosError] = {}
+        self._plans: dict[str, BucketPlan | LumosError] = {}
 
     @override
-    def of_bucket(self, place: int) -> Callable[[bytes], Plan]:
+    def of_bucket(self, place: int) -> Callable[[bytes], BucketPlan]:
         return self._plan
 
     def ahead(self, lines: Sequence[bytes]) -> None:
         """Plan the changes of datasets ahead of time."""
-        wanted = {urn_of(line).decode(): line for line in lines}
+        wanted = {urn_of_line(line).decode(): line for line in lines}
         found = self._looked_up(wanted)
         marks = self._marks.of([*wanted]) if self._marks else {}
         self._plans = {}
@@ -98,39 +98,39 @@ class LookUps(Plans):
             for urn, seen in found.items()
         }
 
-    def _plan(self, line: bytes) -> Plan:
+    def _plan(self, line: bytes) -> BucketPlan:
         """Return what was found out; that a dataset could not be read is said only now."""
-        plan = self._plans.pop(urn_of(line).decode())
+        plan = self._plans.pop(urn_of_line(line).decode())
         if isinstance(plan, LumosError):
             raise plan
         return plan
 
     def _at_a_glance(
         self, line: bytes, seen: LumosDataset | LumosError | None, *, mark: str | None
-    ) -> Plan | LumosError | None:
+    ) -> BucketPlan | LumosError | None:
         """Return the planned change of a dataset, or None where all of it has to be read."""
         if isinstance(seen, LumosError):
             return seen
         if seen is None or self._mode is ImportMode.SKIP_EXISTING:
             return self._compared(line, seen)
         if mark is not None and mark == self._mark(line, seen):
-            return Plan(PlannedAction.KEEP)
+            return BucketPlan(PlannedAction.KEEP)
         if self._mode is ImportMode.OVERWRITE:
             return None  # what others attached to it is to go
         plan = self._compared(line, seen)
-        return plan if isinstance(plan, Plan) and plan.action is PlannedAction.KEEP else None
+        return plan if isinstance(plan, BucketPlan) and plan.action is PlannedAction.KEEP else None
 
     def _look_closer(self, wanted: Mapping[str, bytes], unsure: Mapping[str, LumosDataset]) -> None:
         as_wanted: dict[str, str] = {}
         with closing(mapped(self._whole, unsure, workers=self._workers)) as wholes:
             for urn, present in zip(unsure, wholes, strict=True):
-                plan: Plan | LumosError
+                plan: BucketPlan | LumosError
                 if isinstance(present, LumosError):
                     plan = present
                 else:
                     plan = self._compared(wanted[urn], present)
                 self._plans[urn] = plan
-                if isinstance(plan, Plan) and plan.action is PlannedAction.KEEP:
+                if isinstance(plan, BucketPlan) and plan.action is PlannedAction.KEEP:
                     as_wanted[urn] = self._mark(wanted[urn], unsure[urn])
         if self._marks and as_wanted:
             self._marks.keep(as_wanted)
@@ -141,9 +141,9 @@ class LookUps(Plans):
         except REFUSALS as error:
             return error
 
-    def _compared(self, line: bytes, present: LumosDataset | None) -> Plan | LumosError:
+    def _compared(self, line: bytes, present: LumosDataset | None) -> BucketPlan | LumosError:
         try:
-            incoming = self._bare(dataset_of(line))
+            incoming = self._bare(dataset_of_line(line))
             planned = plan_dataset(
                 present and self._bare(present),
                 incoming,
@@ -153,7 +153,7 @@ class LookUps(Plans):
             )
         except REFUSALS as error:
             return error
-        return Plan(planned.action, planned.dataset)
+        return BucketPlan(planned.action, planned.dataset)
 
     def _bare(self, dataset: LumosDataset) -> LumosDataset:
         """Leave lineage to the edges, where the catalog has any."""

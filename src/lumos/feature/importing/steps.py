@@ -9,7 +9,7 @@ from lumos.core.errors import InvalidModelError
 from lumos.core.models import DatasetLineage, LumosDataset, Urn, with_parts
 from lumos.core.platform.refusals import REFUSALS
 from lumos.core.store.documents import checked_key
-from lumos.core.store.snapshots.part_format import item_of, urn_of
+from lumos.core.store.snapshots.part_format import item_of, urn_of_line
 from lumos.feature.importing.plan import PlannedAction
 from lumos.feature.snapshot.source import section_lines
 
@@ -52,7 +52,7 @@ class ImportSteps:
 
     def of_line(self, bucket: ImportBucket, line: bytes) -> Step | None:
         """Return the step of a dataset; None where it is refused."""
-        urn = urn_of(line).decode()
+        urn = urn_of_line(line).decode()
         changes = self._nameable(bucket.changes.pop(urn, []))
         try:
             checked_key(urn)

@@ -18,7 +18,7 @@ from lumos.core.platform.batches import batches, together
 from lumos.core.platform.interface import Capability
 from lumos.core.platform.refusals import REFUSALS, ends_run
 from lumos.core.progress import SILENT, Progress
-from lumos.core.store.snapshots.part_format import item_of, urn_of
+from lumos.core.store.snapshots.part_format import item_of, urn_of_line
 from lumos.core.store.snapshots.snapshot_writer import buckets_by_rank
 from lumos.feature.importing.comparison import bulk_look_ups, compared_buckets
 from lumos.feature.importing.entities import entity_count, planned_entities
@@ -26,7 +26,7 @@ from lumos.feature.importing.plan import ImportMode, PlannedAction
 from lumos.feature.importing.scratch_state import ScratchState, scratch_state
 from lumos.feature.importing.steps import ImportSteps, Step, edge_item, extensions_in
 from lumos.feature.snapshot.source import section_lines
-from lumos.feature.sync.items import DATASET, EDGE, EXTENSION, IDENTITY, edge_key, edge_name
+from lumos.feature.sync.items import DATASET, EDGE, EXTENSION, IDENTITY, edge_ends, edge_name
 from lumos.feature.sync.plan import SyncPlan
 from lumos.feature.sync.removals import Removals
 from lumos.feature.sync.settings import SyncSettings, Truth, TruthSettings
@@ -236,7 +236,7 @@ class CatalogImport:
         )
         run.send()
         Removals(ends, settings, tally=tally, dry_run=False).remove_edges(
-            name for name in self._surplus if edge_key(name)[1] not in run.refused_datasets
+            name for name in self._surplus if edge_ends(name)[1] not in run.refused_datasets
         )
         self._tally.removed_edges += tally.of(EDGE).removed
 
@@ -256,7 +256,7 @@ class CatalogImport:
         if not written:
             return
         for bucket in buckets_by_rank(source.bucket_count()):
-            lines = ((urn_of(line).decode(), line) for line in source.bucket_lines(bucket))
+            lines = ((urn_of_line(line).decode(), line) for line in source.bucket_lines(bucket))
             for some in batches(((urn, line) for urn, line in lines if urn in written), batch_size):
                 look_ups.remember(dict(some))
 
@@ -293,7 +293,7 @@ class _ImportedTally(SyncTally):
         if kind == DATASET:
             return name
         if kind == EDGE:
-            return edge_item(*edge_key(name)[:2])
+            return edge_item(*edge_ends(name)[:2])
         if kind == IDENTITY:
             return f"identity of {name}"
         return _extension_item(name) if kind == EXTENSION else super().item(kind, name)

@@ -13,14 +13,14 @@ from lumos.core.platform.batch import Batch, Identity
 from lumos.core.platform.batches import batches
 from lumos.core.platform.refusals import REFUSALS, ends_run
 from lumos.core.progress import SILENT, Progress
-from lumos.core.store.snapshots.part_format import item_of, urn_of
+from lumos.core.store.snapshots.part_format import item_of, urn_of_line
 from lumos.feature.importing.checkpoint import Done
 from lumos.feature.importing.comparison import compared_buckets
 from lumos.feature.importing.entities import planned_entities
 from lumos.feature.importing.plan import ImportMode, PlannedAction
 from lumos.feature.importing.steps import ImportSteps, Step, extensions_in
 from lumos.feature.snapshot.source import section_lines
-from lumos.feature.versioning.publishing import Outcome
+from lumos.feature.versioning.publishing import PublishOutcome
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -94,7 +94,7 @@ class StateImport:
         self, bucket: ImportBucket, batch_size: int, *, place: int, done: int
     ) -> None:
         for line in bucket.lines[:done]:
-            bucket.changes.pop(urn_of(line).decode(), None)
+            bucket.changes.pop(urn_of_line(line).decode(), None)
         for lines in batches(bucket.lines[done:], batch_size):
             with self._database.transaction():
                 for line in lines:
@@ -114,7 +114,7 @@ class StateImport:
         action = step.action
         if step.dataset is not None:
             outcome = self._publisher.publish(step.dataset)
-            if outcome is Outcome.UNCHANGED and not step.changes:
+            if outcome is PublishOutcome.UNCHANGED and not step.changes:
                 action = PlannedAction.KEEP  # it takes no other version
         elif step.changes:
             self._publisher.refresh(step.urn)

@@ -12,7 +12,7 @@ from lumos.core.result_base import Result
 from lumos.feature.versioning.reported_change import ReportedChange
 
 
-class FileTotals(Result):
+class ScannedFiles(Result):
     """What happened to the files of a run."""
 
     listed: int

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lumos.core.settings import SourceEntry
     from lumos.core.settings.problems import KeyPath
 
-FORMATS: Final = frozenset(
+_FORMATS: Final = frozenset(
     {"arrow", "avro", "csv", "delta", "excel", "hudi", "iceberg", "json", "jsonl", "ndjson", "orc"}
     | {"parquet", "tsv", "xlsx"}
 )
@@ -32,7 +32,7 @@ def type_problems(entries: Sequence[SourceEntry]) -> Iterator[tuple[KeyPath, str
 
 
 def _unknown(source_type: str, names: Sequence[str]) -> str:
-    if source_type.lower() in FORMATS:
+    if source_type.lower() in _FORMATS:
         return (
             "names a file format; give the storage that holds the files, such as local or s3, and"
             " Lumos finds the format of each file by itself"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from lumos.feature.profiling.record_batches import text_of
-from lumos.spark.stages.profiling import Kind, arrow_type
+from lumos.feature.profiling.record_batches import value_text
+from lumos.spark.stages.profiling import ColumnKind, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,17 +108,17 @@ def _flat(array: pa.Array | None, column: ProfiledColumn, *, rows: int) -> pa.Ar
     if array is None or pa.types.is_null(array.type):
         return pa.nulls(rows, wanted)
     match column.flat.kind:
-        case Kind.PRESENT:
+        case ColumnKind.PRESENT:
             return pc.if_else(pc.is_valid(array), True, pa.scalar(None, pa.bool_()))
-        case Kind.SIZE:
+        case ColumnKind.SIZE:
             return _sizes(array).cast(wanted)
-        case Kind.MOMENT:
+        case ColumnKind.MOMENT:
             zone = getattr(array.type, "tz", None)
             return array.cast(pa.timestamp("us", zone), safe=False).cast(wanted)
-        case Kind.TIME:
+        case ColumnKind.TIME:
             return array.cast(pa.time64("us"), safe=False).cast(wanted)
-        case Kind.TEXT if pa.types.is_nested(array.type) or pa.types.is_union(array.type):
-            return pa.array(map(text_of, array.to_pylist()), pa.string())
+        case ColumnKind.TEXT if pa.types.is_nested(array.type) or pa.types.is_union(array.type):
+            return pa.array(map(value_text, array.to_pylist()), pa.string())
         case _:
             return array.cast(wanted)
 

@@ -6,28 +6,28 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from lumos.core.models import Field, FieldType, Schema, TypeName
-from lumos.spark.stages.profiling import FlatColumn, Kind
+from lumos.spark.stages.profiling import ColumnKind, FlatColumn
 
 TEXT_FORMATS: Final = frozenset({"csv", "json", "avro"})
 """Formats whose values come as text: what does not fit the type of its column is counted."""
 
 _WIDEST_DECIMAL = 38
-_SIMPLE: Final[dict[TypeName, tuple[Kind, str, str | None]]] = {
-    TypeName.BOOLEAN: (Kind.BOOLEAN, "boolean", "BOOLEAN"),
-    TypeName.UINT64: (Kind.DECIMAL, "decimal(20,0)", "DECIMAL(20,0)"),
-    TypeName.FLOAT: (Kind.FLOAT, "double", "DOUBLE"),
-    TypeName.DOUBLE: (Kind.FLOAT, "double", "DOUBLE"),
-    TypeName.STRING: (Kind.TEXT, "string", None),
-    TypeName.ENUM: (Kind.TEXT, "string", None),
-    TypeName.JSON: (Kind.TEXT, "string", None),
-    TypeName.UUID: (Kind.IDENTIFIER, "binary", None),
-    TypeName.BINARY: (Kind.BINARY, "binary", None),
-    TypeName.DATE: (Kind.DATE, "date", "DATE"),
-    TypeName.TIME: (Kind.TIME, "bigint", "TIMESTAMP_NTZ"),
-    TypeName.TIMESTAMP: (Kind.MOMENT, "bigint", "TIMESTAMP"),
-    TypeName.TIMESTAMP_NTZ: (Kind.MOMENT, "bigint", "TIMESTAMP_NTZ"),
-    TypeName.ARRAY: (Kind.SIZE, "bigint", None),
-    TypeName.MAP: (Kind.SIZE, "bigint", None),
+_SIMPLE: Final[dict[TypeName, tuple[ColumnKind, str, str | None]]] = {
+    TypeName.BOOLEAN: (ColumnKind.BOOLEAN, "boolean", "BOOLEAN"),
+    TypeName.UINT64: (ColumnKind.DECIMAL, "decimal(20,0)", "DECIMAL(20,0)"),
+    TypeName.FLOAT: (ColumnKind.FLOAT, "double", "DOUBLE"),
+    TypeName.DOUBLE: (ColumnKind.FLOAT, "double", "DOUBLE"),
+    TypeName.STRING: (ColumnKind.TEXT, "string", None),
+    TypeName.ENUM: (ColumnKind.TEXT, "string", None),
+    TypeName.JSON: (ColumnKind.TEXT, "string", None),
+    TypeName.UUID: (ColumnKind.IDENTIFIER, "binary", None),
+    TypeName.BINARY: (ColumnKind.BINARY, "binary", None),
+    TypeName.DATE: (ColumnKind.DATE, "date", "DATE"),
+    TypeName.TIME: (ColumnKind.TIME, "bigint", "TIMESTAMP_NTZ"),
+    TypeName.TIMESTAMP: (ColumnKind.MOMENT, "bigint", "TIMESTAMP"),
+    TypeName.TIMESTAMP_NTZ: (ColumnKind.MOMENT, "bigint", "TIMESTAMP_NTZ"),
+    TypeName.ARRAY: (ColumnKind.SIZE, "bigint", None),
+    TypeName.MAP: (ColumnKind.SIZE, "bigint", None),
 }
 _INTEGERS: Final = frozenset(
     {
@@ -95,20 +95,24 @@ def _walk(
 
 def _flat(name: str, field: FieldType, *, as_text: bool) -> FlatColumn:
     kind, type_, text_as = _flat_type(field)
-    if as_text and kind is Kind.IDENTIFIER:
+    if as_text and kind is ColumnKind.IDENTIFIER:
         type_ = "string"
     return FlatColumn(name, kind, type_, text_as if as_text else None)
 
 
-def _flat_type(field: FieldType) -> tuple[Kind, str, str | None]:
+def _flat_type(field: FieldType) -> tuple[ColumnKind, str, str | None]:
     if field.type in _INTEGERS:
-        return Kind.INTEGER, "bigint", "BIGINT"
+        return ColumnKind.INTEGER, "bigint", "BIGINT"
     if field.type is TypeName.DECIMAL:
         precision, scale = field.precision or 0, field.scale or 0
         if 0 < precision <= _WIDEST_DECIMAL and 0 <= scale <= precision:
-            return Kind.DECIMAL, f"decimal({precision},{scale})", f"DECIMAL({precision},{scale})"
-        return Kind.FLOAT, "double", "DOUBLE"
-    return _SIMPLE.get(field.type, (Kind.PRESENT, "boolean", None))
+            return (
+                ColumnKind.DECIMAL,
+                f"decimal({precision},{scale})",
+                f"DECIMAL({precision},{scale})",
+            )
+        return ColumnKind.FLOAT, "double", "DOUBLE"
+    return _SIMPLE.get(field.type, (ColumnKind.PRESENT, "boolean", None))
 
 
 def _name_in_files(field: Field) -> str:

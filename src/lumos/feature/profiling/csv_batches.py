@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from lumos.spark.stages.profiling import NUMBERS, Kind, arrow_type
+from lumos.spark.stages.profiling import NUMBERS, ColumnKind, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,16 +101,16 @@ class CsvRows:
                 arrays.append(self._values(batch.column(place), column.flat.kind))
         return pa.RecordBatch.from_arrays(arrays, names=[column.flat.name for column in columns])
 
-    def _values(self, texts: pa.Array, kind: Kind) -> pa.Array:
+    def _values(self, texts: pa.Array, kind: ColumnKind) -> pa.Array:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if kind in (Kind.TEXT, Kind.IDENTIFIER):
+        if kind in (ColumnKind.TEXT, ColumnKind.IDENTIFIER):
             return texts
         trimmed = pc.utf8_trim_whitespace(texts)
         is_nothing = pc.is_in(pc.utf8_lower(trimmed), pa.array(_NOTHING))
         found = pc.if_else(is_nothing, pa.scalar(None, pa.string()), trimmed)
-        if kind is Kind.PRESENT:
+        if kind is ColumnKind.PRESENT:
             return pc.if_else(pc.is_valid(found), True, pa.scalar(None, pa.bool_()))
         if kind in NUMBERS and self._properties.get("decimal") == ",":
             whole = pc.replace_substring(found, ".", "")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from lumos.core.models import Field, FieldType, Schema, TimeUnit, TypeName
-from lumos.spark.stages.profiling import Kind
+from lumos.spark.stages.profiling import ColumnKind
 
 if TYPE_CHECKING:
     from lumos.feature.profiling.columns import ProfiledColumn
@@ -53,11 +53,11 @@ def native_expressions(columns: Sequence[ProfiledColumn]) -> list[str]:
 def _expression(column: ProfiledColumn) -> str:
     value = ".".join(map(_quoted, column.steps))
     match column.flat.kind:
-        case Kind.PRESENT:
+        case ColumnKind.PRESENT:
             value = f"CASE WHEN {value} IS NOT NULL THEN true END"
-        case Kind.SIZE:
+        case ColumnKind.SIZE:
             value = f"CASE WHEN {value} IS NOT NULL THEN CAST(size({value}) AS BIGINT) END"
-        case Kind.MOMENT:
+        case ColumnKind.MOMENT:
             value = f"unix_micros(CAST({value} AS TIMESTAMP))"
         case _:
             value = f"CAST({value} AS {column.flat.type})"

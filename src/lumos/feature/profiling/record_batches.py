@@ -15,7 +15,7 @@ from uuid import UUID
 import orjson
 
 from lumos.core.errors import UnreadableItemError
-from lumos.spark.stages.profiling import Kind, arrow_type
+from lumos.spark.stages.profiling import ColumnKind, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,7 +94,7 @@ def record_batches(
         yield pa.RecordBatch.from_arrays(arrays, names=names)
 
 
-def text_of(value: object) -> str | None:
+def value_text(value: object) -> str | None:
     """Return a value as text that Spark reads back as the same value."""
     match value:
         case None | str():
@@ -122,14 +122,14 @@ def _values_of(
 ) -> list[str | bytes | int | None]:
     found = (_at(row, column.steps) for row in rows)
     match column.flat.kind:
-        case Kind.SIZE:
+        case ColumnKind.SIZE:
             return [len(each) if isinstance(each, (list, dict)) else None for each in found]
-        case Kind.PRESENT:
+        case ColumnKind.PRESENT:
             return [None if each is None else True for each in found]
-        case Kind.BINARY:
+        case ColumnKind.BINARY:
             return [each if each is None else _bytes_of(each) for each in found]
         case _:
-            return [text_of(each) for each in found]
+            return [value_text(each) for each in found]
 
 
 def _at(row: Mapping[str, object], steps: tuple[str, ...]) -> object:
@@ -142,7 +142,7 @@ def _at(row: Mapping[str, object], steps: tuple[str, ...]) -> object:
 
 
 def _bytes_of(value: object) -> bytes:
-    return value if isinstance(value, bytes) else (text_of(value) or "").encode()
+    return value if isinstance(value, bytes) else (value_text(value) or "").encode()
 
 
 def _items(text: str) -> Iterator[object]:

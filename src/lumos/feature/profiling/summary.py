@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from lumos.core.models.profile import ColumnProfile, LengthProfile, Quantile
 from lumos.core.models.statistics import Bound, bound_of
-from lumos.spark.stages.profiling import SHARES, Figures, Kind
+from lumos.spark.stages.profiling import SHARES, ColumnKind, Figures
 
 if TYPE_CHECKING:
     from lumos.feature.profiling.columns import ProfiledColumn
@@ -67,13 +67,13 @@ def _length(told: Mapping[str, object]) -> LengthProfile | None:
 
 def _value(found: object, column: ProfiledColumn) -> Bound | None:
     """Return a value as it is stored; what no calendar holds is left out."""
-    if found is None or column.flat.kind not in (Kind.MOMENT, Kind.TIME):
+    if found is None or column.flat.kind not in (ColumnKind.MOMENT, ColumnKind.TIME):
         return bound_of(found)
     try:
         moment = _EPOCH + timedelta(microseconds=_number(found))
     except OverflowError:
         return None
-    if column.flat.kind is Kind.TIME:
+    if column.flat.kind is ColumnKind.TIME:
         return bound_of(moment.timetz().replace(tzinfo=None))
     return bound_of(moment if column.has_zone else moment.replace(tzinfo=None))
 

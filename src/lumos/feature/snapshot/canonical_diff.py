@@ -25,7 +25,7 @@ from lumos.core.store.snapshots.part_format import (
     item_of,
     key_of_line,
     lines_of,
-    urn_of,
+    urn_of_line,
 )
 from lumos.feature.snapshot.diff import differing_pairs
 from lumos.feature.snapshot.fidelity_count import SECTION_CONCEPTS
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 MOST_EXAMPLES: Final = 3
 MOST_NAMED: Final = 1_000
 
-Found = tuple[str, str, dict[str, Outcome]]
+_Found = tuple[str, str, dict[str, Outcome]]
 """A section, the name of an item of it, and in which concepts it is not the same."""
 
 
@@ -150,11 +150,11 @@ def _pair_differences(pair: BucketPair) -> _Gathered:
     return found
 
 
-def _datasets(old: bytes, new: bytes) -> Iterator[Found]:
+def _datasets(old: bytes, new: bytes) -> Iterator[_Found]:
     for line, other in differing_lines(old, new, observations=True):
         if line is None:
             continue  # what the other has besides is its own
-        name = urn_of(line).decode()
+        name = urn_of_line(line).decode()
         if other is None:
             yield "datasets", name, {"dataset": Outcome.LACKING}
         else:
@@ -162,7 +162,7 @@ def _datasets(old: bytes, new: bytes) -> Iterator[Found]:
             yield "datasets", name, dataset_outcomes(before, after)
 
 
-def _items(section: str, old: bytes, new: bytes) -> Iterator[Found]:
+def _items(section: str, old: bytes, new: bytes) -> Iterator[_Found]:
     before, after = set(lines_of(old)), set(lines_of(new))
     come = {key_of_line(section, line): line for line in after - before}
     concept = SECTION_CONCEPTS[section]

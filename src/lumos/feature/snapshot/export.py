@@ -26,7 +26,7 @@ from lumos.core.store.snapshots.snapshot_files import (
 )
 from lumos.core.store.snapshots.snapshot_sections import MAP_SECTIONS
 from lumos.feature.snapshot.documents.content_digest import ContentDigest
-from lumos.feature.snapshot.documents.document_seal import COMPACT, PRETTY, Layout
+from lumos.feature.snapshot.documents.document_seal import COMPACT, PRETTY, DocumentLayout
 from lumos.feature.snapshot.key_order import KeyOrder
 from lumos.feature.snapshot.source import section_lines
 
@@ -98,7 +98,7 @@ def document_chunks(
     yield bytes(buffer) + layout.seal(digest.hexdigest())
 
 
-def _set_value(value: JsonValue, layout: Layout, *, depth: int) -> bytes:
+def _set_value(value: JsonValue, layout: DocumentLayout, *, depth: int) -> bytes:
     if layout is COMPACT:
         return canonical_json(value)
     for _ in range(depth):  # lists around it, which are cut off, make orjson indent that deep
@@ -113,7 +113,7 @@ def _within_lists(depth: int) -> slice:
     return slice(before, -after)
 
 
-def _set_item(section: str, document: bytes, layout: Layout) -> bytes:
+def _set_item(section: str, document: bytes, layout: DocumentLayout) -> bytes:
     """Set an item that is canonical JSON already, in which free JSON is sorted."""
     if section in MAP_SECTIONS:
         ((key, value),) = orjson.loads(document).items()
@@ -153,7 +153,7 @@ class _Sorter:
                 yield sorted_item.line
 
 
-def _pieces(source: SnapshotSource, sorter: _Sorter, *, layout: Layout) -> Iterator[bytes]:
+def _pieces(source: SnapshotSource, sorter: _Sorter, *, layout: DocumentLayout) -> Iterator[bytes]:
     yield b"{"
     head, digest = _head(source), ContentDigest()
     for name, value in head.items():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from lumos.core.models import LineageEdge
 from lumos.core.platform.fidelity import FidelityCount, FidelityReport
-from lumos.core.store.snapshots.part_format import dataset_of, item_of
+from lumos.core.store.snapshots.part_format import dataset_of_line, item_of
 from lumos.feature.snapshot.source import section_lines
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def counted_fidelity(source: SnapshotSource, target: AdapterRef) -> FidelityRepo
     """Count by concept how well a catalog would keep a snapshot."""
     count = FidelityCount()
     for line in section_lines(source, "datasets"):
-        count.add_dataset(dataset_of(line))
+        count.add_dataset(dataset_of_line(line))
     for line in section_lines(source, "lineage_edges"):
         count.add_edge(LineageEdge.from_json(item_of(line)))
     for section, concept in SECTION_CONCEPTS.items():

@@ -22,9 +22,9 @@ from lumos.core.store.snapshots.manifest import MANIFEST_NAME, SIGNATURE_NAME, S
 from lumos.core.store.snapshots.part_format import is_part_name
 from lumos.core.store.snapshots.snapshot_files import storing
 
-PREFIX = "git:"
+_PREFIX = "git:"
 FORM = "git:REVISION:PATH, such as git:main:metadata/snapshot.json"
-LARGEST_BYTES = 4 * 1024**3
+LARGEST_REVISION_BYTES = 4 * 1024**3
 """Packed by git, it may be a thousand times smaller, and the disk would fill up."""
 _CHUNK = 1 << 20
 _LARGE_FILE_POINTER = b"version https://git-lfs.github.com/spec/"
@@ -64,9 +64,9 @@ class GitReference(NamedTuple):
         Raises:
             UsageError: the revision or the path is missing, or looks like an option.
         """
-        if not text.startswith(PREFIX):
+        if not text.startswith(_PREFIX):
             return None
-        revision, colon, path = text.removeprefix(PREFIX).partition(":")
+        revision, colon, path = text.removeprefix(_PREFIX).partition(":")
         if not colon or not revision or not path or "\0" in text:
             raise UsageError("a snapshot in git needs a revision and a path", hint=f"give {FORM}")
         if revision.startswith("-"):
@@ -77,7 +77,7 @@ class GitReference(NamedTuple):
 
     @override
     def __str__(self) -> str:
-        return f"{PREFIX}{self.revision}:{self.path}"
+        return f"{_PREFIX}{self.revision}:{self.path}"
 
     def extract(self, folder: Path) -> Path:
         """Write the file, or the snapshot folder, below `folder` and return where it is.
@@ -246,7 +246,7 @@ class _Git:
         Raises:
             InputUnreadableError: all of them are larger than `LARGEST_BYTES`.
         """
-        left = LARGEST_BYTES
+        left = LARGEST_REVISION_BYTES
         with self._batch() as (questions, answers):
             for target, content in contents.items():
                 questions.write(content.encode() + b"\n")
@@ -259,7 +259,7 @@ class _Git:
                 left -= int(size)
                 if left < 0:
                     raise InputUnreadableError(
-                        f"a snapshot in git is larger than {LARGEST_BYTES:,} bytes",
+                        f"a snapshot in git is larger than {LARGEST_REVISION_BYTES:,} bytes",
                         hint="check the revision out and give the file or folder",
                     )
                 with target.open("xb") as file:

@@ -17,7 +17,7 @@ from lumos.feature.snapshot.contents import catalog_content
 from lumos.feature.snapshot.documents.document import stored_document
 from lumos.feature.snapshot.git_revision import GitReference
 from lumos.feature.snapshot.scratch import Scratch, scratch_folder
-from lumos.feature.snapshot.selection import EVERYTHING, Selection, selected
+from lumos.feature.snapshot.selection import WHOLE_SNAPSHOT, Selection, selected
 from lumos.feature.snapshot.source import (
     DocumentSource,
     SnapshotSource,
@@ -123,7 +123,7 @@ class SnapshotOpener:
     def exported(
         self,
         platform: str | None,
-        selection: Selection = EVERYTHING,
+        selection: Selection = WHOLE_SNAPSHOT,
         *,
         progress: Progress = SILENT,
     ) -> DocumentSource:

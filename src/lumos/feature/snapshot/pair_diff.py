@@ -18,12 +18,12 @@ from lumos.core.models import (
 from lumos.core.models.sharing import Known, built_beside
 from lumos.core.store.snapshots.part_format import (
     dataset_item_of,
-    dataset_of,
+    dataset_of_line,
     differing_lines,
     item_of,
     key_of_line,
     lines_of,
-    urn_of,
+    urn_of_line,
 )
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ def _stored_sides(pair: BucketPair, *, observations: bool) -> Iterator[Sides]:
     for old, new in pair.differing():
         for old_line, new_line in differing_lines(old, new, observations=observations):
             if old_line is None:
-                urn = Urn(urn_of(new_line or b"").decode())
-                yield urn, None, dataset_of(new_line) if new_line else None
+                urn = Urn(urn_of_line(new_line or b"").decode())
+                yield urn, None, dataset_of_line(new_line) if new_line else None
                 continue
             document = dataset_item_of(old_line)
             known = Known(document, LumosDataset.from_json(document))

@@ -23,7 +23,7 @@ from lumos.core.store.snapshots.part_format import (
 from lumos.core.store.snapshots.snapshot_sections import MODEL_OF
 from lumos.feature.snapshot.documents.document_spool import CHUNK_ITEMS
 from lumos.feature.snapshot.references import Fact, facts_of
-from lumos.feature.snapshot.source import printable
+from lumos.feature.snapshot.source import printable_reference
 
 if TYPE_CHECKING:
     from lumos.core.store.snapshots.snapshot_parts import StoredPart
@@ -235,7 +235,7 @@ def _claimed_name(section: str, item: JsonValue) -> str:
     if not isinstance(item, dict):
         return ""
     texts = {name: value for name, value in item.items() if isinstance(value, str)}
-    return printable(spelt_key(KEY_OF[section](texts)))
+    return printable_reference(spelt_key(KEY_OF[section](texts)))
 
 
 def spelt_key(key: str) -> str:

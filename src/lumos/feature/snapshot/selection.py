@@ -57,7 +57,7 @@ class Selection:
         return not self.owners or bool(owners.intersection(self.owners))
 
 
-EVERYTHING = Selection()
+WHOLE_SNAPSHOT = Selection()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class ExportedPart:
 
     platform: str | None = None
     snapshot: str | None = None
-    selection: Selection = EVERYTHING
+    selection: Selection = WHOLE_SNAPSHOT
 
 
 def selected(content: SnapshotContent, selection: Selection) -> SnapshotContent:

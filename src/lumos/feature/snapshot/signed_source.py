@@ -24,7 +24,12 @@ from lumos.core.store.snapshots.stored_snapshot import StoredSnapshot
 from lumos.feature.snapshot.documents.document import opened_file, read_document
 from lumos.feature.snapshot.git_revision import GitReference
 from lumos.feature.snapshot.scratch import Scratch
-from lumos.feature.snapshot.source import DocumentSource, StoredSource, opened_stored, printable
+from lumos.feature.snapshot.source import (
+    DocumentSource,
+    StoredSource,
+    opened_stored,
+    printable_reference,
+)
 from lumos.feature.snapshot.verification import read_signature, signature_file
 
 if TYPE_CHECKING:
@@ -46,11 +51,11 @@ def opened_signed(reference: str, keys: Sequence[Path], *, store: SnapshotStore)
     """
     in_git = GitReference.parse(reference)
     if in_git is None:
-        return _opened(reference, keys, store=store, name=printable(reference))
+        return _opened(reference, keys, store=store, name=printable_reference(reference))
     scratch = Scratch()
     place = in_git.extract(scratch.folder)
     try:
-        source = _opened(str(place), keys, store=store, name=printable(reference))
+        source = _opened(str(place), keys, store=store, name=printable_reference(reference))
     except LumosError as error:
         error.message = error.message.replace(str(place), reference)
         raise

@@ -168,7 +168,7 @@ class DocumentSource(StoredSource):
         scratch: Scratch,
         unreadable: tuple[Unreadable, ...] = (),
     ) -> None:
-        super().__init__(stored, printable(name))
+        super().__init__(stored, printable_reference(name))
         self._scratch = scratch
         self.unreadable = unreadable
 
@@ -178,7 +178,7 @@ class LoadedSource(SnapshotSource):
 
     def __init__(self, snapshot: Snapshot, name: str) -> None:
         self._snapshot = snapshot
-        self._name = printable(name)
+        self._name = printable_reference(name)
 
     @property
     @override
@@ -283,7 +283,7 @@ def is_folder(path: Path) -> bool:
         raise unreadable(path, error) from error
 
 
-def printable(reference: str) -> str:
+def printable_reference(reference: str) -> str:
     """Return how a report spells what the user named, also a file name that is no Unicode."""
     return reference.encode("utf-8", "replace").decode()
 

@@ -31,7 +31,7 @@ from lumos.feature.snapshot.part_check import (
     spelt_key,
 )
 from lumos.feature.snapshot.references import Fact, FactIndex, reference_count, unresolved
-from lumos.feature.snapshot.source import opened_stored, printable
+from lumos.feature.snapshot.source import opened_stored, printable_reference
 
 if TYPE_CHECKING:
     from lumos.core.store.snapshots.snapshot_store import SnapshotStore
@@ -60,7 +60,7 @@ class CheckStatus(StrEnum):
     FAIL = "fail"
 
 
-class Check(CanonicalModel):
+class ValidationCheck(CanonicalModel):
     """One line of a validation report."""
 
     check: str
@@ -77,7 +77,7 @@ class ValidationReport(CanonicalModel):
     """All that was checked of a snapshot."""
 
     name: str
-    checks: tuple[Check, ...] = ()
+    checks: tuple[ValidationCheck, ...] = ()
 
     @property
     def status(self) -> CheckStatus:
@@ -120,8 +120,8 @@ def validate(reference: str, *, store: SnapshotStore, edited: bool = False) -> V
         if stored is not None:
             return validate_stored(stored)
     except CorruptSnapshotError as error:
-        failed = _failed("checksums", printable(error.message))
-        return ValidationReport(name=printable(reference), checks=(failed,))
+        failed = _failed("checksums", printable_reference(error.message))
+        return ValidationReport(name=printable_reference(reference), checks=(failed,))
     return validate_file(Path(reference), edited=edited)
 
 
@@ -136,7 +136,7 @@ def validate_file(path: Path, *, edited: bool = False) -> ValidationReport:
         InputUnreadableError: there is no such file, or it cannot be read.
         InvalidModelError: the file is not JSON.
     """
-    name = printable(str(path))
+    name = printable_reference(str(path))
     with opened_file(path) as stream:
         is_as_written = has_matching_seal(stream)
         text = DocumentText(stream, name)
@@ -199,7 +199,7 @@ def _document_report(
     return gathered.report(name, gathered.check(chunks), claimed=claimed)
 
 
-def _checksums(gathered: _Gathered, stored: StoredSnapshot) -> Check:
+def _checksums(gathered: _Gathered, stored: StoredSnapshot) -> ValidationCheck:
     manifest = stored.manifest
     problems = [
         gathered.damage[part.name] for part in manifest.parts if part.name in gathered.damage
@@ -215,7 +215,7 @@ def _checksums(gathered: _Gathered, stored: StoredSnapshot) -> Check:
         )
     matching = ("part matches its checksum", "parts match their checksums")
     count = len(manifest.parts)
-    return Check(
+    return ValidationCheck(
         check="checksums", status=CheckStatus.OK, message=_counted(count, matching), count=count
     )
 
@@ -294,11 +294,11 @@ class _Gathered:
             checks += self._statistics_checks(claimed, stale=stale)
         return ValidationReport(name=name, checks=tuple(checks))
 
-    def _header_checks(self) -> Iterator[Check]:
+    def _header_checks(self) -> Iterator[ValidationCheck]:
         if self._header:
             yield _failed("header", "; ".join(self._header))
 
-    def _section_checks(self) -> Iterator[Check]:
+    def _section_checks(self) -> Iterator[ValidationCheck]:
         for section, title in _TITLES.items():
             count, problems = self._seen[section], self._told(section)
             if problems.count:
@@ -312,9 +312,11 @@ class _Gathered:
                 )
             elif not problems.count and (count or section in _ALWAYS_SHOWN):
                 message = _counted(count, _forms(title))
-                yield Check(check=section, status=CheckStatus.OK, message=message, count=count)
+                yield ValidationCheck(
+                    check=section, status=CheckStatus.OK, message=message, count=count
+                )
 
-    def _duplicate_checks(self, facts: FactIndex) -> Iterator[Check]:
+    def _duplicate_checks(self, facts: FactIndex) -> Iterator[ValidationCheck]:
         repeated: dict[str, list[str]] = {}
         for section, key in facts.repeated(_TITLES):
             repeated.setdefault(section, []).append(spelt_key(key))
@@ -331,7 +333,7 @@ class _Gathered:
                     ),
                 )
 
-    def _secret_checks(self) -> Iterator[Check]:
+    def _secret_checks(self) -> Iterator[ValidationCheck]:
         if self._secrets.count:
             yield _problem_check(
                 "secrets",
@@ -340,7 +342,7 @@ class _Gathered:
                 what=("value looks like a credential", "values look like credentials"),
             )
 
-    def _reference_checks(self, facts: FactIndex) -> Iterator[Check]:
+    def _reference_checks(self, facts: FactIndex) -> Iterator[ValidationCheck]:
         missing = unresolved(facts, self._statistics.tally().counts)
         for kind, names in missing.items():
             yield _problem_check(
@@ -350,7 +352,7 @@ class _Gathered:
                 what=kind.value,
             )
         if not missing:
-            yield Check(
+            yield ValidationCheck(
                 check="references",
                 status=CheckStatus.OK,
                 message="All references resolved",
@@ -359,7 +361,7 @@ class _Gathered:
 
     def _statistics_checks(
         self, claimed: Mapping[str, JsonValue], *, stale: CheckStatus
-    ) -> Iterator[Check]:
+    ) -> Iterator[ValidationCheck]:
         counted = self._statistics.result().model_dump(mode="json")
         try:
             stated = SnapshotStatistics.from_json(claimed).model_dump(mode="json")
@@ -382,16 +384,16 @@ class _Gathered:
             )
 
 
-def _failed(check: str, message: str) -> Check:
-    return Check(check=check, status=CheckStatus.FAIL, message=message, count=1)
+def _failed(check: str, message: str) -> ValidationCheck:
+    return ValidationCheck(check=check, status=CheckStatus.FAIL, message=message, count=1)
 
 
 def _problem_check(
     check: str, status: CheckStatus, *, told: Examples, what: tuple[str, str]
-) -> Check:
+) -> ValidationCheck:
     shown = "; ".join(told.first[:_NAMES_SHOWN])
     more = f" (and {told.count - _NAMES_SHOWN:,} more)" if told.count > _NAMES_SHOWN else ""
-    return Check(
+    return ValidationCheck(
         check=check,
         status=status,
         message=f"{_counted(told.count, what)}: {shown}{more}",

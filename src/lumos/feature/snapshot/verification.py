@@ -32,7 +32,7 @@ from lumos.core.store.snapshots.snapshot_files import (
 )
 from lumos.feature.snapshot.documents.document import opened_file, read_document
 from lumos.feature.snapshot.scratch import Scratch
-from lumos.feature.snapshot.source import opened_stored, printable
+from lumos.feature.snapshot.source import opened_stored, printable_reference
 
 if TYPE_CHECKING:
     from lumos.core.store.snapshots.snapshot_store import SnapshotStore
@@ -54,7 +54,7 @@ def verify(reference: str, *, store: SnapshotStore, key: Path | None = None) -> 
         SnapshotNotFoundError: the store has no such snapshot.
         InputUnreadableError: there is no such file or key, or it cannot be read.
     """
-    name = printable(reference)
+    name = printable_reference(reference)
     try:
         stored = opened_stored(reference, store=store)
     except CorruptSnapshotError as error:
@@ -105,14 +105,14 @@ def signature_file(signed: Path) -> Path:
 
 
 def _verified_document(path: Path) -> VerifyReport:
-    name = printable(str(path))
+    name = printable_reference(str(path))
     with opened_file(path):
         size = path.stat().st_size
     scratch = Scratch()
     try:
         read = read_document(path, scratch)
     except LumosError as error:
-        return VerifyReport(id=name, bytes=size, problems=(printable(error.message),))
+        return VerifyReport(id=name, bytes=size, problems=(printable_reference(error.message),))
     finally:
         scratch.close()
     if not read.has_checksum:

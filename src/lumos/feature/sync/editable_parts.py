@@ -150,7 +150,7 @@ def is_set(name: str) -> bool:
     return facet is not None and facet.merge is MergeRule.SET
 
 
-def policy_of(name: str, truth: TruthSettings) -> Truth:
+def edit_policy_of(name: str, truth: TruthSettings) -> Truth:
     """Decide which side's state of a part holds."""
     facet = _facet_of(name)
     policy: Truth = getattr(truth, (facet and facet.truth) or "documentation")

@@ -35,7 +35,7 @@ BEFORE_DATASETS: Final[tuple[EntityKind, ...]] = (
 )  # fmt: skip
 
 
-class Item(NamedTuple):
+class SyncItem(NamedTuple):
     """One thing to send."""
 
     name: str
@@ -50,7 +50,7 @@ def items_of(
     target: MetadataPlatformInterface,
     *,
     wanted: Callable[[LineageEdge], bool],
-) -> Iterator[Item]:
+) -> Iterator[SyncItem]:
     """Yield what a catalog has of a kind other than datasets.
 
     Args:
@@ -70,12 +70,12 @@ def items_of(
 
 def _entities(
     kind: EntityKind, source: MetadataPlatformInterface, target: MetadataPlatformInterface
-) -> Iterator[Item]:
+) -> Iterator[SyncItem]:
     """Yield the entities of a kind, parents before their children."""
     for entity in _parents_first(EntityAbility.of(source).list_entities(kind)):
         mark = sha256_of(entity.to_json())
         send = partial(target.apply, Batch(entities=(entity,)))
-        yield Item(name_of(entity), mark, send, entity)
+        yield SyncItem(name_of(entity), mark, send, entity)
 
 
 def _edges(
@@ -83,29 +83,29 @@ def _edges(
     target: MetadataPlatformInterface,
     *,
     wanted: Callable[[LineageEdge], bool],
-) -> Iterator[Item]:
+) -> Iterator[SyncItem]:
     for edge in filter(wanted, LineageAbility.of(source).list_edges()):
         mark = sha256_of(edge.to_json())
-        yield Item(edge_name(edge), mark, partial(target.apply, Batch(edges=(edge,))), edge)
+        yield SyncItem(edge_name(edge), mark, partial(target.apply, Batch(edges=(edge,))), edge)
 
 
 def _identities(
     source: MetadataPlatformInterface, target: MetadataPlatformInterface
-) -> Iterator[Item]:
+) -> Iterator[SyncItem]:
     """Yield what other catalogs call each dataset."""
     for urn, ids in sorted(IdentityAbility.of(source).identity_map().items()):
         named = [Identity(urn, *each) for each in sorted(ids.items())]
         send = partial(target.apply, Batch(identities=named))
-        yield Item(urn, sha256_of(ids), send, ids)
+        yield SyncItem(urn, sha256_of(ids), send, ids)
 
 
 def _extensions(
     source: MetadataPlatformInterface, target: MetadataPlatformInterface
-) -> Iterator[Item]:
+) -> Iterator[SyncItem]:
     """Yield what Lumos does not model."""
     for name, value in sorted(ExtensionAbility.of(source).extensions().items()):
         send = partial(target.apply, Batch(extensions={name: value}))
-        yield Item(name, sha256_of(value), send, value)
+        yield SyncItem(name, sha256_of(value), send, value)
 
 
 def edge_name(edge: LineageEdge) -> str:
@@ -113,7 +113,7 @@ def edge_name(edge: LineageEdge) -> str:
     return canonical_json(list(edge.key)).decode()
 
 
-def edge_key(name: str) -> tuple[str, str, str]:
+def edge_ends(name: str) -> tuple[str, str, str]:
     """Return the ends and the job of a step of lineage, given what it is remembered by."""
     upstream, downstream, job = as_texts(orjson.loads(name), "name of an edge")
     return upstream, downstream, job

@@ -12,7 +12,15 @@ from lumos.core.models.origin import origin_in
 from lumos.core.platform.abilities import Capability, DocumentAbility
 from lumos.core.platform.batches import batches
 from lumos.core.store.documents import stored_object
-from lumos.feature.sync.items import BEFORE_DATASETS, DATASET, EDGE, EXTENSION, IDENTITY, JOB, Item
+from lumos.feature.sync.items import (
+    BEFORE_DATASETS,
+    DATASET,
+    EDGE,
+    EXTENSION,
+    IDENTITY,
+    JOB,
+    SyncItem,
+)
 from lumos.feature.sync.items import items_of as all_items_of
 
 if TYPE_CHECKING:
@@ -42,7 +50,7 @@ class Found(NamedTuple):
         return sha256(self.document).hexdigest()
 
 
-N = TypeVar("N", Item, Found)
+N = TypeVar("N", SyncItem, Found)
 
 
 class SyncPlan:
@@ -98,7 +106,7 @@ class SyncPlan:
         """Return whether something that is sent changed, rather than being looked at once more."""
         return self._chosen[kind][name]
 
-    def items(self, kind: str) -> Iterator[Item]:
+    def items(self, kind: str) -> Iterator[SyncItem]:
         """Yield what is to be sent of a kind other than datasets."""
         if chosen := self._chosen[kind]:
             yield from (item for item in self._all_items(kind) if item.name in chosen)
@@ -120,7 +128,7 @@ class SyncPlan:
                 fidelity.add(_CONCEPTS.get(kind, kind))
                 fidelity.add("column_lineage", len(getattr(item.content, "column_mappings", ())))
 
-    def _all_items(self, kind: str) -> Iterable[Item]:
+    def _all_items(self, kind: str) -> Iterable[SyncItem]:
         capability, what = _NEEDED.get(kind, _ENTITIES)
         if capability not in self._ends.source.capabilities:
             return ()

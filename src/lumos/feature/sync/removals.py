@@ -10,7 +10,7 @@ from lumos.core.platform.abilities import Capability
 from lumos.core.platform.batch import Batch
 from lumos.core.platform.batches import dataset_or_none
 from lumos.core.platform.refusals import REFUSALS, ends_run
-from lumos.feature.sync.items import DATASET, EDGE, edge_key
+from lumos.feature.sync.items import DATASET, EDGE, edge_ends
 from lumos.feature.sync.truth import was_edited
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Removals:
 
     def _remove_edge(self, name: str) -> None:
         if not self._dry_run:
-            upstream, downstream, job = edge_key(name)
+            upstream, downstream, job = edge_ends(name)
             edge = LineageEdge.from_json(
                 {"upstream_urn": upstream, "downstream_urn": downstream, "job_urn": job or None}
             )
@@ -154,4 +154,4 @@ class Removals:
 
 
 def _ends_of(name: str) -> tuple[str, str]:
-    return edge_key(name)[:2]
+    return edge_ends(name)[:2]

@@ -32,11 +32,11 @@ from lumos.feature.sync.items import (
     EXTENSION,
     IDENTITY,
     JOB,
-    Item,
+    SyncItem,
     as_sent,
     items_of,
 )
-from lumos.feature.sync.truth import merged, merged_entity, remembered_of, shows
+from lumos.feature.sync.truth import merged_entity, merged_parts, remembered_of, shows
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -212,7 +212,7 @@ class SyncRun:
 
     def _sent_entity(
         self,
-        item: Item,
+        item: SyncItem,
         known: Mapping[str, Entity] | LumosError,
         kept: Mapping[str, Mapping[str, JsonValue]],
     ) -> _Sent:
@@ -247,7 +247,7 @@ class SyncRun:
         there = self._known_there(kind)
         self._keep(kind, (self._sent_item(item, there) for item in self._plan.items(kind)))
 
-    def _sent_item(self, item: Item, there: Mapping[str, str]) -> _Sent:
+    def _sent_item(self, item: SyncItem, there: Mapping[str, str]) -> _Sent:
         if there.get(item.name) == item.hash:
             return _Sent(item.name, SentState(item.name, item.hash))
         self._states.require_lease()
@@ -270,8 +270,8 @@ class SyncRun:
         with closing(mapped(send, chunks, workers=self._workers)) as sent:
             self._keep(EDGE, chain.from_iterable(sent))
 
-    def _send_edge_chunk(self, chunk: Sequence[Item], there: Mapping[str, str]) -> list[_Sent]:
-        def send(items: Sequence[Item]) -> list[_Sent]:
+    def _send_edge_chunk(self, chunk: Sequence[SyncItem], there: Mapping[str, str]) -> list[_Sent]:
+        def send(items: Sequence[SyncItem]) -> list[_Sent]:
             new = [item for item in items if there.get(item.name) != item.hash]
             if new:
                 self._states.require_lease()
@@ -352,7 +352,7 @@ class SyncRun:
 
     def _merged(self, ours: LumosDataset, item: _Outgoing, remote: LumosDataset) -> Merged:
         truth, catalog = self._settings.truth, self._target.name
-        return merged(
+        return merged_parts(
             ours, remote, kept=item.kept, truth=truth, catalog=catalog, hidden=item.hidden
         )
 
@@ -461,11 +461,11 @@ def _plural(kind: str) -> str:
     return f"{words[:-1]}ies" if words.endswith("y") else f"{words}s"
 
 
-def _leads_to(item: Item) -> str:
+def _leads_to(item: SyncItem) -> str:
     return cast("LineageEdge", item.content).downstream_urn
 
 
-def _attempted(item: Item) -> _Sent:
+def _attempted(item: SyncItem) -> _Sent:
     try:
         item.send()
     except REFUSALS as error:

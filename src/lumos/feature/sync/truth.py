@@ -12,11 +12,11 @@ from lumos.core.models.base import canonical_json
 from lumos.feature.sync.editable_parts import (
     EMPTY,
     EditableParts,
+    edit_policy_of,
     editable_parts_of,
     is_set,
     members,
     of_field,
-    policy_of,
     with_editable_parts,
 )
 from lumos.feature.sync.settings import Truth
@@ -35,7 +35,7 @@ class Merged(NamedTuple):
     conflicts: tuple[str, ...]
 
 
-def merged(
+def merged_parts(
     local: LumosDataset,
     remote: LumosDataset,
     *,
@@ -68,7 +68,7 @@ def merged(
         theirs |= _as_last_sent(ours, base, hidden=hidden)
     for name in [*ours, *(name for name in theirs if name not in ours)]:
         value = ours.get(name)
-        policy = policy_of(name, truth)
+        policy = edit_policy_of(name, truth)
         if policy is Truth.LUMOS:
             chosen[name] = value
         elif policy is Truth.CATALOG:

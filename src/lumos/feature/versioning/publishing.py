@@ -22,7 +22,7 @@ class Transactional(Protocol):
     def transaction(self) -> AbstractContextManager[None]: ...
 
 
-class Outcome(StrEnum):
+class PublishOutcome(StrEnum):
     """What publishing a dataset did."""
 
     CREATED = "created"
@@ -58,7 +58,7 @@ class Publisher:
         """Whether versions are recorded."""
         return self._versions is not None
 
-    def publish(self, dataset: LumosDataset) -> Outcome:
+    def publish(self, dataset: LumosDataset) -> PublishOutcome:
         """Create or update a dataset; equal content changes nothing."""
         with self._database.transaction():
             before = self._before(dataset.urn)
@@ -71,8 +71,8 @@ class Publisher:
             after = self._platform.get_dataset(dataset.urn)
             self._record(after, before=before)
         if before is None:
-            return Outcome.CREATED
-        return Outcome.UNCHANGED if after == before else Outcome.UPDATED
+            return PublishOutcome.CREATED
+        return PublishOutcome.UNCHANGED if after == before else PublishOutcome.UPDATED
 
     def _before(self, urn: Urn) -> LumosDataset | None:
         """Return what the catalog holds; a damaged dataset is replaced as if it were not there."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from lumos.core.platform.batches import batches
 from lumos.core.platform.unreadable import Unreadable
-from lumos.core.store.snapshots.part_format import dataset_of, hash_of, urn_of
+from lumos.core.store.snapshots.part_format import dataset_of_line, hash_of, urn_of_line
 from lumos.feature.versioning.scanning import StatePage
 
 if TYPE_CHECKING:
@@ -109,10 +109,10 @@ class SnapshotStates:
 
 def lines_page(lines: Iterable[bytes]) -> StatePage:
     """Return the page of some lines of a snapshot."""
-    known = {urn_of(line).decode(): line for line in lines}
+    known = {urn_of_line(line).decode(): line for line in lines}
 
     def load(urns: Sequence[str]) -> Mapping[str, LumosDataset]:
-        return {urn: dataset_of(known[urn]) for urn in urns}
+        return {urn: dataset_of_line(known[urn]) for urn in urns}
 
     return StatePage({urn: hash_of(line).decode() for urn, line in known.items()}, load)
 
@@ -145,10 +145,3 @@ class GoneDatasets:
             if self._page:
                 self._last = self._page[-1].urn
         return bool(self._page)
-
-
-def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield items in lists of a size, the last one shorter."""
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
-        yield batch

@@ -8,16 +8,16 @@ from collections.abc import Iterable
 from typing import Final
 
 from lumos.core.formats.tables.marks import table_of_path
-from lumos.core.storage.selection import Folder, Selection
+from lumos.core.storage.selection import FileSelection, Folder
 
-EVERYTHING: Final = b""
+WHOLE_FOLDER: Final = b""
 """The root of a source: all of it has to be looked into."""
 MOST_FOLDERS: Final = 64
 """So many folders are looked into one by one; beyond that, those above them are."""
 _LOG_FOLDERS: Final = ("_delta_log", ".hoodie")
 
 
-def folder_of_file(path: str, selection: Selection) -> bytes | None:
+def folder_of_file(path: str, selection: FileSelection) -> bytes | None:
     """Return the folder to look into after a file came, changed or went; None for no data.
 
     A file of a table's log stands for the whole table. Any other is found by its own folder.
@@ -28,7 +28,7 @@ def folder_of_file(path: str, selection: Selection) -> bytes | None:
     return os.fsencode(mark.root if mark is not None else path.rpartition("/")[0])
 
 
-def folder_of_folder(path: str, selection: Selection) -> bytes | None:
+def folder_of_folder(path: str, selection: FileSelection) -> bytes | None:
     """Return the folder to look into after a folder came, changed or went; None for no data."""
     match selection.folder(path):
         case Folder.HIDDEN:
@@ -41,7 +41,7 @@ def folder_of_folder(path: str, selection: Selection) -> bytes | None:
             return os.fsencode(path)
 
 
-def folder_of_missing(path: str, selection: Selection) -> bytes | None:
+def folder_of_missing(path: str, selection: FileSelection) -> bytes | None:
     """Return what to look into where there is nothing any more: it was a file or a folder."""
     if table_of_path(path) is not None:
         return folder_of_file(path, selection)
@@ -75,8 +75,8 @@ def _above(folder: bytes) -> bytes:
 def _outermost(folders: Iterable[bytes]) -> tuple[bytes, ...]:
     """Leave out folders that lie within others."""
     every = set(folders)
-    if EVERYTHING in every:
-        return (EVERYTHING,)
+    if WHOLE_FOLDER in every:
+        return (WHOLE_FOLDER,)
     return tuple(sorted(folder for folder in every if every.isdisjoint(_all_above(folder))))
 
 

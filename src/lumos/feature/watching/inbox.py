@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from lumos.feature.watching.folders import EVERYTHING
+from lumos.feature.watching.folders import WHOLE_FOLDER
 
 MOST_REMEMBERED: Final = 4096
 """So many folders of a source are remembered; beyond that, all of it is looked into."""
@@ -37,7 +37,7 @@ class Gathered:
             known = self.folders.setdefault(source, set())
             known.update(more)
             if len(known) > MOST_REMEMBERED:
-                self.folders[source] = {EVERYTHING}
+                self.folders[source] = {WHOLE_FOLDER}
 
     @property
     def is_empty(self) -> bool:

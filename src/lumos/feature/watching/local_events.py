@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from lumos.core.errors import MissingExtraError
 from lumos.core.storage.local import leads_inside
-from lumos.core.storage.selection import Selection
+from lumos.core.storage.selection import FileSelection
 from lumos.feature.watching.folders import (
-    EVERYTHING,
+    WHOLE_FOLDER,
     folder_of_file,
     folder_of_folder,
     folder_of_missing,
@@ -47,7 +47,7 @@ class LocalEvents:
         self._root = os.path.realpath(self._path)  # under which some systems report events
         self._skip = tuple(map(os.path.realpath, source.skip))
         self._is_confined = source.follow_symlinks == "inside"
-        self._selection = Selection(patterns=source.patterns, exclude=source.exclude)
+        self._selection = FileSelection(patterns=source.patterns, exclude=source.exclude)
         self._inbox = inbox
         self._stop = threading.Event()
         self._armed = threading.Event()
@@ -86,7 +86,7 @@ class LocalEvents:
                 with _watcher(watched, recursive=is_folder) as watcher:
                     self._armed.set()
                     if not is_first and identity is not None:
-                        self._inbox.put({self._name: {EVERYTHING}}, events=1)
+                        self._inbox.put({self._name: {WHOLE_FOLDER}}, events=1)
                     is_first = False
                     self._pass_on(watcher, identity)
                     continue
@@ -109,13 +109,13 @@ class LocalEvents:
 
     def _put(self, paths: list[str]) -> None:
         if len(paths) >= SUSPICIOUS:
-            self._inbox.put({self._name: {EVERYTHING}}, events=len(paths))
+            self._inbox.put({self._name: {WHOLE_FOLDER}}, events=len(paths))
         elif folders := self.folders_of(paths):
             self._inbox.put({self._name: folders}, events=len(paths))
 
     def _folder_of(self, path: str) -> bytes | None:
         if path == self._root:
-            return EVERYTHING
+            return WHOLE_FOLDER
         if any(path == skipped or path.startswith(f"{skipped}/") for skipped in self._skip):
             return None
         relative = os.path.relpath(path, self._root)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from lumos.core.errors import LumosError, MissingExtraError, SourceError
 from lumos.core.storage.object_errors import RefusedError
 from lumos.core.storage.s3 import S3Credentials, S3Source
-from lumos.core.storage.selection import Selection
+from lumos.core.storage.selection import FileSelection
 from lumos.feature.watching.folders import folder_of_file
 from lumos.feature.watching.s3_messages import (
     StoredObject,
@@ -193,7 +193,7 @@ class _Buckets:
 
     def __init__(self, sources: Sequence[S3Source]) -> None:
         self._sources = [
-            (source, Selection(patterns=source.patterns, exclude=source.exclude))
+            (source, FileSelection(patterns=source.patterns, exclude=source.exclude))
             for source in sources
         ]
 

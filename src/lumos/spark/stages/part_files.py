@@ -26,7 +26,7 @@ PARTS: Final = "kind string, name string, counted long"
 """A file that a task wrote."""
 
 _ROWS_PER_GROUP = 16_384
-Row = tuple[object, ...]
+_Row = tuple[object, ...]
 
 
 class Part(NamedTuple):
@@ -42,7 +42,7 @@ class OutputRow(NamedTuple):
     """A row for one of the tables."""
 
     kind: str
-    row: Row
+    row: _Row
     counts: bool = False
 
 
@@ -59,11 +59,11 @@ class PartWriter:
         self._folder = folder
         self._tables = tables
         self._name = f"part-{task:05}-{uuid.uuid4().hex}.parquet"
-        self._waiting: dict[str, list[Row]] = {kind: [] for kind in tables}
+        self._waiting: dict[str, list[_Row]] = {kind: [] for kind in tables}
         self._open: dict[str, pq.ParquetWriter] = {}
         self._counted = dict.fromkeys(tables, 0)
 
-    def add(self, kind: str, row: Row, *, counts: bool = False) -> None:
+    def add(self, kind: str, row: _Row, *, counts: bool = False) -> None:
         """Take one row."""
         waiting = self._waiting[kind]
         waiting.append(row)

@@ -28,7 +28,7 @@ _QUANTILE_ACCURACY = 10_000
 _ROWS, _PROBLEMS = "rows", "problems"
 
 
-class Kind(StrEnum):
+class ColumnKind(StrEnum):
     """What figures a column has."""
 
     BOOLEAN = "boolean"
@@ -50,18 +50,18 @@ class Kind(StrEnum):
     """True where there is a value of which nothing more is measured."""
 
 
-NUMBERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
-ORDERED = NUMBERS | {Kind.DATE, Kind.TIME, Kind.MOMENT}
-_MEASURED = frozenset({Kind.TEXT, Kind.BINARY, Kind.SIZE})
-_WITH_MEASURE = frozenset({Kind.TEXT, Kind.BINARY, Kind.FLOAT})
-_COUNTED_ONLY = frozenset({Kind.SIZE, Kind.PRESENT})
+NUMBERS = frozenset({ColumnKind.INTEGER, ColumnKind.FLOAT, ColumnKind.DECIMAL})
+ORDERED = NUMBERS | {ColumnKind.DATE, ColumnKind.TIME, ColumnKind.MOMENT}
+_MEASURED = frozenset({ColumnKind.TEXT, ColumnKind.BINARY, ColumnKind.SIZE})
+_WITH_MEASURE = frozenset({ColumnKind.TEXT, ColumnKind.BINARY, ColumnKind.FLOAT})
+_COUNTED_ONLY = frozenset({ColumnKind.SIZE, ColumnKind.PRESENT})
 
 
 class FlatColumn(NamedTuple):
     """A column of the flat data."""
 
     name: str
-    kind: Kind
+    kind: ColumnKind
     type: str
     """The type of its values, as Spark writes it."""
     text_as: str | None = None
@@ -175,7 +175,7 @@ def _figures(column: FlatColumn) -> dict[str, Column]:
     figures = {"count": F.count(value)}
     if column.text_as:
         figures["given"] = F.count(F.col(_raw_name(column)))
-    if column.kind is Kind.BOOLEAN:
+    if column.kind is ColumnKind.BOOLEAN:
         figures["true"] = F.count_if(value)
     if column.kind not in _COUNTED_ONLY:
         # One binary buffer a column; Spark's own HLL++ plans hundreds of numbers for each. Spark
@@ -187,7 +187,7 @@ def _figures(column: FlatColumn) -> dict[str, Column]:
         value = F.col(_measure_name(column))
     if column.kind in _MEASURED:
         figures |= {"shortest": F.min(value), "length": F.avg(value), "longest": F.max(value)}
-    if column.kind is Kind.FLOAT:
+    if column.kind is ColumnKind.FLOAT:
         figures["finite"] = F.count(value)
     if column.kind in ORDERED and column.values:
         figures |= {"min": F.min(value), "max": F.max(value)}
@@ -203,7 +203,7 @@ def _figures(column: FlatColumn) -> dict[str, Column]:
 def _measure(column: FlatColumn) -> str:
     """Return what several figures are of, to be computed once a row: lengths, finite numbers."""
     value = column.name
-    if column.kind is Kind.FLOAT:  # NaN is larger than all else to Spark
+    if column.kind is ColumnKind.FLOAT:  # NaN is larger than all else to Spark
         value = f"CASE WHEN abs({value}) < DOUBLE('Infinity') THEN {value} END"
     else:
         value = f"length({value})"
@@ -217,9 +217,9 @@ def _measure_name(column: FlatColumn) -> str:
 def _typed(column: FlatColumn) -> str:
     if column.text_as is None:
         return column.name
-    text = f"'1970-01-01 ' || {column.name}" if column.kind is Kind.TIME else column.name
+    text = f"'1970-01-01 ' || {column.name}" if column.kind is ColumnKind.TIME else column.name
     value = f"try_cast({text} AS {column.text_as})"
-    if column.kind in (Kind.MOMENT, Kind.TIME):
+    if column.kind in (ColumnKind.MOMENT, ColumnKind.TIME):
         value = f"unix_micros(CAST({value} AS TIMESTAMP))"
     return f"{value} AS {column.name}"
 
@@ -268,7 +268,7 @@ def arrow_type(column: FlatColumn) -> pa.DataType:
 
     if column.text_as:
         return pa.string()
-    if column.kind is Kind.DECIMAL:
+    if column.kind is ColumnKind.DECIMAL:
         precision, _, scale = column.type.removeprefix("decimal(").removesuffix(")").partition(",")
         return pa.decimal128(int(precision), int(scale))
     simple = {

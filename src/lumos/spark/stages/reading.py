@@ -24,8 +24,8 @@ from lumos.spark.stages.rows import (
     SCHEMAS,
     FileRow,
     ItemToRead,
-    Place,
     ReadOutcome,
+    RowPlace,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 ReadItems = Callable[[Iterable[ItemToRead]], Iterator[tuple[ItemToRead, ReadOutcome]]]
 TABLES = {ITEM: ITEMS, SCHEMA: SCHEMAS, PIECE: PIECES, READING_TIME: READING_TIMES}
 """What reading gives: items, what a task knows of each dataset and schema, and its times."""
-_NOWHERE = (None,) * len(Place._fields)
+_NOWHERE = (None,) * len(RowPlace._fields)
 
 
 def read_items(items: DataFrame, read: ReadItems, *, new_fold: NewFold, aside: Path) -> DataFrame:
@@ -107,7 +107,7 @@ class _SourceTime:
         return self.files, self.failed, self.bytes, round(self.seconds * 1_000_000)
 
 
-def _file_row(item: ItemToRead, place: Place, outcome: ReadOutcome) -> FileRow:
+def _file_row(item: ItemToRead, place: RowPlace, outcome: ReadOutcome) -> FileRow:
     return FileRow(
         item.path,
         item.size,

@@ -109,7 +109,7 @@ class ItemToRead(NamedTuple):
     """What it was listed with; a table may be spread over several."""
 
 
-class Place(NamedTuple):
+class RowPlace(NamedTuple):
     """Where a file belongs, all as text: its dataset, and the partition that it lies in."""
 
     dataset: str
@@ -123,7 +123,7 @@ class ReadOutcome(NamedTuple):
     """What was read from a file, or from a member of it, or the reason why nothing was."""
 
     part: int = FILE_PART
-    place: Place | None = None
+    place: RowPlace | None = None
     format: str | None = None
     fingerprint: str | None = None
     rows: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lumos.core.changes.rules.rule import Rule, everywhere, judged
 from lumos.core.models import Bump, ChangeScope, Direction
 
-FORMATS = ("iceberg", "iceberg_v3", "delta", "avro")
+_FORMATS = ("iceberg", "iceberg_v3", "delta", "avro")
 """The profiles that judge a pair of types by what the format promotes without rewriting data."""
 
 TYPE_RULES: tuple[Rule, ...] = (
@@ -21,7 +21,7 @@ TYPE_RULES: tuple[Rule, ...] = (
         message="the type of {at} changed from {old} to {new}",
         rationale="Neither type holds all values of the other: readers and writers both fail.",
         example="user_id STRING becomes user_id INT64",
-        by_case=FORMATS,
+        by_case=_FORMATS,
     ),
     Rule(
         id="type.widened",
@@ -39,7 +39,7 @@ TYPE_RULES: tuple[Rule, ...] = (
         ),
         example="quantity INT32 becomes quantity INT64",
         widening=True,
-        by_case=FORMATS,
+        by_case=_FORMATS,
     ),
     Rule(
         id="type.narrowed",
@@ -119,7 +119,7 @@ TYPE_RULES: tuple[Rule, ...] = (
         rationale="A reader with the smaller precision may overflow.",
         example="DECIMAL(10,2) becomes DECIMAL(12,2)",
         widening=True,
-        by_case=FORMATS,
+        by_case=_FORMATS,
     ),
     Rule(
         id="decimal.precision.down",
@@ -147,7 +147,7 @@ TYPE_RULES: tuple[Rule, ...] = (
         rationale="A reader with the smaller scale may round.",
         example="DECIMAL(10,2) becomes DECIMAL(12,4)",
         widening=True,
-        by_case=FORMATS,
+        by_case=_FORMATS,
     ),
     Rule(
         id="decimal.precision_and_scale.down",
@@ -188,7 +188,7 @@ TYPE_RULES: tuple[Rule, ...] = (
         rationale="A reader with a fixed buffer may cut values off.",
         example="STRING(50) becomes STRING(100)",
         widening=True,
-        by_case=FORMATS,
+        by_case=_FORMATS,
     ),
     Rule(
         id="varchar.length.down",
@@ -231,7 +231,7 @@ TYPE_RULES: tuple[Rule, ...] = (
         rationale="A reader that counts in the coarser unit is off by a factor.",
         example="TIMESTAMP(ms) becomes TIMESTAMP(us)",
         widening=True,
-        by_case=FORMATS,
+        by_case=_FORMATS,
     ),
     Rule(
         id="timestamp.unit.coarser",
@@ -326,6 +326,6 @@ TYPE_RULES: tuple[Rule, ...] = (
         rationale="The type changed, and readers may meet any value.",
         example="ENUM(new, paid) becomes STRING",
         widening=True,
-        by_case=FORMATS,
+        by_case=_FORMATS,
     ),
 )

@@ -18,7 +18,7 @@ from lumos.core.formats.tables.hudi_timeline import (
     Instant,
     archived_commits,
     completed_instants,
-    read_commit,
+    read_instant,
 )
 from lumos.core.formats.tables.marks import HUDI
 from lumos.core.formats.tables.parts import (
@@ -27,7 +27,7 @@ from lumos.core.formats.tables.parts import (
     short_text_at,
     shown_properties,
 )
-from lumos.core.formats.tables.ranges import joined, read_document
+from lumos.core.formats.tables.ranges import joined, read_log_document
 from lumos.core.json_reading import Json, object_at, text_at
 from lumos.core.models import Field, Schema, TypeName
 
@@ -72,7 +72,7 @@ def read_hudi(root: str, access: TableAccess) -> TableFacts:
         UnreadableItemError: the properties or the timeline are damaged or cannot be read.
     """
     path = joined(root, LOG_FOLDER, "hoodie.properties")
-    properties = parse_properties(read_document(access, path, what="its hoodie.properties"))
+    properties = parse_properties(read_log_document(access, path, what="its hoodie.properties"))
     if "hoodie.table.name" not in properties:
         raise UnreadableItemError("its hoodie.properties are damaged: they name no table")
     timeline = _Timeline(root, access, properties)
@@ -119,7 +119,7 @@ class _Timeline:
             if completed not in active:
                 self._apply(commit, groups)
         for instant in instants:
-            self._apply(read_commit(access, root, instant), groups)
+            self._apply(read_instant(access, root, instant), groups)
         if archived is None:
             self.warnings.append("older commits are archived: rows and files are not known")
             return

@@ -18,7 +18,7 @@ from lumos.core.formats.tables.parts import (
     count_of,
     parsed_object,
 )
-from lumos.core.formats.tables.ranges import LARGEST_DOCUMENT_BYTES, joined, read_document
+from lumos.core.formats.tables.ranges import LARGEST_DOCUMENT_BYTES, joined, read_log_document
 from lumos.core.json_reading import Json, as_objects, as_texts, object_at, objects_at, text_at
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ def completed_instants(entries: Iterable[TableEntry], *, folder: str) -> list[In
     return sorted(found)
 
 
-def read_commit(access: TableAccess, root: str, instant: Instant) -> Json:
+def read_instant(access: TableAccess, root: str, instant: Instant) -> Json:
     """Return what a commit says of itself.
 
     Raises:
         UnreadableItemError: the file cannot be read or is damaged.
     """
     what = f"its commit {instant.entry.name}"
-    content = read_document(access, joined(root, instant.folder, instant.entry.name), what=what)
+    content = read_log_document(access, joined(root, instant.folder, instant.entry.name), what=what)
     if content.startswith(_AVRO):
         return _avro_record(content, what)
     # An empty commit was made by a writer that failed between its steps; it changed nothing.
@@ -87,7 +87,7 @@ def archived_commits(
     name = f"manifest_{max(manifests)}"
     what = f"its archive's {name}"
     manifest = parsed_object(
-        read_document(access, joined(root, folder, name), what=what), what=what
+        read_log_document(access, joined(root, folder, name), what=what), what=what
     )
     names = [text_at(one, "fileName") for one in objects_at(manifest, "files")]
     missing = [one for one in names if one not in listed]
@@ -98,7 +98,7 @@ def archived_commits(
         return None
     commits: dict[str, Json] = {}
     for file in files:
-        content = read_document(access, joined(root, folder, file.name), what="its archive")
+        content = read_log_document(access, joined(root, folder, file.name), what="its archive")
         commits.update(_archived_in(content, file.name))
     return dict(sorted(commits.items()))
 

@@ -18,7 +18,7 @@ from lumos.core.formats.tables.parts import (
     short_text_at,
     shown_properties,
 )
-from lumos.core.formats.tables.ranges import joined, read_document
+from lumos.core.formats.tables.ranges import joined, read_log_document
 from lumos.core.json_reading import Json, as_object, list_at, object_at, objects_at
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def read_iceberg(root: str, access: TableAccess) -> TableFacts:
     entry, doubts = _newest(list(access.list(folder)), folder, access)
     what = f"its metadata file {entry.name}"
     document = parsed_object(
-        read_document(access, joined(folder, entry.name), what=what), what=what
+        read_log_document(access, joined(folder, entry.name), what=what), what=what
     )
     if "view-uuid" in document:
         return _view_facts(document, doubts)

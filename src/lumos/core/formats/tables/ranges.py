@@ -27,7 +27,7 @@ def joined(*parts: str) -> str:
     return "/".join(part for part in parts if part)
 
 
-def read_document(access: TableAccess, path: str, *, what: str) -> bytes:
+def read_log_document(access: TableAccess, path: str, *, what: str) -> bytes:
     """Return a whole small file, unpacked where it is gzipped.
 
     Raises:

@@ -24,7 +24,7 @@ from lumos.core.platform.batch import Batch, Seen
 from lumos.core.platform.catalog_handler import CatalogHandler
 from lumos.core.platform.entities import ENTITY_MODELS, kind_of, name_of
 from lumos.core.platform.interface import DEFAULT_PAGE, Entity, EntityKind
-from lumos.core.platform.search_match import matched_in, wanted_of
+from lumos.core.platform.search_match import MOST_EXCLUDED_NAMED, matched_in, wanted_of
 from lumos.core.platform.search_page import SearchFilters, SearchHit, SearchPage
 from lumos.core.store.catalog.catalog_fingerprint import catalog_fingerprint
 from lumos.core.store.catalog.catalog_tables import CatalogTables
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from lumos.core.store.engine import Row
     from lumos.core.store.settings import ObservationSettings
 
-MOST_EXCLUDED_NAMED = 10
 _EXTENSION = "extension"
 
 

@@ -18,7 +18,7 @@ from lumos.core.models.dataset_contributions import EARLIER, DatasetContribution
 from lumos.core.store.catalog.observations import ObservationTable
 from lumos.core.store.catalog.observed_parts import whole_document
 from lumos.core.store.checksums import CONTRIBUTIONS, DATASETS
-from lumos.core.store.documents import as_moment, as_text, stored_object
+from lumos.core.store.documents import as_moment, stored_object, stored_text
 from lumos.core.store.sql_text import as_key, from_key
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _row(all_said: DatasetContributions, contribution: Contribution) -> dict[str
             "rank": said.rank,
             "found_hash": all_said.found.get(said.contributor) or None,
             "confidence": said.confidence,
-            "document": as_text(document),
+            "document": stored_text(document),
             "at": as_moment(said.at),
         }
     )

@@ -13,7 +13,7 @@ from lumos.core.store.catalog.observed_parts import SplitDocument, split_documen
 from lumos.core.store.catalog.search import label
 from lumos.core.store.catalog.search_words import name_key
 from lumos.core.store.checksums import DATASETS
-from lumos.core.store.documents import as_moment, as_text, checked_key, stored_object
+from lumos.core.store.documents import as_moment, checked_key, stored_object, stored_text
 from lumos.core.store.sql_text import as_key, storable
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def bare_row(dataset: LumosDataset, *, at: datetime) -> dict[str, SqlValue]:
         "contract_hash": "",
         "version": None,
         "quality_score": None,
-        "document": as_text(dataset.document),
+        "document": stored_text(dataset.document),
         "observed": None,
         "origin": None,
         "contributor": str(EDITOR),
@@ -127,5 +127,5 @@ def stored_document(row: Row, version: str | None) -> bytes:
     if version is None:
         return text.encode()
     if row.optional_text("version") is None:  # no other name in a dataset comes after this one
-        return f'{text[:-1]},"version":{as_text(version)}}}'.encode()
+        return f'{text[:-1]},"version":{stored_text(version)}}}'.encode()
     return canonical_json({**stored_object(text), "version": version})

@@ -14,7 +14,7 @@ from lumos.core.models.base import sha256_of
 from lumos.core.models.dataset_contributions import EARLIER
 from lumos.core.store.catalog.contributions import contributor_of
 from lumos.core.store.checksums import EDGE_CONTRIBUTIONS
-from lumos.core.store.documents import as_model, as_moment, as_text, checked_key
+from lumos.core.store.documents import as_model, as_moment, checked_key, stored_text
 from lumos.core.store.sql_text import as_key
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class EdgeContributions:
         for edge in edges:
             key = sha256_of(edge.key)
             said.add(key)
-            text = as_text(edge.to_json())
+            text = stored_text(edge.to_json())
             if key in before and before[key].text("document") == text:
                 continue
             note(edge.downstream_urn)
@@ -110,7 +110,7 @@ class EdgeContributions:
             "contributor": as_key(str(contributor)),
             "upstream_urn": checked_key(edge.upstream_urn),
             "downstream_urn": checked_key(edge.downstream_urn),
-            "document": as_text(edge.to_json()),
+            "document": stored_text(edge.to_json()),
             "at": as_moment(at),
         }
         row["checksum"] = EDGE_CONTRIBUTIONS.checksum(row)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lumos.core.models import DatasetLineage, EdgeBasis, LineageEdge, NeighboursBuilder, Urn
 from lumos.core.models.base import sha256_of
 from lumos.core.store.checksums import EDGES, pass_over, rows_with_whole_keys, whole_rows
-from lumos.core.store.documents import as_model, as_moment, as_text, checked_key
+from lumos.core.store.documents import as_model, as_moment, checked_key, stored_text
 
 if TYPE_CHECKING:
     from lumos.core.store.checksums import NoteDamage
@@ -52,7 +52,7 @@ class EdgeTable:
             "edge_key": sha256_of(edge.key),
             "upstream_urn": edge.upstream_urn,
             "downstream_urn": edge.downstream_urn,
-            "document": as_text(edge.to_json()),
+            "document": stored_text(edge.to_json()),
             "updated_at": as_moment(at),
         }
         row["checksum"] = EDGES.checksum(row)

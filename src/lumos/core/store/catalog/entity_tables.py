@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lumos.core.models import Urn
 from lumos.core.store.checksums import ENTITIES, IDENTITIES, pass_over, whole_rows
-from lumos.core.store.documents import as_moment, as_text, checked_key, stored_object
+from lumos.core.store.documents import as_moment, checked_key, stored_object, stored_text
 from lumos.core.store.sql_text import as_key
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class EntityTable:
         row: dict[str, SqlValue] = {
             "kind": kind,
             "name": checked_key(as_key(name)),
-            "document": as_text(document),
+            "document": stored_text(document),
             "updated_at": as_moment(at),
         }
         row["checksum"] = ENTITIES.checksum(row)
@@ -92,7 +92,7 @@ class IdentityTable:
         row: dict[str, SqlValue] = {
             "urn": checked_key(urn),
             "catalog": checked_key(as_key(catalog)),
-            "document": as_text({"catalog": catalog, "id": external_id}),
+            "document": stored_text({"catalog": catalog, "id": external_id}),
         }
         row["checksum"] = IDENTITIES.checksum(row)
         return bool(self._database.execute(_PUT_IDENTITY, row))
@@ -109,7 +109,7 @@ class IdentityTable:
     def find(self, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], Urn]:
         """Return the datasets that have these names in other catalogs."""
         documents = {
-            as_text({"catalog": catalog, "id": external_id}): (catalog, external_id)
+            stored_text({"catalog": catalog, "id": external_id}): (catalog, external_id)
             for catalog, external_id in names
         }
         found: dict[tuple[str, str], Urn] = {}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from lumos.core.models import Observation, ObservationKind, Urn
 from lumos.core.models.facets import OBSERVED_PARTS
 from lumos.core.store.checksums import OBSERVATIONS, whole_rows
-from lumos.core.store.documents import as_moment, as_text, stored_object
+from lumos.core.store.documents import as_moment, stored_object, stored_text
 from lumos.core.store.settings import ObservationSettings
 from lumos.core.store.sql_text import as_key, from_key
 from lumos.core.store.version_states import packed, unpacked
@@ -139,7 +139,7 @@ class ObservationTable:
             for path, value in each.measured.items():
                 measured_at = each.at_of(path)
                 moment = now if measured_at >= at else as_moment(measured_at)
-                stated[_Name(contributor, _KINDS[path])] = moment, as_text(value)
+                stated[_Name(contributor, _KINDS[path])] = moment, stored_text(value)
         for name, (moment, document) in stated.items():
             before = last.get(name)
             is_later = renew and before is not None and before.at < moment
@@ -165,7 +165,7 @@ class ObservationTable:
         for observation in observations:
             name = _Name(as_key(str(contributor)), observation.kind)
             before = self._last(observation.urn).get(name)
-            document = as_text(observation.to_json().get("document", {}))
+            document = stored_text(observation.to_json().get("document", {}))
             moment = as_moment(min(observation.at, at))
             if before is None or not before.is_whole or _is_news(before, moment, document):
                 self._append(observation.urn, name, moment, document=document, before=before)

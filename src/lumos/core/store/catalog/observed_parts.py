@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from lumos.core.models.facets import OBSERVED_PARTS
-from lumos.core.store.documents import as_text, stored_object
+from lumos.core.store.documents import stored_object, stored_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ def split_document(document: Mapping[str, JsonValue]) -> SplitDocument:
     observed: list[str] = []
     place = 1
     for name in sorted(document):
-        text = f'"{name}":{as_text(document[name])}'
+        text = f'"{name}":{stored_text(document[name])}'
         if name in OBSERVED_PARTS:
             observed.append(f"{place} {text}")
         else:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lumos.core.store.engine import Parameters, Row, SqlValue
 
 MOST_QUERY_WORDS = 32
-LONGEST_QUERY = 2_000
+_LONGEST_QUERY = 2_000
 LONGEST_LABEL = 500
 LARGEST_INDEX_ENTRY = 400_000
 _EVERYTHING = frozenset({"", "*"})
@@ -84,7 +84,7 @@ class Wanted:
 
     @cached_property
     def text(self) -> str:
-        return self.query[:LONGEST_QUERY].strip()
+        return self.query[:_LONGEST_QUERY].strip()
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class Wanted:
 
     @cached_property
     def column_words(self) -> tuple[str, ...]:
-        return query_words((self.column or "")[:LONGEST_QUERY])[:MOST_QUERY_WORDS]
+        return query_words((self.column or "")[:_LONGEST_QUERY])[:MOST_QUERY_WORDS]
 
 
 class SearchIndex(ABC):

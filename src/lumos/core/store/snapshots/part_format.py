@@ -119,7 +119,7 @@ def dataset_line(dataset: LumosDataset) -> bytes:
     )
 
 
-def urn_of(line: bytes) -> bytes:
+def urn_of_line(line: bytes) -> bytes:
     return line[_URN_START : _urn_end(line)]
 
 
@@ -142,7 +142,7 @@ def dataset_json_of(line: bytes) -> bytes:
     return line[start:-1]
 
 
-def dataset_of(line: bytes) -> LumosDataset:
+def dataset_of_line(line: bytes) -> LumosDataset:
     """Parse the dataset of a line.
 
     Raises:
@@ -160,7 +160,7 @@ def dataset_item_of(line: bytes) -> dict[str, JsonValue]:
     try:
         return item_of(dataset_json_of(line))
     except InvalidModelError as error:
-        urn = urn_of(line).decode("utf-8", "replace")
+        urn = urn_of_line(line).decode("utf-8", "replace")
         raise InvalidModelError(f"{urn[:_LONGEST_NAME]}: {error.message}") from None
 
 
@@ -195,7 +195,7 @@ def _urn_end(line: bytes) -> int:
 
 def key_of_line(section: str, line: bytes) -> bytes:
     """Return what a line is bucketed and sorted by."""
-    return urn_of(line) if section == "datasets" else KEY_OF[section](item_of(line)).encode()
+    return urn_of_line(line) if section == "datasets" else KEY_OF[section](item_of(line)).encode()
 
 
 def split_bucket(lines: Iterable[bytes], section: str, *, buckets: int) -> dict[int, list[bytes]]:
@@ -303,7 +303,7 @@ def differing_lines(
         here, there = here - back, there - back
         end, other_end = old.index(b"\n", here), new.index(b"\n", there)
         line, other = old[here:end], new[there:other_end]
-        urn, other_urn = urn_of(line), urn_of(other)
+        urn, other_urn = urn_of_line(line), urn_of_line(other)
         if urn == other_urn and line != other:
             if observations or hash_of(line) != hash_of(other):
                 yield line, other

@@ -22,7 +22,7 @@ from lumos.core.store.snapshots.manifest import (
 from lumos.core.store.snapshots.part_format import (
     SECTIONS,
     dataset_item_of,
-    dataset_of,
+    dataset_of_line,
     item_of,
 )
 from lumos.core.store.snapshots.snapshot_files import reading
@@ -109,7 +109,7 @@ class StoredSnapshot:
     def datasets(self) -> Iterator[LumosDataset]:
         """Yield the datasets, one at a time, in the order of the parts."""
         for line in self.iter_lines():
-            yield dataset_of(line)
+            yield dataset_of_line(line)
 
     def read(self) -> Snapshot:
         """Load the whole snapshot into memory."""

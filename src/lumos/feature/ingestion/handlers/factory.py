@@ -22,7 +22,7 @@ from lumos.feature.ingestion.handlers.base_ingestion_handler import (
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from lumos.core.settings.raw import Origin
+    from lumos.core.settings.raw import SettingOrigin
 
 AnyHandler: TypeAlias = SourceHandler[Any]
 
@@ -92,7 +92,7 @@ class HandlerFactory:
         return cls._registry.names()
 
 
-def _beside_settings_file(settings: SourceSettings, origin: Origin | None) -> SourceSettings:
+def _beside_settings_file(settings: SourceSettings, origin: SettingOrigin | None) -> SourceSettings:
     """Return settings whose relative paths begin where the settings file lies.
 
     What is scanned, and what its datasets are called, does not depend on where a command runs.

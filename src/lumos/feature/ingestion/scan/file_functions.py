@@ -34,8 +34,8 @@ from lumos.spark.stages.rows import (
     FileRow,
     ItemToRead,
     ListedFile,
-    Place,
     ReadOutcome,
+    RowPlace,
 )
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class StorageFunctions:
 
     def read_items(self, items: Iterable[ItemToRead]) -> Iterator[tuple[ItemToRead, ReadOutcome]]:
         """Read files and tables in a child process: none of them can end the executor."""
-        by_source: dict[str, list[tuple[ItemToRead, Place]]] = {}
+        by_source: dict[str, list[tuple[ItemToRead, RowPlace]]] = {}
         for item in items:
             try:
                 place = _place(item, self.sources[item.source].path_specs)
@@ -278,19 +278,19 @@ def _opened_unsealed(source: StorageSource) -> Storage:
     return source.open()
 
 
-def _place(item: ItemToRead, path_specs: PathSpecs) -> Place | None:
+def _place(item: ItemToRead, path_specs: PathSpecs) -> RowPlace | None:
     text = item.path.decode("utf-8", "backslashreplace")
     if item.kind is not None:
-        return Place(_text(table_parts(text)), "", _NO_PARTITION)
+        return RowPlace(_text(table_parts(text)), "", _NO_PARTITION)
     found = path_specs.place(text)
     if found is None:
         return None
     bond = None if found.bond is None else _text([found.bond, *found.alone])
-    return Place(_text(found.dataset), found.layout, found.partition, bond)
+    return RowPlace(_text(found.dataset), found.layout, found.partition, bond)
 
 
 def _outcomes_or_reason(
-    answer: bytes | UnreadableItemError, place: Place, *, item: ItemToRead
+    answer: bytes | UnreadableItemError, place: RowPlace, *, item: ItemToRead
 ) -> list[ReadOutcome]:
     """Return what was read from a file; where that cannot be used, the reason."""
     try:
@@ -300,7 +300,7 @@ def _outcomes_or_reason(
 
 
 def _outcomes(
-    answer: bytes | UnreadableItemError, place: Place, *, is_table: bool
+    answer: bytes | UnreadableItemError, place: RowPlace, *, is_table: bool
 ) -> Iterator[ReadOutcome]:
     if isinstance(answer, NotTabularError):
         yield ReadOutcome(place=place, skipped=answer.kind)
@@ -323,7 +323,7 @@ def _outcomes(
         yield _outcome(member, place._replace(dataset=inner, bond=bond), is_table=False, part=part)
 
 
-def _outcome_of_row(row: FactsRow, place: Place) -> ReadOutcome:
+def _outcome_of_row(row: FactsRow, place: RowPlace) -> ReadOutcome:
     return ReadOutcome(
         FILE_PART,
         place,
@@ -339,7 +339,7 @@ def _outcome_of_row(row: FactsRow, place: Place) -> ReadOutcome:
 
 
 def _outcome(
-    facts: _Document, place: Place, *, is_table: bool, part: int = FILE_PART
+    facts: _Document, place: RowPlace, *, is_table: bool, part: int = FILE_PART
 ) -> ReadOutcome:
     schema = canonical_json(facts.pop("schema"))
     fingerprint = facts.pop("fingerprint", None) or sha256_of(orjson.loads(schema))

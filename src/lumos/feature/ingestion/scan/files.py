@@ -13,7 +13,7 @@ from lumos.core.errors import UnreadableItemError
 from lumos.core.events import emit
 from lumos.core.formats.confined import OUTSIDE
 from lumos.feature.ingestion.found_datasets import Find
-from lumos.feature.ingestion.results import FileTotals
+from lumos.feature.ingestion.results import ScannedFiles
 from lumos.feature.ingestion.scan.file_evidence import FileEvidence
 from lumos.feature.ingestion.scan.file_functions import StorageFunctions
 from lumos.spark.pipeline import Pipeline
@@ -39,7 +39,7 @@ class FileScan:
     pipeline: Pipeline | None
     """None where there is no such source."""
     evidence: FileEvidence
-    totals: FileTotals
+    totals: ScannedFiles
 
     @classmethod
     def of(
@@ -70,7 +70,7 @@ class FileScan:
         """
         evidence = FileEvidence(sources.by_name)
         if not sources.by_name:
-            nothing = FileTotals(listed=0, opened=0, unchanged=0, unreadable=0)
+            nothing = ScannedFiles(listed=0, opened=0, unchanged=0, unreadable=0)
             return cls(None, evidence, nothing)
         functions = StorageFunctions.of(sources.by_name, folder=work, kept_groups=kept_groups)
         pipeline = Pipeline(session, functions, work=work, progress=progress)
@@ -87,7 +87,7 @@ class FileScan:
         for urn, texts in (odd for each in pipeline.formats() for odd in each.warnings):
             for text in orjson.loads(texts):
                 recorder.warning(f"{urn}: {text}")
-        return cls(pipeline, evidence, FileTotals(**files._asdict(), unreadable=unreadable))
+        return cls(pipeline, evidence, ScannedFiles(**files._asdict(), unreadable=unreadable))
 
     @property
     def may_need_spark(self) -> bool:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from lumos.spark.record_pipeline import FoundProblem, FoundScope
 
-EVERYTHING = "lumos://"
+_EVERYTHING = "lumos://"
 """The scope of a source that declares datasets of any platform."""
 
 
@@ -60,9 +60,9 @@ class RecordEvidence:
 
 
 def _is_within(urn: Urn, prefix: str) -> bool:
-    if prefix == EVERYTHING:
+    if prefix == _EVERYTHING:
         return True
-    if "/" not in prefix.removeprefix(EVERYTHING).rstrip("/"):  # a platform alone is no URN
-        return urn.platform == prefix.removeprefix(EVERYTHING).rstrip("/")
+    if "/" not in prefix.removeprefix(_EVERYTHING).rstrip("/"):  # a platform alone is no URN
+        return urn.platform == prefix.removeprefix(_EVERYTHING).rstrip("/")
     root = Urn(prefix.rstrip("/"))
     return urn.is_within(root.platform, *root.parts)

@@ -32,7 +32,7 @@ from lumos.core.strict_json import DuplicateKeyError, require_all_keys, require_
 from lumos.feature.snapshot.documents.content_digest import ContentDigest
 from lumos.feature.snapshot.documents.document_seal import (
     COMPACT,
-    Layout,
+    DocumentLayout,
     SealedDocument,
     damaged,
     matches,
@@ -157,7 +157,7 @@ def has_matching_seal(stream: BinaryIO) -> bool:
 
 
 def sealed_content(
-    document: SealedDocument, layout: Layout, *, digest: ContentDigest, where: str
+    document: SealedDocument, layout: DocumentLayout, *, digest: ContentDigest, where: str
 ) -> SnapshotContent:
     """Return the content of a document whose bytes are known to be what Lumos wrote."""
     counter = StatisticsCounter()
@@ -192,7 +192,7 @@ def _is_section(name: str, value: JsonValue) -> bool:
 
 def _sealed_lines(
     document: SealedDocument,
-    layout: Layout,
+    layout: DocumentLayout,
     *,
     counter: StatisticsCounter,
     digest: ContentDigest,

@@ -21,7 +21,7 @@ from lumos.feature.snapshot.source import LoadedSource
 if TYPE_CHECKING:
     from lumos.core.json_reading import Json
 
-LARGEST_BYTES = 8 * 1024 * 1024
+_LARGEST_BYTES = 8 * 1024 * 1024
 """Up to which size a document is held in memory; a dataset of 5 KB takes about 40 KB there."""
 
 
@@ -48,8 +48,8 @@ def loaded_pair(old: Path, new: Path) -> tuple[LoadedSource, LoadedSource] | Non
 
 def _document(path: Path) -> Json | None:
     with opened_file(path) as stream:
-        content = stream.read(LARGEST_BYTES + 1)
-        if not content or len(content) > LARGEST_BYTES or has_matching_seal(stream):
+        content = stream.read(_LARGEST_BYTES + 1)
+        if not content or len(content) > _LARGEST_BYTES or has_matching_seal(stream):
             return None
         document = parsed_unique(content)
         if not isinstance(document, dict) or any(name in document for name in CHECKSUMS):

@@ -33,7 +33,7 @@ _DIGEST_BYTES = 64 + len(b'"\n}\n')
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class DocumentLayout:
     """How a document is set."""
 
     indent: bytes
@@ -60,14 +60,14 @@ class Layout:
         return b"," + self.line(1) + b'"' + name.encode() + b'"' + self.colon + b'"'
 
 
-PRETTY = Layout(b"  ", b": ")
-COMPACT = Layout(b"", b":")
+PRETTY = DocumentLayout(b"  ", b": ")
+COMPACT = DocumentLayout(b"", b":")
 
 
 class Seal(NamedTuple):
     """The checksum that a document states, over so many bytes from its beginning."""
 
-    layout: Layout
+    layout: DocumentLayout
     digest: str
     covered: int
 

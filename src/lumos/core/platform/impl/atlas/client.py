@@ -43,7 +43,7 @@ WORKERS = 8
 """How many requests for entities are under way at a time."""
 _FEW = 4
 """So many names, of which one is not there, are asked for one by one."""
-LONGEST_QUERY = 4_000
+_LONGEST_QUERY = 4_000
 FIRST_MARKER = "*"
 LAST_MARKER = "-1"
 _HIDDEN = "-1"
@@ -473,7 +473,7 @@ def _short_enough(names: Iterable[str]) -> Iterator[list[str]]:
     length = 0
     for name in dict.fromkeys(names):
         needed = len(quote(name, safe="")) + len("attr_000%3AqualifiedName=&")
-        if some and length + needed > LONGEST_QUERY:
+        if some and length + needed > _LONGEST_QUERY:
             yield some
             some, length = [], 0
         some.append(name)

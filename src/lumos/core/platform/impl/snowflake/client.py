@@ -29,7 +29,7 @@ Row = tuple[object, ...]
 T = TypeVar("T")
 
 
-class Cursor(Protocol):
+class _Cursor(Protocol):
     """What is used of a cursor of DB-API."""
 
     @property
@@ -42,10 +42,10 @@ class Cursor(Protocol):
     def close(self) -> object: ...
 
 
-class Connection(Protocol):
+class _Connection(Protocol):
     """What is used of a connection of DB-API."""
 
-    def cursor(self) -> Cursor: ...
+    def cursor(self) -> _Cursor: ...
 
     def close(self) -> None: ...
 
@@ -53,7 +53,7 @@ class Connection(Protocol):
 class SnowflakeSession:
     """Runs statements; connects when the first one is run, and again after a lost connection."""
 
-    def __init__(self, connect: Callable[[], Connection], *, place: str = "snowflake") -> None:
+    def __init__(self, connect: Callable[[], _Connection], *, place: str = "snowflake") -> None:
         """Get ready; nothing is sent yet.
 
         Args:
@@ -62,7 +62,7 @@ class SnowflakeSession:
         """
         self._connect = connect
         self._place = place
-        self._connection: Connection | None = None
+        self._connection: _Connection | None = None
         self._closed = False
 
     def rows(self, statement: str) -> list[Row]:
@@ -80,7 +80,7 @@ class SnowflakeSession:
             PlatformError: Snowflake is out of reach or refuses.
         """
 
-        def named(cursor: Cursor) -> list[dict[str, object]]:
+        def named(cursor: _Cursor) -> list[dict[str, object]]:
             names = [str(column[0]).lower() for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in _rows(cursor)]
 
@@ -99,7 +99,7 @@ class SnowflakeSession:
         self._closed = True
         self._drop()
 
-    def _executed(self, statement: str, taken: Callable[[Cursor], T]) -> T:
+    def _executed(self, statement: str, taken: Callable[[_Cursor], T]) -> T:
         if self._closed:
             raise PlatformUnavailableError(f"{self._place}: the connection was closed")
         errors = driver_errors()
@@ -119,7 +119,7 @@ class SnowflakeSession:
             self._drop()
         raise told from None
 
-    def _once(self, statement: str, taken: Callable[[Cursor], T]) -> T:
+    def _once(self, statement: str, taken: Callable[[_Cursor], T]) -> T:
         if self._connection is None:
             self._connection = self._connect()
         cursor = self._connection.cursor()
@@ -138,7 +138,7 @@ class SnowflakeSession:
                 return  # it was lost already
 
 
-def _rows(cursor: Cursor) -> list[Row]:
+def _rows(cursor: _Cursor) -> list[Row]:
     return [tuple(row) for row in cursor.fetchall() or ()]
 
 
@@ -158,7 +158,7 @@ def driver_errors() -> tuple[type[Exception], ...]:
     return (Error, OSError)
 
 
-def connector(settings: SnowflakeSettings) -> Callable[[], Connection]:
+def connector(settings: SnowflakeSettings) -> Callable[[], _Connection]:
     """Return what connects to the account of the settings.
 
     Raises:
@@ -166,11 +166,11 @@ def connector(settings: SnowflakeSettings) -> Callable[[], Connection]:
     """
     driver_errors()
 
-    def connect() -> Connection:
+    def connect() -> _Connection:
         import snowflake.connector
 
         try:
-            connection: Connection = snowflake.connector.connect(**connect_arguments(settings))
+            connection: _Connection = snowflake.connector.connect(**connect_arguments(settings))
         except (ValueError, TypeError):
             raise PlatformAuthError(
                 f"{place_of(settings)}: the private key or its passphrase cannot be used",

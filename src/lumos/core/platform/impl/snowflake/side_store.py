@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from lumos.core.platform.impl.snowflake.client import SnowflakeSession
 
-TABLE: Final = "STASH"
+_TABLE: Final = "STASH"
 _COMMENT: Final = "What Lumos knows and Snowflake has no place for. Written by Lumos; do not edit."
 _LARGEST_STATEMENT: Final = 900_000
 """Characters; Snowflake takes statements of up to one mebibyte."""
@@ -50,7 +50,7 @@ class StashTable:
     def __init__(self, session: SnowflakeSession, place: tuple[str, str]) -> None:
         self._session = session
         self._database, self._schema = place
-        self._table = qualified(*place, TABLE)
+        self._table = qualified(*place, _TABLE)
         self._is_there = False
 
     def make(self) -> None:
@@ -155,7 +155,7 @@ class StashTable:
         if not self._is_there:
             statement = (
                 f"SELECT COUNT(*) FROM {identifier(self._database)}.INFORMATION_SCHEMA.TABLES "
-                f"WHERE TABLE_SCHEMA = {literal(self._schema)} AND TABLE_NAME = {literal(TABLE)}"
+                f"WHERE TABLE_SCHEMA = {literal(self._schema)} AND TABLE_NAME = {literal(_TABLE)}"
             )
             ((count,),) = self._session.rows(statement)
             self._is_there = bool(count)
@@ -173,7 +173,7 @@ def unpacked(text: str) -> JsonValue:
     except InvalidModelError:
         raise PlatformAnswerError(
             "what Lumos keeps in Snowflake was changed or is incomplete",
-            hint=f"restore the table {TABLE} in the schema of the stash, by Time Travel",
+            hint=f"restore the table {_TABLE} in the schema of the stash, by Time Travel",
         ) from None
 
 

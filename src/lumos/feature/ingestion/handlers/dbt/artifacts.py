@@ -14,7 +14,7 @@ from lumos.core.json_reading import object_at, text_at
 from lumos.core.models.base import as_utc
 from lumos.core.regular_files import read_regular
 from lumos.core.strict_json import require_few_values, unique_pairs
-from lumos.feature.ingestion.handlers.dbt.shapes import shown
+from lumos.feature.ingestion.handlers.dbt.shapes import printable_dbt_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +117,7 @@ def read_artifact(path: Path, kind: ArtifactKind, *, source: str) -> Artifact:
     Raises:
         SourceError: it is not there, not such an artifact, or of a version that is too old.
     """
-    what = f"{shown(path.name)} of source '{source}'"
+    what = f"{printable_dbt_name(path.name)} of source '{source}'"
     try:
         content = read_regular(path, most=LARGEST_ARTIFACT)
         digest = hashlib.sha256(content).hexdigest()
@@ -142,14 +142,14 @@ def read_artifact(path: Path, kind: ArtifactKind, *, source: str) -> Artifact:
             f"{what} is of version v{version}; Lumos reads v{kind.oldest} and newer",
             hint="write it again with dbt 1.5 or newer",
         )
-    return Artifact(kind, shown(path.name), version, metadata, document, digest)
+    return Artifact(kind, printable_dbt_name(path.name), version, metadata, document, digest)
 
 
 def unreachable(path: Path, kind: ArtifactKind, *, source: str, error: OSError) -> SourceError:
     """Return the error for a file that cannot be opened."""
     reason = (error.strerror or type(error).__name__).lower()
     return SourceError(
-        f"source '{source}': cannot read {shown(str(path))}: {reason}",
+        f"source '{source}': cannot read {printable_dbt_name(str(path))}: {reason}",
         hint=f"dbt writes it to its target folder: run {kind.made_by}",
     )
 
@@ -178,7 +178,7 @@ def _refuse_constant(name: str) -> NoReturn:
 def _reason(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):  # its text may quote the content
         return f"it is not JSON at line {error.lineno}, column {error.colno}"
-    return shown(str(error))
+    return printable_dbt_name(str(error))
 
 
 def _version(text: str | None, kind: ArtifactKind) -> int:

@@ -21,7 +21,7 @@ from lumos.feature.ingestion.handlers.dbt.meta import (
 )
 from lumos.feature.ingestion.handlers.dbt.project import Project, is_enabled, materialized
 from lumos.feature.ingestion.handlers.dbt.relations import name_of
-from lumos.feature.ingestion.handlers.dbt.shapes import shown, unread_item
+from lumos.feature.ingestion.handlers.dbt.shapes import printable_dbt_name, unread_item
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -134,12 +134,12 @@ class Assertions:
             try:
                 self._add(unique_id, node, project.tested_by(unique_id, node))
             except LumosError as error:
-                self.problems.append(unread_item(shown(unique_id), error))
+                self.problems.append(unread_item(printable_dbt_name(unique_id), error))
         for unique_id, node in project.datasets.items():
             try:
                 freshness = _freshness(node)
             except LumosError as error:
-                self.problems.append(unread_item(shown(unique_id), error))
+                self.problems.append(unread_item(printable_dbt_name(unique_id), error))
                 continue
             if freshness:
                 self.of[project.urns[unique_id]].setdefault(freshness.name, freshness)

@@ -28,10 +28,10 @@ from lumos.feature.ingestion.handlers.dbt.artifacts import (
 )
 from lumos.feature.ingestion.handlers.dbt.columns import missing_columns
 from lumos.feature.ingestion.handlers.dbt.datasets import Assertions, DatasetReader, job_of
-from lumos.feature.ingestion.handlers.dbt.observations import CatalogTables, quality
+from lumos.feature.ingestion.handlers.dbt.observations import DbtTables, quality
 from lumos.feature.ingestion.handlers.dbt.project import Project
-from lumos.feature.ingestion.handlers.dbt.relations import Relations, platform_of
-from lumos.feature.ingestion.handlers.dbt.shapes import shown, unread_item
+from lumos.feature.ingestion.handlers.dbt.relations import Relations, relation_platform
+from lumos.feature.ingestion.handlers.dbt.shapes import printable_dbt_name, unread_item
 from lumos.feature.ingestion.records import (
     PreviousScan,
     ScanMark,
@@ -84,14 +84,14 @@ class DbtHandler(BaseIngestionHandler[DbtSettings]):
         for artifact in artifacts.values():
             yield from _notices(artifact)
         manifest = artifacts[MANIFEST]
-        platform = platform_of(_adapter(manifest))
+        platform = relation_platform(_adapter(manifest))
         project = Project(manifest, Relations(platform, instance=self.settings.instance))
         yield from project.problems
         if project.not_read:
             yield ScanWarning(manifest.file_name, f"not read: {', '.join(project.not_read)}")
         tables = None
         if catalog := artifacts.get(CATALOG):
-            tables = CatalogTables(catalog, manifest, project)
+            tables = DbtTables(catalog, manifest, project)
             yield from tables.notices
             yield from _undeclared(project, tables, catalog)
         assertions = Assertions(project)
@@ -112,7 +112,7 @@ class DbtHandler(BaseIngestionHandler[DbtSettings]):
 
 
 def _statements(
-    project: Project, assertions: Assertions, tables: CatalogTables | None
+    project: Project, assertions: Assertions, tables: DbtTables | None
 ) -> Iterator[ScanRecord]:
     reader = DatasetReader(project, tables.of if tables else {})
     broken = tables.broken if tables else frozenset[str]()
@@ -125,7 +125,7 @@ def _statements(
                 checks = list(assertions.of.get(urn, {}).values())
                 records.insert(0, reader.dataset_of(unique_id, node, assertions=checks))
         except LumosError as error:
-            yield unread_item(shown(unique_id), error, urn)
+            yield unread_item(printable_dbt_name(unique_id), error, urn)
         yield from records
     yield from _jobs(project)
     yield from reader.people.records()
@@ -137,7 +137,7 @@ def _jobs(project: Project) -> Iterator[Job | UnreadableItem]:
             if job := job_of(project, unique_id, value):
                 yield job
         except LumosError as error:
-            yield unread_item(shown(unique_id), error, project.urn_of_exposure(value))
+            yield unread_item(printable_dbt_name(unique_id), error, project.urn_of_exposure(value))
 
 
 def _observations(
@@ -145,7 +145,7 @@ def _observations(
     project: Project,
     *,
     assertions: Assertions,
-    tables: CatalogTables | None,
+    tables: DbtTables | None,
 ) -> Iterator[ScanRecord]:
     catalog, results = artifacts.get(CATALOG), artifacts.get(RUN_RESULTS)
     if catalog and tables and (at := catalog.generated_at):
@@ -171,9 +171,7 @@ def _notices(artifact: Artifact) -> Iterator[ScanWarning]:
         )
 
 
-def _undeclared(
-    project: Project, tables: CatalogTables, catalog: Artifact
-) -> Iterator[ScanWarning]:
+def _undeclared(project: Project, tables: DbtTables, catalog: Artifact) -> Iterator[ScanWarning]:
     """Yield one warning for all documented columns that no table has."""
     missing: list[tuple[str, str]] = []
     for unique_id, table in tables.of.items():
@@ -187,7 +185,7 @@ def _undeclared(
         yield ScanWarning(
             catalog.file_name,
             f"{count} documented column{'' if count == 1 else 's'} not in the table, "
-            f"such as {shown(name)} of {shown(unique_id)}",
+            f"such as {printable_dbt_name(name)} of {printable_dbt_name(unique_id)}",
         )
 
 

@@ -20,7 +20,7 @@ from lumos.core.models import (
 )
 from lumos.core.models.base import LARGEST_INTEGER
 from lumos.feature.ingestion.handlers.dbt.relations import name_of
-from lumos.feature.ingestion.handlers.dbt.shapes import shown, unread_item
+from lumos.feature.ingestion.handlers.dbt.shapes import printable_dbt_name, unread_item
 from lumos.feature.ingestion.records import ScanWarning, UnreadableItem
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _STATUSES: Final[Mapping[str, AssertionStatus]] = {
 }
 
 
-class CatalogTables:
+class DbtTables:
     """The tables of `catalog.json` that belong to nodes of the manifest."""
 
     def __init__(self, catalog: Artifact, manifest: Artifact, project: Project) -> None:
@@ -61,7 +61,7 @@ class CatalogTables:
                 object_at(table, "columns")
                 is_same = _is_same(project.datasets[unique_id], object_at(table, "metadata"))
             except LumosError as error:
-                item = f"{catalog.file_name}: {shown(unique_id)}"
+                item = f"{catalog.file_name}: {printable_dbt_name(unique_id)}"
                 self.notices.append(unread_item(item, error, project.urns[unique_id]))
                 self.broken.add(unique_id)
                 continue

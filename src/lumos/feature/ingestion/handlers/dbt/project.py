@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Final
 from lumos.core.errors import LumosError
 from lumos.core.json_reading import as_object, flag_at, object_at, text_at
 from lumos.feature.ingestion.handlers.dbt.columns import unquoted
-from lumos.feature.ingestion.handlers.dbt.shapes import one_or_more_texts_at, shown, unread_item
+from lumos.feature.ingestion.handlers.dbt.shapes import (
+    one_or_more_texts_at,
+    printable_dbt_name,
+    unread_item,
+)
 from lumos.feature.ingestion.records import SkippedItem, UnreadableItem
 
 if TYPE_CHECKING:
@@ -112,7 +116,7 @@ class Project:
         except LumosError as error:
             urn = self._urn_if_known(value)
             self.has_unnamed = self.has_unnamed or (urn is None and kind in _DATASETS)
-            self.problems.append(unread_item(shown(unique_id), error, urn))
+            self.problems.append(unread_item(printable_dbt_name(unique_id), error, urn))
 
     def _urn_if_known(self, value: JsonValue) -> Urn | None:
         try:
@@ -125,8 +129,8 @@ class Project:
         if relation := text_at(node, "relation_name"):
             self.by_relation.setdefault(unquoted(relation), urn)
         if (first := self._described.setdefault(urn, unique_id)) != unique_id:
-            reason = f"{shown(first)} describes the same table"
-            self.problems.append(SkippedItem(shown(unique_id), reason))
+            reason = f"{printable_dbt_name(first)} describes the same table"
+            self.problems.append(SkippedItem(printable_dbt_name(unique_id), reason))
             return
         self.datasets[unique_id] = node
         if node.get("version") is not None:

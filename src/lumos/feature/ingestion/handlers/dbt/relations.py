@@ -23,7 +23,7 @@ _PLATFORMS: Final = {
 _PLATFORM: Final = re.compile(r"[a-z][a-z0-9_.-]*\Z")
 
 
-def platform_of(adapter: str | None) -> str:
+def relation_platform(adapter: str | None) -> str:
     """Return the platform of the tables that a dbt adapter makes.
 
     Raises:

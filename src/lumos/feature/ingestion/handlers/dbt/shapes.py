@@ -31,6 +31,6 @@ def unread_item(item: str, error: LumosError, urn: Urn | None = None) -> Unreada
     return UnreadableItem(item, error, urn)
 
 
-def shown(name: str) -> str:
+def printable_dbt_name(name: str) -> str:
     """Return a name for reports; code points that are no characters are spelled out."""
     return name.encode("utf-8", "backslashreplace").decode()

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from lumos.core.errors import SourceError
 from lumos.feature.ingestion.handlers.postgres import queries
-from lumos.feature.ingestion.handlers.postgres.connection import place_of
+from lumos.feature.ingestion.handlers.postgres.connection import server_of_settings
 from lumos.feature.ingestion.handlers.postgres.types import TypeCatalog
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class CatalogReader:
         }
         if missing := self._settings.unmatched(tuple(found)):
             raise SourceError(
-                f"{place_of(self._settings)} has no schema that fits '{missing[0]}'",
+                f"{server_of_settings(self._settings)} has no schema that fits '{missing[0]}'",
                 hint="check schemas of the source; a schema that is gone is taken out there",
             )
         return [number for name, number in found.items() if self._settings.reads_schema(name)]

@@ -164,7 +164,7 @@ def read_only_transaction(settings: PostgresSettings) -> Iterator[psycopg.Connec
         try:
             if connection.info.server_version < OLDEST_SERVER:
                 raise SourceError(
-                    f"{place_of(settings)} is of a version before 12",
+                    f"{server_of_settings(settings)} is of a version before 12",
                     hint="upgrade the server: versions before 12 are no longer maintained",
                 )
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
@@ -184,7 +184,7 @@ def _milliseconds(seconds: float) -> int:
     return round(min(max(seconds * 1000, 1), _LONGEST_TIMEOUT))
 
 
-def place_of(settings: PostgresSettings) -> str:
+def server_of_settings(settings: PostgresSettings) -> str:
     """Return what errors call the source."""
     server = settings.server
     return f"source '{settings.name}': database '{printable(server.database)}' at {server.address}"
@@ -197,7 +197,7 @@ def _connected(settings: PostgresSettings) -> Iterator[psycopg.Connection[Any]]:
         address = psycopg.conninfo.make_conninfo(settings.libpq_url(), **_options(settings))
     except (psycopg.Error, UnicodeError):
         raise SourceError(
-            f"{place_of(settings)}: libpq does not accept the settings",
+            f"{server_of_settings(settings)}: libpq does not accept the settings",
             hint="check the options behind the ? of url, and that % stands before two digits only",
         ) from None
     try:
@@ -234,10 +234,12 @@ def _options(settings: PostgresSettings) -> dict[str, Any]:
 def _refused(settings: PostgresSettings, said: str) -> SourceError:
     problem = certificate_problem(said, authority="sslrootcert")
     if problem is not None:
-        return SourceError(f"{place_of(settings)}: {problem.reason}", hint=problem.hint)
+        return SourceError(f"{server_of_settings(settings)}: {problem.reason}", hint=problem.hint)
     refusal = next((each for each in _REFUSALS if each.said.search(said)), _OTHER_REFUSAL)
     return SourceError(
-        f"{place_of(settings)}: {refusal.reason}", hint=refusal.hint, retryable=refusal.retryable
+        f"{server_of_settings(settings)}: {refusal.reason}",
+        hint=refusal.hint,
+        retryable=refusal.retryable,
     )
 
 
@@ -245,7 +247,7 @@ def _failed(settings: PostgresSettings, error: psycopg.Error) -> LumosError:
     state = error.sqlstate or ""
     if not state or (state.startswith(_LOST_CONNECTION) and state not in _FAILURES):
         return SourceError(
-            f"{place_of(settings)}: the connection was lost",
+            f"{server_of_settings(settings)}: the connection was lost",
             hint="check that the server runs, then try again",
             retryable=True,
         )
@@ -253,7 +255,9 @@ def _failed(settings: PostgresSettings, error: psycopg.Error) -> LumosError:
         state, (f"a query of the catalog failed (SQLSTATE {state})", "run with --debug for more")
     )
     return SourceError(
-        f"{place_of(settings)}: {reason}", hint=hint, retryable=state in _WORTH_ANOTHER_TRY
+        f"{server_of_settings(settings)}: {reason}",
+        hint=hint,
+        retryable=state in _WORTH_ANOTHER_TRY,
     )
 
 

@@ -11,7 +11,7 @@ from lumos.feature.ingestion.handlers.postgres.settings import PostgresSettings,
 from lumos.feature.ingestion.records import ScanRecord, UnreadableItem
 
 if TYPE_CHECKING:
-    from lumos.feature.ingestion.handlers.postgres.types import Parts, TypeCatalog
+    from lumos.feature.ingestion.handlers.postgres.types import ColumnParts, TypeCatalog
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -60,7 +60,7 @@ class RecordBuilder:
         columns: list[Row] = row["columns"] or []
         names = {column["number"]: column["name"] for column in columns}
         fields, checks = self._fields(columns)
-        document: Parts = {
+        document: ColumnParts = {
             "urn": str(urn),
             "name": row["name"],
             "platform": PLATFORM,
@@ -93,7 +93,7 @@ class RecordBuilder:
             }
         return LumosDataset.from_json(document)
 
-    def _fields(self, columns: list[Row]) -> tuple[list[Parts], list[Parts]]:
+    def _fields(self, columns: list[Row]) -> tuple[list[ColumnParts], list[ColumnParts]]:
         """Return the columns, and the checks that their domains bring."""
         fields, checks = [], []
         for column in columns:
@@ -153,7 +153,7 @@ def _broken() -> UnreadableItemError:
     )
 
 
-def _keys(row: Row, names: Mapping[int, str]) -> Parts:
+def _keys(row: Row, names: Mapping[int, str]) -> ColumnParts:
     primary: list[str] = []
     unique: list[list[str]] = []
     for key in row.get("keys") or ():
@@ -170,13 +170,13 @@ def _columns_of(numbers: str, names: Mapping[int, str]) -> list[str]:
     return [names[int(number)] for number in numbers.split() if int(number) in names]
 
 
-def _check(check: Row, names: Mapping[int, str]) -> Parts:
+def _check(check: Row, names: Mapping[int, str]) -> ColumnParts:
     columns = check["columns"] or []
     column = names.get(columns[0]) if len(columns) == 1 else None
     return {"name": check["name"], "column": column, "expression": check["expression"]}
 
 
-def _properties(row: Row) -> Parts:
+def _properties(row: Row) -> ColumnParts:
     given = {"postgres.owner": row["owner"], "postgres.kind": _KINDS.get(row["kind"])}
     if row["persistence"] == "u":
         given["postgres.persistence"] = "unlogged"
@@ -187,7 +187,7 @@ def _properties(row: Row) -> Parts:
     return {name: value for name, value in given.items() if value}
 
 
-def _column_properties(column: Row) -> Parts:
+def _column_properties(column: Row) -> ColumnParts:
     given = {
         "postgres.identity": _IDENTITIES.get(column["identity"]),
         "postgres.generated": column["expression"] if column["generated"] else None,
@@ -195,7 +195,7 @@ def _column_properties(column: Row) -> Parts:
     return {name: value for name, value in given.items() if value}
 
 
-def _statistics(row: Row, names: Mapping[int, str]) -> Parts:
+def _statistics(row: Row, names: Mapping[int, str]) -> ColumnParts:
     partitions: Row = row.get("partitions") or {}
     measured = partitions or row
     given = {

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from lumos.core.errors import UnreadableItemError
 from lumos.core.models.types import DEEPEST_TYPE
 
-Parts: TypeAlias = dict[str, Any]
+ColumnParts: TypeAlias = dict[str, Any]
 """A type as the JSON of a field has it, without name."""
 
 MOST_PARTS: Final = 10_000
@@ -43,7 +43,7 @@ _PLAIN: Final[Mapping[str, str]] = {
 }
 _WITH_LENGTH: Final = frozenset({"varchar", "bpchar"})
 _BITS: Final = frozenset({"bit", "varbit"})
-_TIMES: Final[Mapping[str, Parts]] = {
+_TIMES: Final[Mapping[str, ColumnParts]] = {
     "time": {"type": "TIME"},
     "timetz": {"type": "TIME"},
     "timestamp": {"type": "TIMESTAMP_NTZ"},
@@ -57,7 +57,7 @@ _VECTORS: Final = frozenset({"vector", "halfvec"})
 class Resolved:
     """A type of a column, with what a domain adds to it."""
 
-    parts: Parts
+    parts: ColumnParts
     not_null: bool = False
     checks: tuple[tuple[str, str], ...] = ()
     size: int = 1
@@ -161,11 +161,11 @@ def _struct_of(members: Mapping[str, Resolved]) -> Resolved:
     )
 
 
-def _enum(labels: list[str]) -> Parts:
+def _enum(labels: list[str]) -> ColumnParts:
     return {"type": "ENUM", "symbols": labels} if labels else {"type": "STRING"}
 
 
-def _base_type(name: str, modifier: int) -> Parts:
+def _base_type(name: str, modifier: int) -> ColumnParts:
     if plain := _PLAIN.get(name):
         return {"type": plain}
     if name in _TIMES:
@@ -186,11 +186,11 @@ def _base_type(name: str, modifier: int) -> Parts:
     return {"type": "UNKNOWN"}
 
 
-def _with_length(kind: str, length: int) -> Parts:
+def _with_length(kind: str, length: int) -> ColumnParts:
     return {"type": kind, "length": length} if length > 0 else {"type": kind}
 
 
-def _decimal(modifier: int) -> Parts:
+def _decimal(modifier: int) -> ColumnParts:
     if modifier < _HEADER:
         return {"type": "DECIMAL"}
     packed = modifier - _HEADER

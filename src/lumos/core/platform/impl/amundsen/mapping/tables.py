@@ -10,7 +10,7 @@ PUBLISHER = "lumos"
 """Who wrote a row, in the column that Amundsen's removal of stale rows looks at."""
 LONGEST_TAG = 128
 LONGEST_USER = 320
-LONGEST_NAME = 256
+_LONGEST_NAME = 256
 LONGEST_TYPE = 32
 LONGEST_CATEGORY = 32
 
@@ -37,7 +37,7 @@ def _table(name: str, *columns: Column[str] | Column[int] | Column[bool]) -> Tab
     )
 
 
-def _name(name: str = "name", *, length: int = LONGEST_NAME) -> Column[str]:
+def _name(name: str = "name", *, length: int = _LONGEST_NAME) -> Column[str]:
     return Column(name, String(length), nullable=False)
 
 

@@ -57,21 +57,21 @@ class Column(NamedTuple):
     terms: Sequence[str] = ()
 
 
-def platform_of(type_name: str) -> str:
+def _platform_of(type_name: str) -> str:
     """Return the platform that the tables of a type belong to."""
     return _NOT_IN_PLATFORMS.sub("_", type_name.rsplit("_", 1)[0].lower())
 
 
 def foreign_urn(type_name: str, qualified_name: str) -> Urn:
     """Return the URN of a table that others wrote; its path is the qualified name as it is."""
-    return Urn.of(platform_of(type_name), qualified_name)
+    return Urn.of(_platform_of(type_name), qualified_name)
 
 
 def foreign_names(urn: Urn, types: Iterable[str]) -> list[tuple[str, str]]:
     """Return the types and the qualified name that a URN may stand for."""
     if len(urn.parts) != 1:
         return []
-    return [(name, urn.name) for name in types if platform_of(name) == urn.platform]
+    return [(name, urn.name) for name in types if _platform_of(name) == urn.platform]
 
 
 def urn_of(entity: Json, types: Iterable[str]) -> Urn | None:
@@ -128,7 +128,7 @@ def foreign_dataset(
         {
             "urn": foreign_urn(type_name, name),
             "name": find_text(attributes, "name") or name,
-            "platform": platform_of(type_name),
+            "platform": _platform_of(type_name),
             "kind": _kind(type_name, attributes),
             "location": _location(entity, referred),
             "schema": schema,

@@ -23,7 +23,7 @@ IDENTITY = "lumos_identity"
 EXTENSION = "lumos_extension"
 COLUMN_EDGE = "lumos_column_edge"
 EDGE_COLUMNS = "lumos_edge_columns"
-COLUMNS = "lumos_dataset_columns"
+_COLUMNS = "lumos_dataset_columns"
 STASH = "lumosStash"
 TYPE_VERSION = "1.1"
 """Raised whenever a definition below changes; servers that have an older one get the new one."""
@@ -67,7 +67,7 @@ _ATTRIBUTES: dict[str, tuple[str, dict[str, str]]] = {
 }  # fmt: skip
 
 ENTITY_TYPES = (*_ATTRIBUTES,)
-TYPE_NAMES = (*ENTITY_TYPES, COLUMNS, EDGE_COLUMNS)
+TYPE_NAMES = (*ENTITY_TYPES, _COLUMNS, EDGE_COLUMNS)
 
 
 def is_older(definition: Json) -> bool:
@@ -158,6 +158,6 @@ def _owning(name: str, owner: tuple[str, str], owned: tuple[str, str]) -> Json:
 
 
 _OWNING: Mapping[str, tuple[tuple[str, str], tuple[str, str]]] = {
-    COLUMNS: ((DATASET, "columns"), (COLUMN, "dataset")),
+    _COLUMNS: ((DATASET, "columns"), (COLUMN, "dataset")),
     EDGE_COLUMNS: ((EDGE, "columnEdges"), (COLUMN_EDGE, "edge")),
 }

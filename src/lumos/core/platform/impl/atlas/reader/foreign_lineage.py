@@ -26,7 +26,7 @@ _OWNERS: Final = ("table", "dataset")
 """What columns call the table that they belong to."""
 
 
-class End(NamedTuple):
+class _End(NamedTuple):
     """What a process begins or ends at: a dataset, or a column of one."""
 
     urn: Urn
@@ -82,17 +82,17 @@ class ForeignLineage:
                     columns[edge.key].add(_mapping(upstream, downstream, process))
         return [*_joined(edges, columns)]
 
-    def _ends(self, guids: set[str], hidden: dict[str, PlatformForbiddenError]) -> dict[str, End]:
+    def _ends(self, guids: set[str], hidden: dict[str, PlatformForbiddenError]) -> dict[str, _End]:
         """Return the datasets and columns behind GUIDs; what may not be read goes into `hidden`."""
         found, _ = self._client.entities(sorted(guids), forbidden=hidden.__setitem__)
-        ends: dict[str, End] = {}
+        ends: dict[str, _End] = {}
         columns: dict[str, tuple[str, str]] = {}
         for entity in found:
             guid, urn = str(entity.get("guid")), self._urn(entity)
             name = find_text(entity, "attributes", "name")
             owner = _owner(entity)
             if urn is not None:
-                ends[guid] = End(urn)
+                ends[guid] = _End(urn)
             elif owner and name:
                 columns[guid] = (owner, name)
         tables = {owner for owner, _ in columns.values()}
@@ -100,10 +100,10 @@ class ForeignLineage:
         owners, _ = self._client.entities(unknown) if unknown else ([], {})
         for entity in owners:
             if (urn := self._urn(entity)) is not None:
-                ends[str(entity.get("guid"))] = End(urn)
+                ends[str(entity.get("guid"))] = _End(urn)
         for guid, (owner, name) in columns.items():
             if owner in ends:
-                ends[guid] = End(ends[owner].urn, name)
+                ends[guid] = _End(ends[owner].urn, name)
         return ends
 
     def _urn(self, entity: Json) -> Urn | None:
@@ -144,7 +144,7 @@ def _side(process: Json, side: str) -> Iterator[Json]:
     yield from objects_among(attributes.get(side) or related.get(side))
 
 
-def _pairs(process: Json, ends: Mapping[str, End]) -> Iterator[tuple[End, End]]:
+def _pairs(process: Json, ends: Mapping[str, _End]) -> Iterator[tuple[_End, _End]]:
     inputs, outputs = (
         [ends[guid] for end in _side(process, side) if (guid := str(end.get("guid"))) in ends]
         for side in ("inputs", "outputs")
@@ -174,7 +174,7 @@ def _edge(upstream: Urn, downstream: Urn, job: Urn) -> LineageEdge:
     )
 
 
-def _mapping(upstream: End, downstream: End, process: Json) -> ColumnMapping:
+def _mapping(upstream: _End, downstream: _End, process: Json) -> ColumnMapping:
     return ColumnMapping(
         upstream_column=str(upstream.column),
         downstream_column=str(downstream.column),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lumos.core.models import Field
     from lumos.core.platform.impl.snowflake.settings import SnowflakeSettings
 
-LONGEST_NAME: Final = 255
+_LONGEST_NAME: Final = 255
 LONGEST_COMMENT: Final = 32_000
 MOST_TAGS: Final = 50
 """How many tags a table may have, and how many all of its columns together."""
@@ -90,7 +90,9 @@ class Conversion:
 
     def is_shown(self, tag: str) -> bool:
         """Return whether a tag can be one of Snowflake."""
-        return self._use_tags and tag == shown_text(tag, longest=LONGEST_NAME) and bool(tag.strip())
+        return (
+            self._use_tags and tag == shown_text(tag, longest=_LONGEST_NAME) and bool(tag.strip())
+        )
 
     def _owner(self, dataset: LumosDataset, record: TableRecord) -> str | None:
         groups = [owner.group for owner in dataset.ownership.owners if owner.group]
