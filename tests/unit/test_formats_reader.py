@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import random
@@ -350,3 +351,51 @@ def test_a_damaged_file_is_read_or_refused_and_never_tells_a_value(kind: str, se
     for _ in range(chance.randint(1, 6)):
         content[chance.randrange(first, len(content))] = chance.randrange(256)
     assert VALUE not in outcome_of(bytes(content), f"file.{kind}")
+
+
+def encrypted_parquet(*, plain_footer: bool) -> bytes:
+    from pyarrow.parquet import encryption
+
+    class Keys(encryption.KmsClient):  # type: ignore[misc]
+        def __init__(self, _: object) -> None:
+            super().__init__()
+
+        def wrap_key(self, key_bytes: bytes, _: str) -> bytes:
+            return base64.b64encode(key_bytes)
+
+    factory = encryption.CryptoFactory(Keys)
+    wanted = encryption.EncryptionConfiguration(
+        footer_key="footer", column_keys={"columns": ["a"]}, plaintext_footer=plain_footer
+    )
+    properties = factory.file_encryption_properties(encryption.KmsConnectionConfig(), wanted)
+    table = pa.table({"a": [1, 2], "b": ["x", "y"]})
+    sink = io.BytesIO()
+    with pq.ParquetWriter(sink, table.schema, encryption_properties=properties) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.parquet.encrypted"])
+def test_encrypted_columns_below_a_readable_footer_have_names_and_types(name: str) -> None:
+    facts = facts_of(encrypted_parquet(plain_footer=True), name)
+    assert [(f.name, f.type.value) for f in facts.schema.fields] == [
+        ("a", "INT64"),
+        ("b", "STRING"),
+    ]
+    assert facts.rows == 2
+    assert facts.columns == {}
+    assert facts.warnings == (
+        "columns of it are encrypted; their names and types are known, no statistics",
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (encrypted_parquet(plain_footer=False), "its footer is encrypted"),
+        (random.Random(1).randbytes(500), "it is encrypted, as its name says"),
+    ],
+)
+def test_a_file_that_is_encrypted_says_so(content: bytes, reason: str) -> None:
+    with pytest.raises(UnreadableItemError, match=reason):
+        facts_of(content, "a.parquet.encrypted")

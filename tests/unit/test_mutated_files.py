@@ -135,5 +135,5 @@ def test_no_damaged_file_takes_a_reader_along_or_is_lost(suffix: str, tmp_path: 
         if isinstance(answer, UnreadableItemError):
             assert VALUE not in answer.message
     hung = [reason for reason in outcomes if "longer than" in reason and " s" in reason]
-    failed = [reason for reason in outcomes if "the reader failed" in reason]
+    failed = [reason for reason in outcomes if "its reader failed" in reason]
     assert (hung, failed) == ([], []), outcomes

@@ -23,6 +23,7 @@ from lumos.core.errors import LumosError, SourceError, UnreadableItemError
 from lumos.core.formats.facts import FileFacts
 from lumos.core.formats.reader import read_file
 from lumos.core.formats.sandbox import (
+    CRASHED,
     FileItem,
     Limits,
     Sandbox,
@@ -72,10 +73,10 @@ def outcomes(sandbox: Sandbox, items: list[FileItem]) -> list[str]:
 @pytest.mark.parametrize(
     ("deed", "reason"),
     [
-        ("abort", "the reader died (SIGABRT)"),
-        ("segfault", "the reader died (SIGSEGV)"),
-        ("exit", "the reader died (exit code 3)"),
-        ("fail", "the reader failed (RuntimeError)"),
+        ("abort", f"{CRASHED} (SIGABRT)"),
+        ("segfault", f"{CRASHED} (SIGSEGV)"),
+        ("exit", f"{CRASHED} (exit code 3)"),
+        ("fail", "it is damaged, or written in an unknown way: its reader failed (RuntimeError)"),
         ("memory", "reading it takes more than 512 MB of memory"),
         ("talk", "read"),
     ],
@@ -100,10 +101,10 @@ def test_hostile_files_first_last_and_in_a_row_are_each_named(
 ) -> None:
     names = ["abort.csv", "abort.2.csv", "a.csv", "exit.csv"]
     assert outcomes(hostile, written(tmp_path, *names)) == [
-        "the reader died (SIGABRT)",
-        "the reader died (SIGABRT)",
+        f"{CRASHED} (SIGABRT)",
+        f"{CRASHED} (SIGABRT)",
         "read",
-        "the reader died (exit code 3)",
+        f"{CRASHED} (exit code 3)",
     ]
 
 
@@ -185,7 +186,7 @@ def test_files_that_cannot_be_opened_say_why(hostile: Sandbox, tmp_path: Path) -
         "it is not a regular file: it is a folder",
         "it is gone since it was listed",
         "its links lead in a circle",
-        "the reader failed (ValueError)",
+        "it is damaged, or written in an unknown way: its reader failed (ValueError)",
         "it is not a regular file: it is a device",
     ]
 
@@ -331,7 +332,7 @@ def test_iterators_at_the_same_time_do_not_mix(hostile: Sandbox, tmp_path: Path)
     two = written(tmp_path, *[f"abort.{i}.csv" for i in range(5)])
     first, second = hostile.read_files(one), hostile.read_files(two)
     found = [(outcome(next(first)[1]), outcome(next(second)[1])) for _ in two]
-    assert found == [("read", "the reader died (SIGABRT)")] * 5
+    assert found == [("read", f"{CRASHED} (SIGABRT)")] * 5
     assert [outcome(answer) for _, answer in first] == ["read"] * 75
     assert list(second) == []
 

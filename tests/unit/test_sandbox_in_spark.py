@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lumos.core.formats.sandbox import FileItem, Limits, Sandbox
+from lumos.core.formats.sandbox import CRASHED, FileItem, Limits, Sandbox
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,8 +44,8 @@ def test_one_row_comes_back_for_every_file_whatever_files_do(
     found = {row["name"]: row["outcome"] for row in rows}
     assert len(rows) == len(names)
     assert {name: found.pop(name) for name in ("abort.csv", "segfault.csv", "hang.csv")} == {
-        "abort.csv": "the reader died (SIGABRT)",
-        "segfault.csv": "the reader died (SIGSEGV)",
+        "abort.csv": f"{CRASHED} (SIGABRT)",
+        "segfault.csv": f"{CRASHED} (SIGSEGV)",
         "hang.csv": "reading it took longer than 6 s",
     }
     assert set(found.values()) == {"read"}

@@ -20,7 +20,7 @@ from pyarrow import orc
 
 from lumos.core.errors import NotTabularError, UnreadableItemError
 from lumos.core.formats.reader import read_document
-from lumos.core.formats.sandbox import Limits, Sandbox, shared_sandbox
+from lumos.core.formats.sandbox import CRASHED, Limits, Sandbox, shared_sandbox
 from lumos.core.formats.sandbox_io import SparseFile
 from lumos.core.formats.sandbox_orders import Questions
 from lumos.core.formats.tables.access import TableEntry
@@ -179,9 +179,7 @@ def test_a_reader_that_dies_takes_only_its_file_and_the_fetched_bytes_are_sent_a
     store = Memory(files)
     with Sandbox(reader="hostile_reader:read") as sandbox:
         found = list(sandbox.read_stored(store.items(), store))
-    assert [str(each) for each in found if not isinstance(each, bytes)] == [
-        "the reader died (SIGABRT)"
-    ]
+    assert [str(each) for each in found if not isinstance(each, bytes)] == [f"{CRASHED} (SIGABRT)"]
     assert len(found) == 81
     assert len(store.reads) == 81
 

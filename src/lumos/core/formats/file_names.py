@@ -48,13 +48,19 @@ SUFFIXES: Final = {
 SUFFIXES_OF_ANYTHING: Final = ("txt", "dat", "data", "log")
 """Ends of names under which a table is as likely as anything else."""
 
+ENCRYPTED: Final = ".encrypted"
+"""What encrypting writers add to a name; the inner ending says what is encrypted."""
+
 _OFTEN_PACKED: Final = (AVRO, CSV, JSON)
 
-PATTERNS: Final = tuple(
-    f"*.{suffix}{codec}"
-    for suffix in sorted([*SUFFIXES, *SUFFIXES_OF_ANYTHING])
-    for codec in ("", *(f".{end}" for end in packed.SUFFIXES))
-    if not codec or SUFFIXES.get(suffix, CSV) in _OFTEN_PACKED
+PATTERNS: Final = (
+    *(
+        f"*.{suffix}{codec}"
+        for suffix in sorted([*SUFFIXES, *SUFFIXES_OF_ANYTHING])
+        for codec in ("", *(f".{end}" for end in packed.SUFFIXES))
+        if not codec or SUFFIXES.get(suffix, CSV) in _OFTEN_PACKED
+    ),
+    f"*.parquet{ENCRYPTED}",
 )
 """The names of files that are looked into unless somebody says otherwise."""
 
@@ -72,7 +78,7 @@ class Promise(NamedTuple):
 
 def promise_of(name: str) -> Promise:
     """Return what a file's name or path promises."""
-    lowered = name.rpartition("/")[2].lower()
+    lowered = name.rpartition("/")[2].lower().removesuffix(ENCRYPTED)
     stem, point, suffix = lowered.rpartition(".")
     codec = packed.SUFFIXES.get(suffix) if point else None
     if codec is None:

@@ -84,8 +84,8 @@ def _facts_by_arrow(stream: BinaryIO, compression: str) -> FileFacts:
         file = orc.ORCFile(pa.PythonFile(cast("io.IOBase", stream), mode="r"))
         schema, warnings = canonical_schema(file.schema)
         rows, stripes, writer = file.nrows, file.nstripes, file.software_version
-    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, KeyError) as error:
-        reason = f"its footer is damaged or not supported ({type(error).__name__})"
+    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, LookupError) as error:
+        reason = "its footer is damaged, or holds what Lumos does not know"
         raise UnreadableItemError(reason) from error
     if rows < 0:
         raise UnreadableItemError("its footer is damaged: it counts less than no rows")

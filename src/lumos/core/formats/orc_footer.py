@@ -105,7 +105,7 @@ def footer_of(tail: Tail, postscript: Postscript) -> Footer:
         content = packed if postscript.compression == "none" else _unpacked(packed, postscript)
         return _taken_apart(content)
     except (DamagedMessageError, zlib.error, IndexError, ValueError, OSError) as error:
-        raise UnreadableItemError(f"{_DAMAGED} ({type(error).__name__})") from error
+        raise UnreadableItemError(_DAMAGED) from error
 
 
 def _taken_apart(content: bytes) -> Footer:

@@ -28,6 +28,9 @@ FORMAT: Final = "parquet"
 MAGIC: Final = b"PAR1"
 ENCRYPTED_MAGIC: Final = b"PARE"
 _TRAILER_BYTES = 8
+_AROUND_FOOTER = 12
+_SIGNATURE_BYTES = 28
+_ENCRYPTED_COLUMNS = "columns of it are encrypted; their names and types are known, no statistics"
 _SMALLEST_FILE = len(MAGIC) + _TRAILER_BYTES
 _DESCRIPTION_KEYS = (b"description", b"comment")
 _ARROW_SCHEMA_KEY = b"ARROW:schema"
@@ -113,6 +116,9 @@ def _facts(metadata: pq.FileMetaData, content: bytes, *, value_ranges: bool) -> 
     if rows < 0:
         raise UnreadableItemError("its footer is damaged: it counts less than no rows")
     known = _known_schema(metadata, content)
+    # Behind a footer that is signed, because columns are encrypted, stands its signature; to ask
+    # Arrow for the statistics of such columns ends the process.
+    is_encrypted = len(content) - _AROUND_FOOTER - metadata.serialized_size == _SIGNATURE_BYTES
     return FileFacts(
         format=FORMAT,
         schema=known.schema,
@@ -121,8 +127,10 @@ def _facts(metadata: pq.FileMetaData, content: bytes, *, value_ranges: bool) -> 
         row_groups=metadata.num_row_groups,
         created_by=metadata.created_by or None,
         description=known.description,
-        warnings=known.warnings,
-        columns=column_statistics(metadata, known, value_ranges=value_ranges),
+        warnings=(*known.warnings, *([_ENCRYPTED_COLUMNS] if is_encrypted else ())),
+        columns={}
+        if is_encrypted
+        else column_statistics(metadata, known, value_ranges=value_ranges),
         known=known,
     )
 
@@ -187,4 +195,4 @@ def _reason(error: Exception) -> str:
         return f"its schema is nested deeper than {MAX_DEPTH} levels"
     if isinstance(error, UnicodeDecodeError):
         return "its footer is damaged: a name in it is not UTF-8"
-    return f"its footer is damaged or not supported ({type(error).__name__})"
+    return "its footer is damaged, or holds what Lumos does not know"

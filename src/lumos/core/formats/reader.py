@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from lumos.core.errors import InvalidModelError, NotTabularError, UnreadableItemError
 from lumos.core.formats import arrow_ipc, avro, csv_text, excel, json_text, orc, packed, parquet
-from lumos.core.formats.file_names import FORMATS, PATTERNS, SUFFIXES, promise_of
+from lumos.core.formats.file_names import ENCRYPTED, FORMATS, PATTERNS, SUFFIXES, promise_of
 from lumos.core.formats.magic import (
     HEAD_BYTES,
     READABLE_TEXTS,
@@ -139,6 +139,7 @@ class _File:
         self._size = size
         self._value_ranges = value_ranges
         self._promise = promise_of(name)
+        self._is_encrypted = name.lower().endswith(ENCRYPTED)
         self._start = Beginning(stream, size=size)
         if not self._start.content:
             raise UnreadableItemError("the file changed while it was read", retryable=True)
@@ -265,6 +266,10 @@ class _File:
         return _of_no_known_format(f"it looks like {seems}")
 
     def _no_text(self, content: bytes) -> UnreadableItemError:
+        if self._is_encrypted:
+            return UnreadableItemError(
+                "it is encrypted, as its name says", hint="Lumos reads no encrypted files"
+            )
         found = kind_of_bytes(content, self._promise.suffix)
         if found is not None and self._promise.format is None:
             return NotTabularError(found)

@@ -297,11 +297,14 @@ def _open_tasks(orders: Iterable[Order[Item]]) -> list[Task]:
     return [order.task for order in orders if order.task.answer is None]
 
 
+CRASHED: Final = "it is damaged, or of a kind that no reader copes with: its reader crashed"
+
+
 def _reason(silence: Silence, status: int, seconds: float) -> UnreadableItemError:
     if silence is Silence.LATE:
         reason = f"reading it took longer than {seconds:g} s"
         return UnreadableItemError(reason, hint=_HINT, retryable=True)
-    return UnreadableItemError(f"the reader died ({_spelled(status)})", hint=_HINT)
+    return UnreadableItemError(f"{CRASHED} ({_spelled(status)})", hint=_HINT)
 
 
 def _spelled(status: int) -> str:

@@ -170,7 +170,8 @@ class _Child:
             reason = f"reading it takes more than {megabytes} MB of memory"
             return ERROR, packed(UnreadableItemError(reason))
         except Exception as error:  # noqa: BLE001 - one file must not end the others; it is named
-            reason = f"the reader failed ({type(error).__name__})"
+            name = type(error).__name__
+            reason = f"it is damaged, or written in an unknown way: its reader failed ({name})"
             return ERROR, packed(UnreadableItemError(reason))
 
     def _document(self, request: ChildRequest, incoming: Requests, parent: Parent) -> bytes:

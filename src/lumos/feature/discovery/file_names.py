@@ -46,7 +46,7 @@ _FORMATS: Final[Mapping[str, str]] = MappingProxyType(
 _CODECS: Final = frozenset(
     {
         "gz", "gzip", "bz2", "bzip2", "zst", "zstd", "snappy", "sz", "lz4", "lzo", "xz", "lzma",
-        "br", "brotli", "deflate", "z", "zlib", "zip",
+        "br", "brotli", "deflate", "z", "zlib", "zip", "encrypted",
     }
 )  # fmt: skip
 UNKNOWN: Final = "unknown"
