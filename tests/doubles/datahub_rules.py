@@ -72,8 +72,10 @@ def _is_propagated(association: Json) -> bool:
 
 def check_definition(held: Held, urn: str, wanted: Json) -> None:
     """Refuse what PropertyDefinitionValidator refuses."""
-    if " " in urn or " " in wanted["qualifiedName"]:
+    if " " in urn:
         raise RefusalError(400, "Urn ID cannot have spaces")
+    if " " in wanted["qualifiedName"]:
+        raise RefusalError(400, "Qualified names cannot have spaces")
     others = {_field(name) for name in held if name != urn and "propertyDefinition" in held[name]}
     if _field(urn) in others:
         raise RefusalError(400, "Structured property has the search field of another one")
