@@ -37,7 +37,9 @@ def names(found: list[dict[str, object]]) -> list[object]:
 @pytest.fixture(autouse=True)
 def as_it_was() -> object:
     """Logging of this process is as it was before a command."""
-    logger = logging.getLogger("lumos")
+    from lumos.core.events import ROOT_LOGGER  # which adds a null handler when it is loaded
+
+    logger = logging.getLogger(ROOT_LOGGER)
     before = list(logger.handlers), logger.level
     yield
     assert (list(logger.handlers), logger.level) == before

@@ -332,7 +332,7 @@ def _same(value: object) -> object:
 
 
 def _are_records(lines: Sequence[str]) -> bool:
-    """Tell whether each line, but for space, may be one object; one that is cut off is none."""
+    """Return whether each line, but for space, may be one object; one that is cut off is none."""
     if all(line[0] == "{" and line[-1] == "}" for line in lines):
         return True
     stripped = [text for line in lines if (text := line.strip(" \t\r\x1e"))]

@@ -80,7 +80,7 @@ class HistoryRequest(Request["SchemaHistory"]):
 
 
 class BlameRequest(Request["BlameResult"]):
-    """Tell which version added each column of a dataset, and which changed it last."""
+    """Return which version added each column of a dataset, and which changed it last."""
 
     operation: ClassVar[str] = "history-blame"
     result: ClassVar[str] = "history-blame"

@@ -84,7 +84,7 @@ class EngineStopRequest(Request["EngineResult"]):
 
 
 class EngineStatusRequest(Request["EngineResult"]):
-    """Tell whether an engine runs and fits this project."""
+    """Return whether an engine runs and fits this project."""
 
     operation: ClassVar[str] = "engine-status"
     result: ClassVar[str] = "engine"

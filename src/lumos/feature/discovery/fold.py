@@ -382,7 +382,7 @@ class FileProblems:
         self.paths: list[str] = []
 
     def __bool__(self) -> bool:
-        """Tell whether there is any."""
+        """Return whether there is any."""
         return bool(self.paths)
 
     def add(self, path: bytes, *, is_readable: bool) -> None:

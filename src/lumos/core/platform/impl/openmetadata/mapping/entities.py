@@ -377,7 +377,7 @@ def _marked(columns: list[Json], constraint: str) -> list[JsonValue]:
 
 
 def _columns_of(constraint: Json) -> JsonValue:
-    """Return the columns of a constraint by their own names; what is no list of them as it is."""
+    """Return the columns of a constraint by their own names; anything but a list as it is."""
     columns = constraint.get("columns")
     if not isinstance(columns, list):
         return columns
