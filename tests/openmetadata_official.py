@@ -114,7 +114,7 @@ def _columns(type_: str, number: int) -> list[Json]:
     if type_ in _NESTED:
         below = {"name": "below", "dataType": "VARCHAR", "dataLength": 9, "description": "Deep"}
         other["children"] = [below, {"name": "deeper", "dataType": "STRUCT", "children": [below]}]
-    label = {"tagFQN": "Business.Order", "source": "Glossary", "labelType": "Derived"}
+    label = {"tagFQN": "Business.Order", "source": "Glossary", "labelType": "Propagated"}
     third = {"name": "state", "dataType": "STRING", "dataTypeDisplay": "Nullable(String)"}
     tagged = {**third, "tags": [{**label, "state": "Suggested"}], "description": "Of it"}
     return [column, other, tagged]

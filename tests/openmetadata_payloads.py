@@ -123,7 +123,7 @@ def _of_entity(message: Message) -> Iterable[Payload]:
     if not found or message.method == "DELETE":
         return
     create, entity = COLLECTIONS[found[0]]
-    if message.method == "PUT":
+    if message.method in {"PUT", "POST"}:
         yield Payload(create, message.body)
     fields = _fields(message)
     if message.path == found[0] and message.method == "GET":

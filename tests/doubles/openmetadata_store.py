@@ -446,7 +446,7 @@ class OpenMetadataStore:
                 for each in body["domains"]
             ]
         if collection in {"tables", "containers"}:
-            for key in ("columns", "dataModel"):
+            for key in ("tags", "columns", "dataModel"):
                 if body.get(key):
                     stored[key] = _cleaned(body[key])
         return stored
@@ -458,14 +458,19 @@ def _merged_labels(held: list[Json], given: list[Json]) -> list[Json]:
 
 
 def _cleaned(value: Any) -> Any:
+    """Return columns as they are stored: without HTML, and without labels that are derived."""
     if isinstance(value, list):
-        return [_cleaned(each) for each in value]
+        return [_cleaned(each) for each in value if not _is_derived(each)]
     if isinstance(value, dict):
         return {
             key: _TAG.sub("", each) if key == "description" else _cleaned(each)
             for key, each in value.items()
         }
     return value
+
+
+def _is_derived(label: Any) -> bool:
+    return isinstance(label, dict) and label.get("labelType") == "Derived"
 
 
 def _labels(value: Any) -> Iterator[Json]:

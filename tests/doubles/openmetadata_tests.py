@@ -27,6 +27,7 @@ def _built_in(name: str, *, required: str = "", optional: tuple[str, ...] = ()) 
     parameters += [{"name": each, "dataType": "STRING", "required": False} for each in optional]
     return {
         "name": name,
+        "description": f"Checks that it is so: {name}.",
         "entityType": "COLUMN" if name.startswith("column") else "TABLE",
         "testPlatforms": ["OpenMetadata"],
         "parameterDefinition": parameters,

@@ -73,7 +73,7 @@ class Definitions:
         full = f'"{name}"' if "." in name else name
         held = self._api.find(section.type, full)
         if held is None:
-            self._api.put(section.type, {"name": name, **definition})
+            self._api.put(section.type, {"name": name, "description": name, **definition})
         elif held.get("description") == PLACEHOLDER and definition.get("description"):
             change: Json = {"op": "add", "path": "/description"}
             change["value"] = definition["description"]
