@@ -32,6 +32,7 @@ REASONS = {
 OWN_WORDS = (
     (r"core\.platform\.impl\.\w+", "an adapter speaks the words of its catalog"),
     (r"entry|framework_cli", "commands and options have the names that users type"),
+    (r"bootstrap\.operations", "an operation has the name of the command that asks for it"),
     (r"feature\.demo", "columns of the example data are named after their types"),
 )
 """Areas whose names are compared within the area only, each with the reason."""
@@ -40,7 +41,7 @@ SHARED_NAMES = {
         "FORMAT", "MAGIC", "PLATFORM", "LOG_FOLDER", "column_statistics", "is_end",
     ),
     "every program has one": ("main",),
-    "every group of commands has one": ("Strict", "app", "show"),
+    "every group of commands has one": ("OPERATIONS", "Strict", "app", "show"),
     "the limit of a module, which its errors name": (
         "DEFAULT_BATCH", "DEFAULT_LIMITS", "LARGEST_DOCUMENT_BYTES", "MAX_DEPTH", "MAX_NODES",
         "PART_BYTES",
@@ -52,7 +53,8 @@ SHARED_NAMES = {
         "FileRow", "ListUnit", "Origin", "Run", "read_items",
     ),
     "a term of two fields": (
-        "Dataset", "Dialect", "FORMATS", "Folders", "Group", "IDENTITY", "Listed", "Project", "Row",
+        "Call", "Dataset", "Dialect", "FORMATS", "Folders", "Group", "IDENTITY", "Listed",
+        "Listener", "NOBODY", "Project", "Request", "Row",
         "SUFFIXES", "name_of", "statements_of",
     ),
     "the same with all sections of the product": ("load_settings", "settings_from_mapping"),
