@@ -36,7 +36,7 @@ from lumos.core.settings.confidential import pickle_with_credentials
 from lumos.feature.ingestion.handlers.factory import AnyHandler, HandlerFactory
 from lumos.feature.ingestion.records import PreviousScan, ScannedScope
 from lumos.feature.ingestion.scan.record_functions import scan_here
-from lumos.spark.stages.rows import DATASET, PROBLEM_KINDS, UNREADABLE, ScannedRow
+from lumos.spark.stages.rows import DATASET, PROBLEM_KINDS, UNIT_DONE, UNREADABLE, ScannedRow
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -382,8 +382,12 @@ def _check_failures(result: IngestResult, source: SourceCase) -> None:
 
 
 def _rows(scanner: RecordHandler) -> list[ScannedRow]:
-    """Scan in this process, with the functions that executors use."""
-    return list(scan_here(scanner, scanner.planned_units(PreviousScan())))
+    """Scan in this process, with the functions that executors use.
+
+    Rows that say how long a unit took are left out: no two scans take the same time.
+    """
+    rows = scan_here(scanner, scanner.planned_units(PreviousScan()))
+    return [row for row in rows if row.kind != UNIT_DONE]
 
 
 def _found(scanner: RecordHandler, units: tuple[ScanUnit, ...]) -> list[LumosDataset]:
