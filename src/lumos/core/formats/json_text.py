@@ -28,8 +28,6 @@ MAX_BROKEN: Final = 100
 _BATCH_RECORDS = 50
 _MOST_CUTS = 4
 _SPACE: Final = re.compile(r"[ \t\r\n\x1e]*")
-_NOT_SIMPLE: Final = ("NaN", "Infinity", "}{", ",}", ",]")
-"""What may be no JSON; what stands in a text is looked at with care."""
 _TRAILING_COMMA: Final = "a comma stands before the end of its array, which is no JSON"
 _NEXT_RECORD: Final = re.compile(r"\n(?=[{\[])")
 
@@ -189,7 +187,7 @@ class _Fast:
             self.rows = 1
             yield [orjson.loads(self._text)]
             return
-        if not _are_records(lines) or any(mark in self._text for mark in _NOT_SIMPLE):
+        if not _are_records(lines):
             raise _NotSimpleError
         self.layout = "lines" if "\n" in self._text else "values"
         self.rows = len(lines)

@@ -235,9 +235,6 @@ class _File:
         return csv_text.read_csv_table(text, sample=sample, further=further)
 
     def _json_facts(self, text: Text, sample: Sample) -> FileFacts:
-        if not sample.whole and self._codec is None and self._size <= SAMPLE_BYTES:
-            sample = self._sample(SAMPLE_BYTES)
-            text = sample_text(sample, promised=True) or text
         facts = json_text.read_json(text, sample=sample)
         for limit in (SAMPLE_BYTES, LARGEST_SAMPLE_BYTES):
             if facts is None:
@@ -246,10 +243,10 @@ class _File:
                 facts = json_text.read_json(larger, sample=sample) if larger else None
         if facts is None:
             raise json_text.first_record_too_long()
-        if self._codec is None and facts.rows is None and not facts.warnings:
-            damage = json_text.damage_at_end(self._start.end(), facts)
-            facts = replace(facts, warnings=(*facts.warnings, *damage))
-        return facts
+        if self._codec or facts.rows is not None or facts.warnings:
+            return facts
+        damage = tuple(json_text.damage_at_end(self._start.end(), facts))
+        return replace(facts, warnings=damage) if damage else facts
 
     def _is_text_after_all(self, sample: Sample) -> bool:
         """Return whether text happens to begin like a binary format, as a column ORC_ID does."""

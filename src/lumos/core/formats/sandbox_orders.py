@@ -289,8 +289,6 @@ def first_ranges(item: StoredItem) -> Iterator[tuple[int, int]]:
         yield 0, item.size
     elif name.endswith(_DELIMITED):
         yield from _spread(item.size)
-    elif name.endswith(_JSON) and item.size <= SAMPLE_BYTES:
-        yield 0, item.size
     elif name.endswith(_READ_FROM_END):
         yield item.size - TAIL_BYTES, TAIL_BYTES
     else:
