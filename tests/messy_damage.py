@@ -118,7 +118,7 @@ def _cut_row(rng: Rng, content: bytes) -> bytes:
 
 
 _DAMAGES: Final[dict[str, Callable[[Rng, bytes], bytes]]] = {
-    "cut": lambda rng, content: content[: max(5, int(len(content) * rng.uniform(0.05, 0.97)))],
+    "cut": lambda rng, content: content[: max(5, int(len(content) * rng.uniform(0.4, 0.97)))],
     "empty": lambda rng, content: b"",
     "zeros": lambda rng, content: bytes(len(content)),
     "overwritten head": lambda rng, content: rng.randbytes(64) + content[64:],

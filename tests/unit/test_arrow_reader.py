@@ -164,3 +164,16 @@ def test_every_type_that_arrow_writes_is_read_again(kinds: list[pa.DataType], la
     )
     facts = facts_of(written(schema.empty_table(), layout), "a.arrow")
     assert facts.schema == canonical_schema(schema)[0]
+
+
+def test_a_file_that_is_cut_off_inside_its_footer_is_reported() -> None:
+    table = pa.table({"a": [1, 2]})
+    sink = io.BytesIO()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    content = sink.getvalue()
+    whole = read_file(io.BytesIO(content), size=len(content), name="a.arrow")
+    assert whole.warnings == ()
+    cut = content[:-20]
+    facts = read_file(io.BytesIO(cut), size=len(cut), name="a.arrow")
+    assert facts.warnings == ("it is cut off: its footer has no end",)

@@ -73,6 +73,8 @@ def _facts_of_messages(messages: _Messages, head: bytes, *, whole: bool) -> File
         raise UnreadableItemError(_DAMAGED)
     schema = pa.ipc.read_schema(pa.py_buffer(first.encapsulated))
     rows = messages.counted(first) if whole else _Rows(None, None, None)
+    if is_file and whole and not rows.warnings and not messages.has_end():
+        rows = rows._replace(warnings=("it is cut off: its footer has no end",))
     return _facts(schema, rows, layout="file" if is_file else "stream")
 
 
@@ -103,6 +105,13 @@ class _Messages:
         self._head = head
         self._size = size
         self._is_free = isinstance(stream, io.BufferedReader | io.FileIO | io.BytesIO)
+
+    def has_end(self) -> bool:
+        """Return whether the file ends as one does; of one far away that is not asked."""
+        if not self._is_free:
+            return True
+        self._stream.seek(max(0, self._size - len(MAGIC)))
+        return self._stream.read(len(MAGIC)) == MAGIC
 
     def next(self, position: int) -> _Message | None:
         """Return the message at a position, or None for the mark of the end.
