@@ -129,18 +129,21 @@ def unresolved(
 ) -> dict[ReferenceKind, tuple[str, ...]]:
     """Return what each kind of reference does not find; kinds that find all are left out.
 
-    Jobs are looked for only where the snapshot lists any.
+    Jobs are looked for only where the snapshot lists any, owners where it lists users or groups.
 
     Args:
         facts: those of all items.
         present: how many items each section has.
     """
     missing: dict[ReferenceKind, set[str]] = {}
+    lists_people = bool(present.get("users") or present.get("groups"))
     for kind_name, name in facts.missing():
         kind = ReferenceKind[kind_name]
         if kind is ReferenceKind.EDGE_JOBS and not present.get("jobs"):
             continue
         if kind is ReferenceKind.OWNERS:
+            if not lists_people:
+                continue
             missing.setdefault(kind, set()).add(name.replace("\n", " ", 1))
             continue
         shown = name.replace("\n", " -> ") if kind is ReferenceKind.LISTED_LINEAGE else name
