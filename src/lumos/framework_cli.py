@@ -40,6 +40,7 @@ COMMANDS = (
     LazyCommand("watch", _SOURCES, "Keep the catalog current from events.", f"{_CLI}.watch:watch"),
     LazyCommand("engine", _SOURCES, "Keep Spark warm on this machine.", f"{_CLI}.engine:app"),
     LazyCommand("search", _LOOK, "Find datasets by words.", f"{_CLI}.look:search"),
+    LazyCommand("list", _LOOK, "List datasets.", f"{_CLI}.look:list_"),
     LazyCommand("show", _LOOK, "Show all that is known of a dataset.", f"{_CLI}.look:show"),
     LazyCommand("history", _LOOK, "List the versions of a dataset.", f"{_CLI}.history:history"),
     LazyCommand("compare", _LOOK, "Compare two versions of a dataset.", f"{_CLI}.history:compare"),
@@ -98,12 +99,19 @@ def lumos(
     config: Annotated[
         Path | None,
         typer.Option(
-            "--config", "-c", help="Settings file; lumos.yaml of this folder if not given."
+            "--config",
+            "-c",
+            metavar="PATH",
+            help="Settings file; lumos.yaml of this folder if not given.",
         ),
     ] = None,
     state_dir: Annotated[
         Path | None,
-        typer.Option("--state-dir", help="State folder; .lumos beside the settings if not given."),
+        typer.Option(
+            "--state-dir",
+            metavar="PATH",
+            help="State folder; .lumos beside the settings if not given.",
+        ),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the trace of an error.")] = False,
     verbose: Annotated[
@@ -126,7 +134,9 @@ def lumos(
     ] = None,
     log_file: Annotated[
         Path | None,
-        typer.Option("--log-file", help="Append the log to a file, not to standard error."),
+        typer.Option(
+            "--log-file", metavar="PATH", help="Append the log to a file, not to standard error."
+        ),
     ] = None,
     version: Annotated[
         bool,

@@ -34,6 +34,7 @@ def search(call: Call, request: SearchRequest) -> SearchPage:
         platform=request.platform,
         owner=request.owner,
         tag=request.tag,
+        column=request.column,
         min_quality=request.min_quality,
     )
     return SearchController(call.work).search(

@@ -59,7 +59,7 @@ def prune(call: Call, request: SnapshotPruneRequest) -> PruneResult:
 
 
 def export(call: Call, request: ExportRequest) -> ExportResult:
-    return SnapshotController(call.work).export(
+    return SnapshotController(call.work, edited=request.edited).export(
         request.output,
         _exported(request),
         form=request.form,
@@ -72,7 +72,7 @@ def export(call: Call, request: ExportRequest) -> ExportResult:
 def stream_export(call: Call, request: ExportRequest) -> Iterator[Iterator[bytes]]:
     """Yield the document in pieces; what was not readable goes to the listener."""
     with scratch_folder() as folder:
-        yield SnapshotController(call.work).export_chunks(
+        yield SnapshotController(call.work, edited=request.edited).export_chunks(
             folder,
             _exported(request),
             pretty=request.pretty,
@@ -82,13 +82,15 @@ def stream_export(call: Call, request: ExportRequest) -> Iterator[Iterator[bytes
 
 
 def validate(call: Call, request: ValidateRequest) -> ValidationResult:
-    return SnapshotController(call.work).validate(request.snapshot)
+    return SnapshotController(call.work, edited=request.edited).validate(request.snapshot)
 
 
 def import_(call: Call, request: ImportRequest) -> ImportResult:
     from lumos.core.controllers.import_controller import ImportController
 
-    return ImportController(call.work, request.platform, key=request.key).run(
+    return ImportController(
+        call.work, request.platform, key=request.key, edited=request.edited
+    ).run(
         request.snapshot,
         mode=request.mode,
         dry_run=request.dry_run,
@@ -102,7 +104,7 @@ def import_(call: Call, request: ImportRequest) -> ImportResult:
 def diff(call: Call, request: DiffRequest) -> DiffResult:
     from lumos.core.controllers.diff_controller import DiffController
 
-    return DiffController(call.work).diff(
+    return DiffController(call.work, edited=request.edited).diff(
         request.source,
         request.target,
         profile=request.profile,
@@ -115,7 +117,7 @@ def stream_diff(call: Call, request: DiffRequest) -> Iterator[ComparedSnapshots]
     """Yield the changes without holding all of them, and how much of a catalog another has."""
     from lumos.core.controllers.diff_controller import DiffController
 
-    with DiffController(call.work).compared(
+    with DiffController(call.work, edited=request.edited).compared(
         request.source,
         request.target,
         profile=request.profile,

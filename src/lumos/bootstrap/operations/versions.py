@@ -36,7 +36,7 @@ def show(call: Call, request: VersionShowRequest) -> VersionsResult:
 
 
 def compute(call: Call, request: VersionComputeRequest) -> VersionScanResult:
-    return _versions(call).compute(
+    return _versions(call, edited=request.edited).compute(
         source=request.source,
         target=request.target,
         retire=request.retire,
@@ -46,7 +46,7 @@ def compute(call: Call, request: VersionComputeRequest) -> VersionScanResult:
 
 
 def apply(call: Call, request: VersionApplyRequest) -> VersionApplyResult:
-    return _versions(call).apply(
+    return _versions(call, edited=request.edited).apply(
         source=request.source,
         target=request.target,
         retire=request.retire,
@@ -76,10 +76,10 @@ def test_channel(call: Call, request: AlertsTestRequest) -> AlertTestResult:
     return _alerts(call).test(request.channel)
 
 
-def _versions(call: Call) -> VersionController:
+def _versions(call: Call, *, edited: bool = False) -> VersionController:
     from lumos.core.controllers.version_controller import VersionController
 
-    return VersionController(call.work)
+    return VersionController(call.work, edited=edited)
 
 
 def _alerts(call: Call) -> AlertController:

@@ -34,9 +34,10 @@ class ComparedSnapshots(NamedTuple):
 class DiffController:
     """What `diff` does."""
 
-    def __init__(self, work: UnitOfWork) -> None:
+    def __init__(self, work: UnitOfWork, *, edited: bool = False) -> None:
+        """Take the parts of a unit of work; with `edited`, accept edited documents."""
         self._work = work
-        self._opener = snapshot_opener(work)
+        self._opener = snapshot_opener(work, edited=edited)
 
     def _moved_to(self, source: str, target: str) -> AdapterRef | None:
         """Return the adapter of the second of two catalogs, for its fidelity; None for files."""

@@ -51,6 +51,7 @@ class ImportController:
         platform: str | None = None,
         *,
         key: Path | None = None,
+        edited: bool = False,
         migrating: bool = False,
     ) -> None:
         """Import into a platform, by default that of the settings.
@@ -60,12 +61,14 @@ class ImportController:
             platform: the catalog.
             key: the file of a public key that snapshots have to be signed with; without one, as
                 the settings say.
+            edited: accept a document whose content does not match its checksum.
             migrating: whether Lumos just exported the snapshot itself. It then needs no signature,
                 and goes into the catalog itself, also where that is the catalog of the settings.
         """
         self._work = work
         self._clock = work.clock
         self._key = key
+        self._edited = edited
         self._migrating = migrating
         self._destination = _destination_of(work, platform, migrating=migrating)
 
@@ -117,7 +120,7 @@ class ImportController:
         )
 
     def _opened(self, reference: str) -> SnapshotSource:
-        snapshots = SnapshotController(self._work)
+        snapshots = SnapshotController(self._work, edited=self._edited)
         if self._migrating:
             return snapshots.opened(reference)
         return snapshots.opened_for_writing(reference, self._key)

@@ -47,8 +47,8 @@ def state_target(work: UnitOfWork, by: Contributor) -> StateTarget:
     return StateTarget(platform, publisher, work.writer)
 
 
-def snapshot_opener(work: UnitOfWork) -> SnapshotOpener:
-    """Return what opens snapshots and catalogs of a project by any name."""
+def snapshot_opener(work: UnitOfWork, *, edited: bool = False) -> SnapshotOpener:
+    """Return what opens snapshots and catalogs of a project by any name, also edited documents."""
     from lumos.core.platform.factory import PlatformFactory
     from lumos.feature.snapshot.opening import SnapshotOpener
 
@@ -57,6 +57,7 @@ def snapshot_opener(work: UnitOfWork) -> SnapshotOpener:
         platform_of=work.platform,
         platform_names=PlatformFactory.names(),
         clock=work.clock,
+        edited=edited,
     )
 
 

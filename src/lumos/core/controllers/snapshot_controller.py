@@ -61,11 +61,13 @@ def _fingerprint(catalog: MetadataPlatformInterface) -> str | None:
 class SnapshotController:
     """What `snapshot`, `export` and `validate` do."""
 
-    def __init__(self, work: UnitOfWork) -> None:
+    def __init__(self, work: UnitOfWork, *, edited: bool = False) -> None:
+        """Take the parts of a unit of work; with `edited`, accept edited documents."""
         self._work = work
         self._clock = work.clock
         self._store = work.snapshot_store
-        self._opener = snapshot_opener(work)
+        self._edited = edited
+        self._opener = snapshot_opener(work, edited=edited)
 
     @running("snapshot create")
     def create(
@@ -199,7 +201,7 @@ class SnapshotController:
     def validate(self, reference: str) -> ValidationResult:
         """Check a snapshot in any form."""
         with located(reference) as place:
-            report = validate(place, store=self._store)
+            report = validate(place, store=self._store, edited=self._edited)
         named = {"name": reference} if place != reference else {}
         return ValidationResult.model_validate({**report.as_json(), **named})
 

@@ -121,8 +121,10 @@ class VersionController:
     one transaction: an interrupted run is finished by running it again.
     """
 
-    def __init__(self, work: UnitOfWork) -> None:
+    def __init__(self, work: UnitOfWork, *, edited: bool = False) -> None:
+        """Take the parts of a unit of work; with `edited`, accept edited documents."""
         self._work = work
+        self._edited = edited
         self._planner = VersionPlanner(
             policy=work.policy, prefix=work.settings.cloud_version_prefix
         )
@@ -403,7 +405,7 @@ class VersionController:
         return self._work.history(self._work.writer, alerts=alerts), self._work.writer
 
     def _opened(self, reference: str) -> SnapshotSource:
-        return SnapshotController(self._work).opened_for_writing(reference)
+        return SnapshotController(self._work, edited=self._edited).opened_for_writing(reference)
 
     def _as_snapshot(self, states: VersionedStates) -> SnapshotSource:
         if isinstance(states, SnapshotStates):

@@ -28,7 +28,11 @@ class SearchRequest(Request["SearchPage"]):
     operation: ClassVar[str] = "search"
     result: ClassVar[str] = "search"
 
-    text: str = Field(default="", description="Words, or beginnings of words.")
+    text: str = Field(
+        default="",
+        description="Words, or beginnings of words, and terms such as `column:email`, `tag:pii`, "
+        "`owner:ada` or `platform:s3`.",
+    )
     catalogs: tuple[str, ...] = Field(
         default=(), description="The catalogs to ask; those of the settings if there is none."
     )
@@ -38,6 +42,9 @@ class SearchRequest(Request["SearchPage"]):
     platform: str | None = Field(default=None, description="Only data of this platform.")
     owner: str | None = Field(default=None, description="Only datasets of this user or group.")
     tag: str | None = Field(default=None, description="Only datasets with this tag.")
+    column: str | None = Field(
+        default=None, description="Only datasets with a column of this name, or a beginning of it."
+    )
     min_quality: float | None = Field(
         default=None, description="Only datasets with at least this quality, in percent."
     )

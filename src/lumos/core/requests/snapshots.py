@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _CATALOG = "The catalog; that of the settings if not given."
 _SNAPSHOT = "A file, a snapshot folder, an id or `latest`."
+_EDITED = "Accept a document whose content does not match its checksum."
 _BATCH = 500
 
 
@@ -105,6 +106,7 @@ class ExportRequest(StreamedRequest["ExportResult", "Iterator[bytes]"]):
     tags: tuple[str, ...] = Field(default=(), description="Only datasets with one of these tags.")
     owners: tuple[str, ...] = Field(default=(), description="Only datasets of these owners.")
     pretty: bool = Field(default=True, description="Indent the document.")
+    edited: bool = Field(default=False, description=_EDITED)
 
 
 class ValidateRequest(Request["ValidationResult"]):
@@ -114,6 +116,7 @@ class ValidateRequest(Request["ValidationResult"]):
     result: ClassVar[str] = "validate"
 
     snapshot: str = Field(description=_SNAPSHOT)
+    edited: bool = Field(default=False, description=_EDITED)
 
 
 class ImportRequest(Request["ImportResult"]):
@@ -136,6 +139,7 @@ class ImportRequest(Request["ImportResult"]):
     key: Path | None = Field(
         default=None, description="The file of a public key that it has to be signed with."
     )
+    edited: bool = Field(default=False, description=_EDITED)
     fidelity: bool = Field(
         default=False, description="Also count what another catalog keeps of each concept."
     )
@@ -157,6 +161,7 @@ class DiffRequest(StreamedRequest["DiffResult", "ComparedSnapshots"]):
     observations: bool = Field(
         default=False, description="Also compare rows, sizes, checks and costs."
     )
+    edited: bool = Field(default=False, description=_EDITED)
 
 
 class MigrateRequest(Request["MigrationResult"]):

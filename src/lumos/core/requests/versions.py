@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _SOURCE = "The snapshot to compare with; the history if not given."
 _TARGET = "The snapshot whose datasets are versioned; the state if not given."
+_EDITED = "Accept documents whose content does not match its checksum."
 _RETIRE = "Also give versions to datasets that are gone."
 _LIMIT = "How many versions to list; all if 0."
 
@@ -48,6 +49,7 @@ class VersionComputeRequest(Request["VersionScanResult"]):
     source: str | None = Field(default=None, description=_SOURCE)
     target: str | None = Field(default=None, description=_TARGET)
     retire: bool = Field(default=False, description=_RETIRE)
+    edited: bool = Field(default=False, description=_EDITED)
     limit: int = Field(default=1_000, description=_LIMIT)
 
 
@@ -60,6 +62,7 @@ class VersionApplyRequest(Request["VersionApplyResult"]):
     source: str | None = Field(default=None, description=_SOURCE)
     target: str | None = Field(default=None, description=_TARGET)
     retire: bool = Field(default=False, description=_RETIRE)
+    edited: bool = Field(default=False, description=_EDITED)
     limit: int = Field(default=1_000, description=_LIMIT)
     batch_size: int = Field(default=500, description="How many are written in a transaction.")
     alert: bool | None = Field(

@@ -14,7 +14,7 @@ from lumos.core.errors import EXIT_GATE_FAILED
 from lumos.core.requests.base import Listener
 from lumos.core.requests.snapshots import DiffRequest
 from lumos.entry.cli.output import AsJson, print_badge
-from lumos.entry.cli.snapshot_options import shown_late
+from lumos.entry.cli.snapshot_options import Edited, one_pair, shown_late
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -43,13 +43,24 @@ class Level(StrEnum):
 
 def diff(
     context: typer.Context,
-    source: Annotated[
-        str,
-        typer.Option(
-            help="The older side: a file, folder, id, `latest`, a catalog or git:REVISION:PATH."
+    old: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="OLD",
+            help="The older side: a file, folder, id, `latest`, a catalog or git:REVISION:PATH.",
+            show_default=False,
         ),
-    ],
-    target: Annotated[str, typer.Option(help="The newer side, in the same form.")],
+    ] = None,
+    new: Annotated[
+        str | None,
+        typer.Argument(metavar="NEW", help="The newer side, in the same form.", show_default=False),
+    ] = None,
+    source: Annotated[
+        str | None, typer.Option(help="The same as OLD.", metavar="OLD", show_default=False)
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="The same as NEW.", metavar="NEW", show_default=False)
+    ] = None,
     fail_on: Annotated[
         FailOn | None,
         typer.Option(
@@ -72,6 +83,7 @@ def diff(
         bool,
         typer.Option("--observations", help="Also compare rows, sizes, checks and costs."),
     ] = False,
+    edited: Edited = False,
     details: Annotated[
         bool, typer.Option("--details", help="Show path, values, direction and fingerprint.")
     ] = False,
@@ -83,9 +95,9 @@ def diff(
 
     --rule and --level choose what is shown; the totals and --fail-on are of every change.
 
-    Example: lumos diff --source january.json --target february.json --fail-on breaking
+    Example: lumos diff january.json february.json --fail-on breaking
 
-    Example in a git repository: lumos diff --source git:main:metadata.json --target metadata.json
+    Example in a git repository: lumos diff git:main:metadata.json metadata.json
     """
     from lumos.entry.cli.diff_text import print_diff, print_diff_json
     from lumos.entry.cli.migration_text import print_migration
@@ -99,7 +111,10 @@ def diff(
             not rule or any(fnmatchcase(name, pattern) for pattern in rule)
         )
 
-    request = DiffRequest(source=source, target=target, profile=profile, observations=observations)
+    before, after = one_pair((old, new), (source, target), names=("--source", "--target"))
+    request = DiffRequest(
+        source=before, target=after, profile=profile, observations=observations, edited=edited
+    )
     with ExitStack() as stack:
         with shown_late("diff") as shown:
             opened = dispatcher.stream(request, Listener(shown))

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import typer
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command as typer_command
 from typing_extensions import override
 
@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 
 _THINGS: Final = frozenset({"output", "platform", "source", "target", "snapshot", "input_"})
 """Options that say which thing is meant; of others the last one counts, as is usual."""
+
+_VALUES: Final = {
+    "Path": "PATH",
+    "float": "NUMBER",
+    "int": "NUMBER",
+    "list[str]": "TEXT",
+    "str": "TEXT",
+}
+"""What the help calls a value of each type; choices are listed as they are."""
 
 
 class LazyCommand(NamedTuple):
@@ -52,6 +61,13 @@ class LazyGroup(TyperGroup):
         # The base class suggests names from `commands`, which a lazy group does not fill.
         self.commands = dict.fromkeys(self.list_commands(ctx), cast("Command", None))
         return super().resolve_command(ctx, args)
+
+    @override
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        # `lumos help diff` is what people type who do not know `lumos diff --help` yet.
+        if args and args[0] == "help":
+            args = [*args[1:], "--help"]
+        return super().parse_args(ctx, args)
 
     @override
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
@@ -97,4 +113,21 @@ def _load(entry: LazyCommand) -> Command:
         app.command(entry.name, cls=PlainCommand)(target)
         command = typer_command(app)
     command.name = entry.name
+    _name_values(command)
     return command
+
+
+def _name_values(command: Command) -> None:
+    """Let the help call values what people call them, such as NUMBER, not `<int range>`."""
+    for inner in (command.commands if isinstance(command, TyperGroup) else {}).values():
+        _name_values(inner)
+    for param in command.params:
+        if isinstance(param, TyperArgument):
+            setattr(param, "display_type_rich", _without_type)  # noqa: B010 - a method of typer's
+        elif isinstance(param, TyperOption) and param.metavar is None and not param.is_flag:
+            param.metavar = _VALUES.get(param.bare_type())
+
+
+def _without_type(ctx: Context) -> str:
+    """Show an argument by its name alone."""
+    return ""

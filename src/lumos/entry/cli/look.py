@@ -1,4 +1,4 @@
-"""`lumos search` and `show`."""
+"""`lumos search`, `list` and `show`."""
 
 from __future__ import annotations
 
@@ -53,6 +53,23 @@ Dataset = Annotated[
     typer.Argument(callback=is_text, help="A URN, or a name that only one dataset has."),
 ]
 
+Column = Annotated[
+    str | None,
+    typer.Option(help="Only datasets with a column of this name, or a beginning of it."),
+]
+Owner = Annotated[str | None, typer.Option(help="Only datasets of this user or group.")]
+WithTag = Annotated[str | None, typer.Option(help="Only datasets with this tag.")]
+Platforms = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="A catalog to ask, such as datahub, or only this platform of data, such as s3; "
+        "again for more catalogs.",
+        show_default=False,
+    ),
+]
+Offset = Annotated[int, typer.Option(min=0, max=_LAST_OFFSET, help="How many to pass over.")]
+
 
 def _is_a_number(value: float | None) -> float | None:
     if value is not None and math.isnan(value):
@@ -62,7 +79,14 @@ def _is_a_number(value: float | None) -> float | None:
 
 def search(
     context: typer.Context,
-    text: Annotated[str, typer.Argument(help="Words, or beginnings of words.")] = "",
+    text: Annotated[
+        str,
+        typer.Argument(
+            help="Words, or beginnings of words; also column:NAME, tag:NAME, owner:NAME and "
+            "platform:NAME."
+        ),
+    ] = "",
+    column: Column = None,
     min_quality: Annotated[
         float | None,
         typer.Option(
@@ -72,20 +96,11 @@ def search(
             help="Only datasets with at least this quality, in percent.",
         ),
     ] = None,
-    platform: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A catalog to ask, such as datahub, or only this platform of data, such as s3; "
-            "again for more catalogs.",
-            show_default=False,
-        ),
-    ] = None,
-    owner: Annotated[str | None, typer.Option(help="Only datasets of this user or group.")] = None,
-    tag: Annotated[str | None, typer.Option(help="Only datasets with this tag.")] = None,
+    platform: Platforms = None,
+    owner: Owner = None,
+    tag: WithTag = None,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="How many to show.")] = 20,
-    offset: Annotated[
-        int, typer.Option(min=0, max=_LAST_OFFSET, help="How many to pass over.")
-    ] = 0,
+    offset: Offset = 0,
     as_json: AsJson = False,
 ) -> None:
     """Find datasets by words in names, columns, descriptions, tags and owners.
@@ -94,6 +109,8 @@ def search(
     Ends with 3 where one of several does not answer; what the others found is printed.
 
     Example: lumos search customer --min-quality 95
+
+    Example: lumos search "column:email owner:ada"
     """
     dispatcher: Dispatcher = context.obj
     page = dispatcher.dispatch(
@@ -102,6 +119,7 @@ def search(
             platforms=tuple(platform or ()),
             owner=owner,
             tag=tag,
+            column=column,
             min_quality=min_quality,
             limit=limit,
             offset=offset,
@@ -111,6 +129,46 @@ def search(
         print_json(page.model_dump(mode="json"))
     else:
         _print_page(page, min_quality)
+    _end_with_problems(page)
+
+
+def list_(
+    context: typer.Context,
+    platform: Platforms = None,
+    owner: Owner = None,
+    tag: WithTag = None,
+    column: Column = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many to list.")] = 100,
+    offset: Offset = 0,
+    as_json: AsJson = False,
+) -> None:
+    """List datasets in the order of their URNs.
+
+    Example: lumos list --platform s3 --tag pii
+    """
+    dispatcher: Dispatcher = context.obj
+    page = dispatcher.dispatch(
+        SearchRequest(
+            platforms=tuple(platform or ()),
+            owner=owner,
+            tag=tag,
+            column=column,
+            limit=limit,
+            offset=offset,
+        )
+    )
+    if as_json:
+        print_json(page.model_dump(mode="json"))
+    else:
+        for hit in page.hits:
+            facts = (hit.format, hit.version, ", ".join(hit.owners))
+            shown = "; ".join(fact for fact in facts if fact)
+            print_line(f"{hit.urn}  ({shown})" if shown else hit.urn)
+        _print_place(page, "dataset")
+    _end_with_problems(page)
+
+
+def _end_with_problems(page: SearchPage) -> None:
     for answer in page.problems:
         hint = f" ({answer.hint})" if answer.hint else ""
         print_notice(f"{answer.catalog} is missing from the results: {answer.problem}{hint}")
@@ -127,11 +185,28 @@ def _print_page(page: SearchPage, min_quality: float | None) -> None:
         print_line(f"Results ({about}{page.total:,} of {everything} meet quality threshold):")
     for number, hit in enumerate(page.hits, start=page.offset + 1):
         print_line(f"\n{number}. {_display_name(hit)}\n   {_facts(hit)}\n   {hit.urn}")
+    if page.suggestions:
+        print_line(f"did you mean {' or '.join(page.suggestions)}?")
+    elif page.total > len(page.hits):
+        print_line()
+        _print_place(page, "result")
     if page.excluded:
         print_line(f"\n# Excluded (below {min_quality:g}% threshold):")
         for hit in page.excluded:
             score = "unknown" if hit.quality_score is None else f"{hit.quality_score:g}%"
             print_line(f"# - {_display_name(hit)} (Quality: {score})")
+
+
+def _print_place(page: SearchPage, what: str) -> None:
+    """Say which part of all results is shown, and how to see the next."""
+    if page.total <= len(page.hits):
+        print_line(counted(page.total, what))
+        return
+    last = page.offset + len(page.hits)
+    more = f"; more with --offset {last}" if last < page.total and page.hits else ""
+    about = "" if page.exact else "about "
+    first = min(page.offset + 1, last)
+    print_line(f"showing {first:,} to {last:,} of {about}{counted(page.total, what)}{more}")
 
 
 def _display_name(hit: SearchHit) -> str:
@@ -153,6 +228,8 @@ def _facts(hit: SearchHit) -> str:
         facts.append(f"Freshness: {hit.freshness}")
     if hit.version:
         facts.append(f"Version: {hit.version}")
+    if hit.matched and hit.matched != ("name",):
+        facts.append(f"Found in: {', '.join(hit.matched)}")
     if hit.catalogs:
         facts.append(f"In: {', '.join(held.catalog for held in hit.catalogs)}")
     return " | ".join(facts)

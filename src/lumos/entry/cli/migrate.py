@@ -19,7 +19,7 @@ from lumos.entry.cli.output import (
     print_line,
     print_warnings,
 )
-from lumos.entry.cli.snapshot_options import shown_late
+from lumos.entry.cli.snapshot_options import one_pair, shown_late
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -31,8 +31,20 @@ _LARGEST_BATCH = 100_000
 
 def migrate(
     context: typer.Context,
-    source: Annotated[str, typer.Option("--from", help="The catalog to read.")],
-    target: Annotated[str, typer.Option("--to", help="The catalog to fill.")],
+    read: Annotated[
+        str | None,
+        typer.Argument(metavar="FROM", help="The catalog to read.", show_default=False),
+    ] = None,
+    filled: Annotated[
+        str | None, typer.Argument(metavar="TO", help="The catalog to fill.", show_default=False)
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FROM", help="The same as FROM.", show_default=False),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--to", metavar="TO", help="The same as TO.", show_default=False)
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Export and check, but write nothing to the target.")
     ] = False,
@@ -61,7 +73,7 @@ def migrate(
     Ends with 1 unless all datasets and lineage edges arrived. What the target says it drops, which
     is printed before the first write, is no reason to do so.
 
-    Example: lumos migrate --from datahub --to openmetadata --dry-run
+    Example: lumos migrate datahub openmetadata --dry-run
     """
     from lumos.core.controllers.results import MigrationResult
     from lumos.feature.importing.plan import ImportMode
@@ -69,6 +81,7 @@ def migrate(
     if skip_existing and overwrite:
         raise UsageError("give one of --skip-existing and --overwrite")
     mode = ImportMode.OVERWRITE if overwrite else ImportMode.UPDATE
+    origin, destination = one_pair((read, filled), (source, target), names=("--from", "--to"))
     dispatcher: Dispatcher = context.obj
     with shown_late("migrate") as shown:
 
@@ -78,8 +91,8 @@ def migrate(
                 _print_plan(result)
 
         request = MigrateRequest(
-            source=source,
-            target=target,
+            source=origin,
+            target=destination,
             mode=ImportMode.SKIP_EXISTING if skip_existing else mode,
             dry_run=dry_run,
             restart=restart,

@@ -27,61 +27,94 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 File = Annotated[Path, typer.Argument(help="A YAML or JSON file.")]
-Strict = Annotated[bool, typer.Option("--strict", help="End with 1 if an item failed.")]
+Lenient = Annotated[bool, typer.Option("--lenient", help="End with 0 also if an item failed.")]
+Strict = Annotated[bool, typer.Option("--strict", hidden=True, help="What happens anyway.")]
 
 
 @app.command()
 def users(
-    context: typer.Context, file: File, strict: Strict = False, as_json: AsJson = False
+    context: typer.Context,
+    file: File,
+    lenient: Lenient = False,
+    strict: Strict = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Create the users of a file.
+    """Create the users of a file. Ends with 1 if an item of the file failed.
 
     Example: lumos ownership users users.yaml
     """
     dispatcher: Dispatcher = context.obj
-    _print(dispatcher.dispatch(OwnershipUsersRequest(file=file)), strict=strict, as_json=as_json)
+    _print(
+        dispatcher.dispatch(OwnershipUsersRequest(file=file)),
+        lenient=lenient and not strict,
+        as_json=as_json,
+    )
 
 
 @app.command()
 def groups(
-    context: typer.Context, file: File, strict: Strict = False, as_json: AsJson = False
+    context: typer.Context,
+    file: File,
+    lenient: Lenient = False,
+    strict: Strict = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Create the groups of a file.
+    """Create the groups of a file. Ends with 1 if an item of the file failed.
 
     Example: lumos ownership groups groups.yaml
     """
     dispatcher: Dispatcher = context.obj
-    _print(dispatcher.dispatch(OwnershipGroupsRequest(file=file)), strict=strict, as_json=as_json)
+    _print(
+        dispatcher.dispatch(OwnershipGroupsRequest(file=file)),
+        lenient=lenient and not strict,
+        as_json=as_json,
+    )
 
 
 @app.command()
 def assign(
-    context: typer.Context, file: File, strict: Strict = False, as_json: AsJson = False
+    context: typer.Context,
+    file: File,
+    lenient: Lenient = False,
+    strict: Strict = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Give datasets their owners.
+    """Give datasets their owners. Ends with 1 if an item of the file failed.
 
     Example: lumos ownership assign owners.yaml
     """
     dispatcher: Dispatcher = context.obj
-    _print(dispatcher.dispatch(OwnershipAssignRequest(file=file)), strict=strict, as_json=as_json)
+    _print(
+        dispatcher.dispatch(OwnershipAssignRequest(file=file)),
+        lenient=lenient and not strict,
+        as_json=as_json,
+    )
 
 
 def enrich(
-    context: typer.Context, file: File, strict: Strict = False, as_json: AsJson = False
+    context: typer.Context,
+    file: File,
+    lenient: Lenient = False,
+    strict: Strict = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Add tags, documentation, properties and glossary terms.
+    """Add tags, documentation, properties and glossary terms. Ends with 1 if an item failed.
 
     Example: lumos enrich docs.yaml
     """
     dispatcher: Dispatcher = context.obj
-    _print(dispatcher.dispatch(EnrichRequest(file=file)), strict=strict, as_json=as_json)
+    _print(
+        dispatcher.dispatch(EnrichRequest(file=file)),
+        lenient=lenient and not strict,
+        as_json=as_json,
+    )
 
 
-def _print(report: RunReport, *, strict: bool, as_json: bool) -> None:
+def _print(report: RunReport, *, lenient: bool, as_json: bool) -> None:
     if as_json:
         print_json(report.as_json())
     else:
         print_report(report)
     refuse_if_behind(report)
-    if strict and report.failed:
+    if report.failed and not lenient:
         raise typer.Exit(EXIT_GATE_FAILED)

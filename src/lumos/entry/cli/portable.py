@@ -28,7 +28,7 @@ from lumos.entry.cli.output import (
     refuse_if_behind,
     writing_output,
 )
-from lumos.entry.cli.snapshot_options import shown_late
+from lumos.entry.cli.snapshot_options import Edited, shown_late
 from lumos.entry.cli.sync import print_planned
 from lumos.feature.snapshot.forms import SnapshotForm
 
@@ -78,6 +78,7 @@ def export(
         list[str] | None, typer.Option(help="Only datasets of this user or group.")
     ] = None,
     compact: Annotated[bool, typer.Option("--compact", help="One item on each line.")] = False,
+    edited: Edited = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="End with 1 if an item cannot be read.")
     ] = False,
@@ -106,6 +107,7 @@ def export(
         tags=tuple(tag or ()),
         owners=tuple(owner or ()),
         pretty=not compact,
+        edited=edited,
     )
     if output == _STANDARD_STREAM:
         if form is SnapshotForm.FOLDER:
@@ -152,6 +154,7 @@ def validate(
     context: typer.Context,
     snapshot: SnapshotArgument = None,
     input_: SnapshotOption = None,
+    edited: Edited = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a snapshot: shape, references, counts and checksums. Ends with 1 when a check fails.
@@ -160,7 +163,7 @@ def validate(
     """
     dispatcher: Dispatcher = context.obj
     with _given_snapshot(snapshot, input_) as reference:
-        result = dispatcher.dispatch(ValidateRequest(snapshot=reference))
+        result = dispatcher.dispatch(ValidateRequest(snapshot=reference, edited=edited))
     if as_json:
         print_json(result.as_json())
     else:
@@ -197,6 +200,7 @@ def import_(
         Path | None,
         typer.Option(help="A file with a public key: the snapshot has to be signed with it."),
     ] = None,
+    edited: Edited = False,
     strict: Annotated[bool, typer.Option("--strict", help="End with 1 if an item failed.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -230,6 +234,7 @@ def import_(
             batch_size=batch_size,
             restart=restart,
             key=key,
+            edited=edited,
             fidelity=True,
         )
         listener = Listener(shown) if as_json else Listener(shown, partial(print_planned, shown))

@@ -4,11 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Annotated
 
+import typer
 from typing_extensions import override
 
+from lumos.core.errors import UsageError
 from lumos.core.progress import Progress
 from lumos.entry.cli.progress import progress
+
+Edited = Annotated[
+    bool,
+    typer.Option("--edited", help="Accept a document that was edited since Lumos wrote it."),
+]
+
+
+def one_pair(
+    arguments: tuple[str | None, str | None],
+    options: tuple[str | None, str | None],
+    *,
+    names: tuple[str, str],
+) -> tuple[str, str]:
+    """Return two things that were given as arguments or by options.
+
+    Raises:
+        UsageError: one of them is missing, or was given in both ways.
+    """
+    given = [each for each in (*arguments, *options) if each is not None]
+    if len(given) != len(names):
+        raise UsageError(
+            f"give two, as arguments or as {names[0]} and {names[1]}; {len(given)} were given"
+        )
+    positional = [each for each in arguments if each is not None]
+    first, second = options
+    if first is None:
+        first = positional.pop(0)
+    return first, second if second is not None else positional.pop(0)
 
 
 class LateProgress(Progress):

@@ -27,6 +27,7 @@ from lumos.entry.cli.output import (
     refuse_if_behind,
 )
 from lumos.entry.cli.progress import progress
+from lumos.entry.cli.snapshot_options import Edited
 
 if TYPE_CHECKING:
     from lumos.feature.versioning.results import (
@@ -95,6 +96,7 @@ def compute(
     source: From = None,
     target: To = None,
     retire: Retire = False,
+    edited: Edited = False,
     limit: Listed = _LISTED,
     strict: Annotated[
         bool,
@@ -110,7 +112,9 @@ def compute(
     Example: lumos version compute --from january.json --to february.json
     """
     dispatcher: Dispatcher = context.obj
-    request = VersionComputeRequest(source=source, target=target, retire=retire, limit=limit)
+    request = VersionComputeRequest(
+        source=source, target=target, retire=retire, edited=edited, limit=limit
+    )
     with progress("version") as told:
         found = dispatcher.dispatch(request, Listener(told))
     if as_json:
@@ -127,6 +131,7 @@ def apply(
     source: From = None,
     target: To = None,
     retire: Retire = False,
+    edited: Edited = False,
     limit: Listed = _LISTED,
     batch_size: Annotated[
         int, typer.Option(min=1, max=100_000, help="How many are written at once.")
@@ -150,6 +155,7 @@ def apply(
         source=source,
         target=target,
         retire=retire,
+        edited=edited,
         limit=limit,
         batch_size=batch_size,
         alert=alert,

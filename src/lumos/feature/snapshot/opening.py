@@ -42,8 +42,13 @@ class SnapshotOpener:
         platform_of: PlatformOf,
         platform_names: tuple[str, ...],
         clock: Clock,
+        edited: bool = False,
     ) -> None:
-        """Take the store and a way to the catalogs, the default one under the name None."""
+        """Take the store and a way to the catalogs, the default one under the name None.
+
+        With `edited`, documents are accepted whose content does not match its checksum.
+        """
+        self._edited = edited
         self._store = store
         self._platform_of = platform_of
         self._platform_names = platform_names
@@ -61,8 +66,8 @@ class SnapshotOpener:
         if self.is_catalog(reference):
             return self.exported(reference, progress=progress)
         if (in_git := GitReference.parse(reference)) is not None:
-            return _opened_in_git(in_git)
-        return open_source(reference, store=self._store)
+            return _opened_in_git(in_git, edited=self._edited)
+        return open_source(reference, store=self._store, edited=self._edited)
 
     def opened_signed(self, reference: str, keys: Sequence[Path]) -> SnapshotSource:
         """Open a snapshot that has to be signed with one of the public keys.
@@ -145,11 +150,14 @@ def _is_document(reference: str) -> bool:
         return False
 
 
-def _opened_in_git(reference: GitReference) -> SnapshotSource:
+def _opened_in_git(reference: GitReference, *, edited: bool) -> SnapshotSource:
     scratch = Scratch()
     place = reference.extract(scratch.folder)
     try:
-        stored = StoredSnapshot.open(place) if place.is_dir() else stored_document(place, scratch)
+        if place.is_dir():
+            stored = StoredSnapshot.open(place)
+        else:
+            stored = stored_document(place, scratch, edited=edited)
     except LumosError as error:
         error.message = error.message.replace(str(place), str(reference))
         raise

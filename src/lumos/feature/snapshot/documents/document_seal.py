@@ -108,8 +108,7 @@ def changed(where: str, checksum: str) -> CorruptSnapshotError:
     """Say that the content of a document is not what Lumos wrote, and what to do."""
     return CorruptSnapshotError(
         f"snapshot {where} was edited or damaged: its {checksum} does not match",
-        hint="if it was edited on purpose, remove its last entries, "
-        f"{CONTENT_CHECKSUM} and {DOCUMENT_CHECKSUM}; otherwise take it from a backup",
+        hint="if it was edited on purpose, add --edited; otherwise take it from a backup",
     )
 
 
