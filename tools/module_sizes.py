@@ -41,7 +41,7 @@ SHARED_NAMES = {
         "FORMAT", "MAGIC", "PLATFORM", "LOG_FOLDER", "column_statistics", "is_end",
     ),
     "every program has one": ("main",),
-    "every group of commands has one": ("OPERATIONS", "Strict", "app", "show"),
+    "every group of commands has one": ("OPERATIONS", "Strict", "app", "list_", "show"),
     "the limit of a module, which its errors name": (
         "DEFAULT_BATCH", "DEFAULT_LIMITS", "LARGEST_DOCUMENT_BYTES", "MAX_DEPTH", "MAX_NODES",
         "PART_BYTES",

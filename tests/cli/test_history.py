@@ -189,7 +189,7 @@ def test_versions_are_compared_by_any_name(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("history", EVENTS, "--since", "yesterday"), "no time"),
+        (("history", EVENTS, "--since", "yesterday"), "not a time"),
         (("history", EVENTS, "--blame", "--limit", "1"), "--blame"),
         (("history", EVENTS, "--format", "xml"), "xml"),
         (("history", EVENTS, "--limit", "0"), "--limit"),

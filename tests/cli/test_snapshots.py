@@ -115,12 +115,12 @@ def test_a_changed_file_is_refused_by_every_command(shop: Lumos) -> None:
     verified = shop("snapshot", "verify", "a.json")
 
     assert verified.exit_code == 3
-    assert "its checksum does not match" in verified.error_line
+    assert "its content_sha256 does not match" in verified.error_line
     assert shop("import", "a.json").exit_code == 3
     assert shop("diff", "--source", "a.json", "--target", "embedded").exit_code == 3
     validated = shop("validate", "a.json")
     assert validated.exit_code == 1
-    assert "[fail] snapshot a.json is damaged" in validated.stdout
+    assert "[fail] snapshot a.json was edited or damaged" in validated.stdout
 
 
 def test_a_newer_snapshot_is_refused_in_one_line(shop: Lumos) -> None:
