@@ -54,7 +54,8 @@ class Sizes:
         self.total = int(state)
 
     def add(self, file: FileRow) -> None:
-        self.total += file.size
+        if file.reason is None:  # a file that cannot be read is only there
+            self.total += file.size
 
     def merge(self, other: Sizes) -> None:
         self.total += other.total
