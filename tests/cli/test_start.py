@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,30 @@ def test_init_names_both_places_from_here(lumos: Lumos) -> None:
         "wrote lumos.yaml",
         "state database: .lumos/lumos.db",
     ]
+
+
+def test_init_names_the_schema_for_editors_and_what_git_ignores(
+    lumos: Lumos, project: Path
+) -> None:
+    (project / ".gitignore").write_text("*.pyc\n/.lumos")
+
+    result = lumos("init")
+
+    first = (project / "lumos.yaml").read_text().splitlines()[0]
+    assert first == "# yaml-language-server: $schema=.lumos/settings.schema.json"
+    schema = json.loads((project / ".lumos" / "settings.schema.json").read_bytes())
+    assert schema["$schema"].startswith("https://json-schema.org/")
+    assert (project / ".gitignore").read_text() == "*.pyc\n/.lumos\n.env\n"
+    assert "added to .gitignore: .env" in result.stdout
+    assert "added" not in lumos("init").stdout
+
+
+def test_init_finds_the_schema_beside_a_state_elsewhere(lumos: Lumos, project: Path) -> None:
+    assert lumos("--state-dir", "../state", "init").exit_code == 0
+
+    first = (project / "lumos.yaml").read_text().splitlines()[0]
+    assert first.endswith("$schema=../state/settings.schema.json")
+    assert (project / "../state/settings.schema.json").exists()
 
 
 def test_doctor_makes_nothing(lumos: Lumos, project: Path) -> None:

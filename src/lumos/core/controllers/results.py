@@ -52,6 +52,9 @@ class InitResult(_Result):
     settings_file: str
     settings_created: bool = Field(description="False where the file was there before.")
     state: str = Field(description="Where the state database is.")
+    ignored: tuple[str, ...] = Field(
+        default=(), description="What was added to `.gitignore`, where it was missing."
+    )
 
 
 class DoctorCheck(_Result):

@@ -21,6 +21,7 @@ from lumos.core.platform.http import impatient
 from lumos.core.progress import SILENT, Progress
 from lumos.core.redaction import PROCESS_SECRETS, redact
 from lumos.core.settings import SETTINGS_FILE, InvalidSettingsError
+from lumos.core.settings.models import STATE_FOLDER
 from lumos.core.store.integrity import check_documents, check_structure
 from lumos.feature.ingestion.reaching import SourceAttempts
 from lumos.feature.ingestion.source_types import is_planned
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _LOW_DISK_BYTES = 1 << 30
 _SETTINGS = "settings"
+_SETTINGS_SCHEMA = "settings.schema.json"
 _VARIABLES = "environment variables"
 _SOURCE = "source "
 _STATE = "state database"
@@ -49,6 +51,9 @@ class SystemController:
     def init(self, folder: Path) -> InitResult:
         """Write a commented `lumos.yaml` unless there is one, and make the state database.
 
+        Beside the state lies the JSON Schema of the settings, which the first line of `lumos.yaml`
+        names for editors. Git is told to ignore the state and `.env`.
+
         Raises:
             StateReadOnlyError: the folder cannot be written.
         """
@@ -56,19 +61,31 @@ class SystemController:
         template = files("lumos").joinpath("templates", SETTINGS_FILE).read_text("utf-8")
         try:
             with target.open("x", encoding="utf-8") as stream:
+                stream.write(f"# yaml-language-server: $schema={self._schema_place(folder)}\n")
                 stream.write(template)
             created = True
         except FileExistsError:
             created = False
         except OSError as error:
-            raise StateReadOnlyError(
-                f"cannot write {target}: {os.strerror(error.errno or 0)}",
-                hint="run lumos init in a folder that you may write to",
-            ) from None
+            raise _not_writable(target, error) from None
         _ = self._work.settings
+        state = self._work.writer.place
+        try:
+            self._work.prepare_state_folder()
+            schema = files("lumos").joinpath("schemas", _SETTINGS_SCHEMA).read_bytes()
+            (self._work.state_dir / _SETTINGS_SCHEMA).write_bytes(schema)
+            ignored = _ignore_in_git(folder / ".gitignore", (f"{STATE_FOLDER}/", ".env"))
+        except OSError as error:
+            raise _not_writable(folder, error) from None
         return InitResult(
-            settings_file=str(target), settings_created=created, state=self._work.writer.place
+            settings_file=str(target), settings_created=created, state=state, ignored=ignored
         )
+
+    def _schema_place(self, folder: Path) -> str:
+        """Return where the schema of the settings will be, as seen from a new settings file."""
+        given = self._work.project.given_state_dir
+        place = (given or folder / STATE_FOLDER) / _SETTINGS_SCHEMA
+        return Path(os.path.relpath(place.absolute(), folder.absolute())).as_posix()
 
     @running("doctor")
     def doctor(self, progress: Progress = SILENT) -> DoctorReport:
@@ -222,3 +239,22 @@ def _checked(name: str, check: Callable[[], str], *, told: Mapping[str, str]) ->
         return DoctorCheck(name=name, status="fail", detail=detail, hint=error.hint)
     except LumosError as error:
         return DoctorCheck(name=name, status="fail", detail=error.message, hint=error.hint)
+
+
+def _ignore_in_git(file: Path, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    """Add lines to a `.gitignore` that it lacks, and return them."""
+    text = file.read_text("utf-8") if file.exists() else ""
+    known = {line.strip().strip("/") for line in text.splitlines()}
+    missing = tuple(line for line in wanted if line.strip("/") not in known)
+    if missing:
+        separator = "\n" if text and not text.endswith("\n") else ""
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(separator + "".join(f"{line}\n" for line in missing))
+    return missing
+
+
+def _not_writable(place: Path, error: OSError) -> StateReadOnlyError:
+    return StateReadOnlyError(
+        f"cannot write {place}: {os.strerror(error.errno or 0)}",
+        hint="run lumos init in a folder that you may write to",
+    )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,5 +59,15 @@ def _print_text(result: DemoResult) -> None:
     print_line()
     print_line(result.verdict)
     print_line(f"report: {result.report}")
-    print_line(f"look around: cd {result.folder} && lumos search customer && lumos history orders")
-    print_line(f"clean up: lumos demo --path {result.folder} --clean")
+    folder, lumos = shlex.quote(str(result.folder)), _own_command()
+    print_line(f"look around: cd {folder} && {lumos} search customer && {lumos} history orders")
+    print_line(f"clean up: {lumos} demo --path {folder} --clean")
+
+
+def _own_command() -> str:
+    """Return how this command is called from any folder: `lumos`, where that is on the PATH."""
+    own = Path(sys.argv[0]).absolute()
+    found = shutil.which("lumos")
+    if own.name != "lumos":  # run as a module
+        return "lumos" if found else f"{shlex.quote(sys.executable)} -m lumos"
+    return "lumos" if found and Path(found).absolute() == own else shlex.quote(str(own))

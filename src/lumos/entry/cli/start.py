@@ -25,6 +25,8 @@ def init(context: typer.Context, as_json: AsJson = False) -> None:
     made = "wrote" if result.settings_created else "kept"
     print_line(f"{made} {result.settings_file}")
     print_line(f"state database: {result.state}")
+    if result.ignored:
+        print_line(f"added to .gitignore: {' '.join(result.ignored)}")
     print_line("next: name your sources in lumos.yaml, then lumos ingest")
 
 
