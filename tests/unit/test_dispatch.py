@@ -50,6 +50,7 @@ COMMANDS: Mapping[str, str] = {
     "engine stop": "engine-stop",
     "engine status": "engine-status",
     "search orders": "search",
+    "list": "search",
     "show orders": "show",
     "show orders --trend": "show-trend",
     "history orders": "history",
@@ -101,6 +102,14 @@ METHODS: Mapping[str, tuple[str, tuple[object, ...]]] = {
     "ingest": ("ingest", ()),
     "profile": ("profile", ("orders",)),
     "report": ("report", ("a.html",)),
+    "discover": ("discover", ("lake",)),
+    "watch": ("watch", ()),
+    "create_users": ("ownership-users", ("a.yaml",)),
+    "create_groups": ("ownership-groups", ("a.yaml",)),
+    "assign_owners": ("ownership-assign", ("a.yaml",)),
+    "enrich": ("enrich", ("a.yaml",)),
+    "alerts": ("alerts-list", ()),
+    "send_alerts": ("alerts-send", ()),
 }
 NOT_OPERATIONS = {"close", "dispatch"}
 

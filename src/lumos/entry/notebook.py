@@ -7,10 +7,10 @@ wherever that model goes. Everything that comes from outside is escaped.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 from typing_extensions import override
@@ -32,6 +32,8 @@ from lumos.feature.sync.results import SyncResult
 from lumos.feature.versioning.results import BlameResult, VersionScanResult
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from lumos.feature.versioning.reported_change import ReportedChange
 
 M = TypeVar("M", bound=BaseModel)
@@ -85,6 +87,31 @@ class _Answer:
         return self.one_line()
 
 
+class _Rows(_Answer):
+    """What answers with rows share: iteration, a length, and a frame of pandas.
+
+    A model would iterate over its fields, which is why the type checker objects to each class.
+    """
+
+    @abstractmethod
+    def _rows(self) -> Sequence[BaseModel]:
+        """Return what there is one of in each row."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._rows())
+
+    def __len__(self) -> int:
+        return len(self._rows())
+
+    def to_pandas(self) -> DataFrame:
+        """Return a frame with one row for each item, and a column for each of its fields."""
+        from pandas import DataFrame
+
+        rows = self._rows()
+        columns = [*type(rows[0]).model_fields] if rows else None
+        return DataFrame([row.model_dump(mode="json") for row in rows], columns=columns)
+
+
 class Dataset(_Answer, LumosDataset):
     """A dataset of the catalog."""
 
@@ -123,8 +150,12 @@ class Dataset(_Answer, LumosDataset):
         )
 
 
-class SearchResults(_Answer, SearchPage):
+class SearchResults(_Rows, SearchPage):  # type: ignore[misc]
     """What a search found."""
+
+    @override
+    def _rows(self) -> Sequence[BaseModel]:
+        return self.hits
 
     @override
     def one_line(self) -> str:
@@ -142,8 +173,12 @@ class SearchResults(_Answer, SearchPage):
         return table(self.one_line(), headers, rows=rows)
 
 
-class History(_Answer, SchemaHistory):
+class History(_Rows, SchemaHistory):  # type: ignore[misc]
     """The versions of a dataset, newest last."""
+
+    @override
+    def _rows(self) -> Sequence[BaseModel]:
+        return self.schema_history
 
     @override
     def one_line(self) -> str:
@@ -165,8 +200,12 @@ class History(_Answer, SchemaHistory):
         return table(self.one_line(), ("version", "when", "change", "", "author"), rows=rows)
 
 
-class Trend(_Answer, TrendResult):
+class Trend(_Rows, TrendResult):  # type: ignore[misc]
     """What was measured of a dataset over time, by kind, newest last."""
+
+    @override
+    def _rows(self) -> Sequence[BaseModel]:
+        return self.observations
 
     @override
     def one_line(self) -> str:
@@ -191,8 +230,12 @@ class Trend(_Answer, TrendResult):
         return table(self.one_line(), headers, rows=rows)
 
 
-class Blame(_Answer, BlameResult):
+class Blame(_Rows, BlameResult):  # type: ignore[misc]
     """Which version brought each column of a dataset in, and which one changed it last."""
+
+    @override
+    def _rows(self) -> Sequence[BaseModel]:
+        return self.columns
 
     @override
     def one_line(self) -> str:
@@ -215,8 +258,12 @@ class Blame(_Answer, BlameResult):
         return table(self.one_line(), headers, rows=rows)
 
 
-class Versions(_Answer, VersionScanResult):
+class Versions(_Rows, VersionScanResult):  # type: ignore[misc]
     """The versions that datasets get, or got."""
+
+    @override
+    def _rows(self) -> Sequence[BaseModel]:
+        return self.versions
 
     @override
     def one_line(self) -> str:
@@ -235,8 +282,12 @@ class Versions(_Answer, VersionScanResult):
         return table(self.one_line(), ("dataset", "was", "is", "change"), rows=rows)
 
 
-class Comparison(_Answer, ComparisonResult):
+class Comparison(_Rows, ComparisonResult):  # type: ignore[misc]
     """How two versions of a dataset differ."""
+
+    @override
+    def _rows(self) -> Sequence[BaseModel]:
+        return self.changes
 
     @override
     def one_line(self) -> str:
@@ -250,8 +301,12 @@ class Comparison(_Answer, ComparisonResult):
         return _changes_table(self.one_line(), self.changes)
 
 
-class Diff(_Answer, DiffResult):
+class Diff(_Rows, DiffResult):  # type: ignore[misc]
     """How two snapshots or catalogs differ."""
+
+    @override
+    def _rows(self) -> Sequence[BaseModel]:
+        return self.changes
 
     @override
     def one_line(self) -> str:
@@ -266,8 +321,12 @@ class Diff(_Answer, DiffResult):
         return _changes_table(self.one_line(), self.changes)
 
 
-class Profiles(_Answer, ProfileResult):
+class Profiles(_Rows, ProfileResult):  # type: ignore[misc]
     """What the data of datasets showed."""
+
+    @override
+    def _rows(self) -> Sequence[BaseModel]:
+        return self.profiles
 
     @override
     def one_line(self) -> str:
@@ -298,8 +357,12 @@ class Profiles(_Answer, ProfileResult):
         )
 
 
-class Ingestion(_Answer, IngestResult):
+class Ingestion(_Rows, IngestResult):  # type: ignore[misc]
     """What an ingestion found and what had changed."""
+
+    @override
+    def _rows(self) -> Sequence[BaseModel]:
+        return self.changes
 
     @override
     def one_line(self) -> str:
@@ -342,8 +405,12 @@ class Import(_Answer, ImportResult):
         )
 
 
-class Validation(_Answer, ValidationResult):
+class Validation(_Rows, ValidationResult):  # type: ignore[misc]
     """What a check of a snapshot found."""
+
+    @override
+    def _rows(self) -> Sequence[BaseModel]:
+        return self.checks
 
     @override
     def one_line(self) -> str:

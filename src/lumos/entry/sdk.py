@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +21,12 @@ from lumos.core.requests.catalog import (
     ShowRequest,
     TrendRequest,
 )
+from lumos.core.requests.people import (
+    EnrichRequest,
+    OwnershipAssignRequest,
+    OwnershipGroupsRequest,
+    OwnershipUsersRequest,
+)
 from lumos.core.requests.project import ReportRequest
 from lumos.core.requests.snapshots import (
     DiffRequest,
@@ -30,8 +36,16 @@ from lumos.core.requests.snapshots import (
     SnapshotCreateRequest,
     ValidateRequest,
 )
-from lumos.core.requests.sources import IngestRequest, ProfileRequest, SyncRequest
+from lumos.core.requests.sources import (
+    DiscoverRequest,
+    IngestRequest,
+    ProfileRequest,
+    SyncRequest,
+    WatchRequest,
+)
 from lumos.core.requests.versions import (
+    AlertsListRequest,
+    AlertsSendRequest,
     VersionApplyRequest,
     VersionComputeRequest,
     VersionIncrementRequest,
@@ -61,6 +75,13 @@ from lumos.feature.snapshot.forms import SnapshotForm
 from lumos.feature.versioning.models import VersionUpdateResult
 
 if TYPE_CHECKING:
+    import threading
+
+    from pydantic import BaseModel
+
+    from lumos.core.controllers.results import WatchResult
+    from lumos.core.run_report import RunReport
+    from lumos.feature.alerting.results import AlertListResult, AlertSendResult
     from lumos.feature.extraction.catalog_report import CatalogReport
 
 R = TypeVar("R")
@@ -135,6 +156,7 @@ class Lumos:
         platforms: Sequence[str] = (),
         owner: str | None = None,
         tag: str | None = None,
+        column: str | None = None,
         min_quality: float | None = None,
         limit: int = 20,
         offset: int = 0,
@@ -148,6 +170,7 @@ class Lumos:
                 are asked, `problems` of the answer names those that did not answer.
             owner: only datasets of this user or group.
             tag: only datasets with this tag.
+            column: only datasets with a column of this name, or a beginning of it.
             min_quality: only datasets with at least this quality, in percent.
             limit: how many to return.
             offset: how many to pass over.
@@ -158,6 +181,7 @@ class Lumos:
             catalogs=tuple(platforms),
             owner=owner,
             tag=tag,
+            column=column,
             min_quality=min_quality,
             limit=limit,
             offset=offset,
@@ -276,6 +300,7 @@ class Lumos:
         *,
         profile: str | None = None,
         observations: bool = False,
+        edited: bool = False,
     ) -> Diff:
         """Compare two snapshots by any name, as `lumos diff` takes them.
 
@@ -284,9 +309,14 @@ class Lumos:
             target: the newer side.
             profile: whom the rules protect; as the settings say if not given.
             observations: also compare rows, sizes, checks and costs.
+            edited: accept documents that were edited since Lumos wrote them.
         """
         request = DiffRequest(
-            source=str(source), target=str(target), profile=profile, observations=observations
+            source=str(source),
+            target=str(target),
+            profile=profile,
+            observations=observations,
+            edited=edited,
         )
         return answer(Diff, self.dispatch(request))
 
@@ -319,10 +349,12 @@ class Lumos:
         mode: ImportMode = ImportMode.UPDATE,
         dry_run: bool = False,
         key: str | Path | None = None,
+        edited: bool = False,
     ) -> Import:
         """Read a snapshot into the catalog; nothing that it lacks is removed.
 
-        With `key`, the file of a public key, the snapshot has to be signed with it.
+        With `key`, the file of a public key, the snapshot has to be signed with it. With `edited`,
+        a document is accepted that was edited since Lumos wrote it.
         """
         request = ImportRequest(
             snapshot=str(path),
@@ -330,12 +362,17 @@ class Lumos:
             mode=mode,
             dry_run=dry_run,
             key=Path(key) if key else None,
+            edited=edited,
         )
         return answer(Import, self.dispatch(request))
 
-    def validate(self, path: str | Path) -> Validation:
-        """Check a snapshot in any form; what is wrong with it is in the answer."""
-        return answer(Validation, self.dispatch(ValidateRequest(snapshot=str(path))))
+    def validate(self, path: str | Path, *, edited: bool = False) -> Validation:
+        """Check a snapshot in any form; what is wrong with it is in the answer.
+
+        With `edited`, a document is accepted that was edited since Lumos wrote it.
+        """
+        request = ValidateRequest(snapshot=str(path), edited=edited)
+        return answer(Validation, self.dispatch(request))
 
     def sync(
         self,
@@ -436,6 +473,61 @@ class Lumos:
             values=values,
         )
         return answer(Profiles, self.dispatch(request))
+
+    def discover(self, address: str, *, instance: str | None = None) -> Ingestion:
+        """Find the datasets below a folder or an address on Spark; the catalog is not written.
+
+        Args:
+            address: a folder, or an address such as `s3://bucket/prefix`.
+            instance: the first part of the URNs, as the setting `instance`.
+        """
+        return answer(
+            Ingestion, self.dispatch(DiscoverRequest(address=str(address), instance=instance))
+        )
+
+    def watch(
+        self,
+        *sources: str,
+        once: bool = False,
+        stop: threading.Event | None = None,
+        on_refresh: Callable[[BaseModel], None] | None = None,
+    ) -> WatchResult:
+        """Keep the catalog current from events of the sources until it is stopped.
+
+        Args:
+            sources: only these sources of the settings; all by default.
+            once: do what is waiting, then end.
+            stop: ends it when it is set, from another thread.
+            on_refresh: is called with the result of each refresh.
+        """
+        listener = Listener(stop=stop)
+        if on_refresh is not None:
+            listener = listener._replace(on_interim=on_refresh)
+        return self.dispatch(WatchRequest(sources=sources, once=once), listener)
+
+    def create_users(self, file: str | Path) -> RunReport:
+        """Create the users of a YAML or JSON file, or bring them up to date."""
+        return self.dispatch(OwnershipUsersRequest(file=Path(file)))
+
+    def create_groups(self, file: str | Path) -> RunReport:
+        """Create the groups of a YAML or JSON file, or bring them up to date."""
+        return self.dispatch(OwnershipGroupsRequest(file=Path(file)))
+
+    def assign_owners(self, file: str | Path) -> RunReport:
+        """Give datasets the owners that a YAML or JSON file names."""
+        return self.dispatch(OwnershipAssignRequest(file=Path(file)))
+
+    def enrich(self, file: str | Path) -> RunReport:
+        """Add the tags, documentation, properties and terms that a YAML or JSON file names."""
+        return self.dispatch(EnrichRequest(file=Path(file)))
+
+    def alerts(self, urn_or_name: str | None = None, *, limit: int = 100) -> AlertListResult:
+        """Return the alerts on breaking changes, newest first, of all datasets or of one."""
+        return self.dispatch(AlertsListRequest(dataset=urn_or_name, limit=limit))
+
+    def send_alerts(self, *, everything: bool = False) -> AlertSendResult:
+        """Send the alerts that are due; with `everything` also those that were given up."""
+        return self.dispatch(AlertsSendRequest(everything=everything))
 
     def report(self, path: str | Path) -> CatalogReport:
         """Write one HTML page on the state of the catalog, and return what it says."""

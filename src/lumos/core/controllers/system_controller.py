@@ -52,7 +52,7 @@ class SystemController:
         """Write a commented `lumos.yaml` unless there is one, and make the state database.
 
         Beside the state lies the JSON Schema of the settings, which the first line of `lumos.yaml`
-        names for editors. Git is told to ignore the state and `.env`.
+        names for editors. `.gitignore` gets the state and `.env`.
 
         Raises:
             StateReadOnlyError: the folder cannot be written.
