@@ -234,6 +234,40 @@ def test_both_formats_let_a_column_become_nullable_and_not_required() -> None:
     assert not _passes(nullable, filled, "delta")
 
 
+def _delta_map(key: JsonValue) -> Schema:
+    return _delta({"type": "map", "keyType": key, "valueType": "long", "valueContainsNull": True})
+
+
+def _delta_key_member(kind: str, *more: str) -> JsonValue:
+    members: list[JsonValue] = [
+        {"name": name, "type": each, "nullable": True, "metadata": {}}
+        for name, each in zip("ab", (kind, *more), strict=False)
+    ]
+    return {"type": "struct", "fields": members}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "taken"),
+    [
+        ("integer", "long", True),
+        ("float", "double", True),
+        ("decimal(6,2)", "decimal(10,4)", True),
+        ("long", "integer", False),
+        ("integer", "string", False),
+        (_delta_key_member("integer"), _delta_key_member("long"), True),
+        (_delta_key_member("integer"), _delta_key_member("integer", "integer"), False),
+        (_delta_key_member("integer"), _delta_key_member("long", "integer"), False),
+    ],
+    ids=str,
+)
+def test_delta_widens_the_keys_of_maps_and_changes_nothing_else_of_them(
+    old: JsonValue, new: JsonValue, taken: bool
+) -> None:
+    """The protocol allows a type change "to a column, struct field, map key/value or element"."""
+    assert _passes(_delta_map(old), _delta_map(new), "delta") == taken
+    assert not _passes(_delta_map(old), _delta_map(new), "iceberg_v3")
+
+
 def _delta_column(name: str, number: int | None) -> Schema:
     metadata: Json = {} if number is None else {"delta.columnMapping.id": number}
     column: Json = {"name": name, "type": "integer", "nullable": True, "metadata": metadata}

@@ -162,19 +162,24 @@ def _node_findings(old: FieldType, new: FieldType, path: str) -> Iterator[Findin
 
 
 def _key_findings(old: FieldType, new: FieldType, path: str) -> Iterator[Finding]:
-    """Any structural change of a map's key is one and the same: entries are no longer found."""
-    structural = False
+    """Any structural change of a map's key is one and the same: entries are no longer found.
+
+    Delta alone widens types in keys; Iceberg leaves keys as they are, and Avro has text alone.
+    """
+    structural: list[Finding] = []
     for finding in _node_findings(old, new, path):
         if RULES_BY_ID[finding.rule].scope is ChangeScope.SCHEMA:
-            structural = True
+            structural.append(finding)
         else:
             yield finding
     if structural:
+        widened = all("delta" in finding.passes_in for finding in structural)
         yield Finding(
             "map.key.changed",
             path,
             old=_with_null(old),
             new=_with_null(new),
+            passes_in=("delta",) if widened else (),
             payload=contract_json(new),
         )
 

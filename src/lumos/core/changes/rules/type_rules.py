@@ -77,8 +77,12 @@ TYPE_RULES: tuple[Rule, ...] = (
         mirrors=("map.key.changed",),
         title="The key of a map changed",
         message="the key type of {at} changed from {old} to {new}",
-        rationale="Lookups by key no longer find their entry; no table format allows it.",
+        rationale=(
+            "Lookups by key no longer find their entry. Of the table formats, Delta alone allows "
+            "it, where it promotes the type."
+        ),
         example="MAP<STRING, INT64> becomes MAP<INT32, INT64>",
+        by_case=("delta",),
     ),
     Rule(
         id="union.branch.added",
