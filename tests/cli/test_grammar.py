@@ -122,3 +122,11 @@ def test_a_search_says_why_it_found_something_and_what_may_be_meant(shop: Lumos)
     assert "did you mean customers?" in shop("search", "custommers").stdout
     assert "did you mean customers?" in shop("show", "custommers").stderr
     assert "showing 1 to 1 of 3 results" in shop("search", "customer", "--limit", "1").stdout
+
+
+def test_an_import_says_how_many_datasets_it_changed_in_a_breaking_way(shop: Lumos) -> None:
+    first = shop("import", FEBRUARY)
+    again = shop("import", FEBRUARY, "--json").json()
+
+    assert first.stdout.endswith("; breaking changes in 1 dataset\n")
+    assert again["breaking"] == 0

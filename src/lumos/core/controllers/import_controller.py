@@ -113,6 +113,7 @@ class ImportController:
             unchanged=tally.unchanged,
             skipped=tally.skipped,
             resumed=tally.resumed,
+            breaking=tally.breaking,
             lineage_edges=tally.edges,
             lineage_edges_removed=tally.removed_edges,
             fidelity=fidelity,

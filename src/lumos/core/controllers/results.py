@@ -119,6 +119,10 @@ class ImportResult(_Result):
     resumed: int = Field(
         default=0, description="Datasets that the same import had done before it was interrupted."
     )
+    breaking: int = Field(
+        default=0,
+        description="Datasets that got a version with a breaking change; 0 in a dry run.",
+    )
     lineage_edges: int = Field(description="Edges written, or to be written.")
     lineage_edges_removed: int = Field(
         default=0, description="Edges that a complete snapshot lacks, when overwriting."
@@ -134,11 +138,16 @@ class ImportResult(_Result):
         """Return one line with the counts of datasets and edges."""
         gone = f", {self.lineage_edges_removed:,} removed" if self.lineage_edges_removed else ""
         plural = "" if self.resumed == 1 else "s"
+        broken = (
+            f"; breaking changes in {self.breaking:,} dataset{'' if self.breaking == 1 else 's'}"
+            if self.breaking
+            else ""
+        )
         before = f"; {self.resumed:,} dataset{plural} done before" if self.resumed else ""
         return (
             f"{len(self.created):,} new, {len(self.updated):,} changed, "
             f"{self.unchanged:,} unchanged, {self.skipped:,} skipped datasets; "
-            f"{self.lineage_edges:,} lineage edges{gone}{before}"
+            f"{self.lineage_edges:,} lineage edges{gone}{before}{broken}"
         )
 
 

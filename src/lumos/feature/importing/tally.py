@@ -25,6 +25,7 @@ class ImportTally:
     skipped: int = 0
     resumed: int = 0
     failed: int = 0
+    breaking: int = 0
     edges: int = 0
     removed_edges: int = 0
 

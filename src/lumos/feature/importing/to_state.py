@@ -118,6 +118,7 @@ class StateImport:
                 action = PlannedAction.KEEP  # it takes no other version
         elif step.changes:
             self._publisher.refresh(step.urn)
+        self._tally.breaking = len(self._publisher.breaking)
         self._tally.count_edges(step.changes)
         if action is not None:
             self._tally.count(step.urn, action)

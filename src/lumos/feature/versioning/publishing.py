@@ -52,6 +52,8 @@ class Publisher:
         self._database = database
         self._clock = clock
         self._author = author
+        self.breaking: set[Urn] = set()
+        """The datasets that got a version with a breaking change."""
 
     @property
     def keeps_history(self) -> bool:
@@ -93,9 +95,12 @@ class Publisher:
         """Add a version, also where no history was kept so far of a state that Lumos holds."""
         if self._versions is None:
             return None
-        return self._versions.record(
+        version = self._versions.record(
             before, dataset, at=self._clock(), author=self._author, first=dataset.version
         )
+        if version is not None and version.backward_compatible is False:
+            self.breaking.add(dataset.urn)
+        return version
 
 
 class StateTarget(NamedTuple):
