@@ -23,10 +23,10 @@ WITH_LOGICAL_TYPES = frozenset(kind.name for kind in LOGICAL)
 
 
 @cache
-def _dataset(record: str) -> LumosDataset:
+def _dataset(record: str, kind: str | None = "avro") -> LumosDataset:
     schema, _, _ = canonical_avro_schema(json.loads(record))
     urn = Urn("lumos://kafka/orders")
-    return LumosDataset(urn=urn, name="orders", platform="kafka", schema=schema)
+    return LumosDataset(urn=urn, name="orders", platform="kafka", format=kind, schema=schema)
 
 
 @cache
@@ -34,10 +34,10 @@ def _parsed(record: str) -> avro.schema.Schema:
     return avro.schema.parse(record)
 
 
-def _passes(written: Any, wanted: Any) -> bool:
+def _passes(written: Any, wanted: Any, profile: str = "avro", kind: str | None = "avro") -> bool:
     """What Lumos says: BACKWARD from one to the other, FORWARD the other way round."""
-    old, new = _dataset(json.dumps(written)), _dataset(json.dumps(wanted))
-    return all(change.level != "BREAKING" for change in diff_datasets(old, new, profile="avro"))
+    old, new = _dataset(json.dumps(written), kind), _dataset(json.dumps(wanted), kind)
+    return all(change.level != "BREAKING" for change in diff_datasets(old, new, profile=profile))
 
 
 def _resolves(written: Any, wanted: Any) -> bool:
@@ -104,6 +104,30 @@ def test_records_whose_fields_come_and_go_get_the_answer_of_avro() -> None:
         if _passes(RECORDS[old], RECORDS[new]) != _resolves(RECORDS[old], RECORDS[new])
     ]
     assert wrong == []
+
+
+def test_backward_forward_and_full_on_fields_of_avro_are_those_of_avro() -> None:
+    """A new reader of old data, an old reader of new data, and both."""
+    wrong = []
+    for old, new in product(RECORDS, RECORDS):
+        backward = _resolves(RECORDS[old], RECORDS[new])
+        forward = _resolves(RECORDS[new], RECORDS[old])
+        expected = {"BACKWARD": backward, "FORWARD": forward, "FULL": backward and forward}
+        answers = {name: _passes(RECORDS[old], RECORDS[new], name) for name in expected}
+        if answers != expected:
+            wrong.append(f"{old} -> {new}: {answers}")
+    assert wrong == []
+
+
+def test_a_default_spares_readers_only_where_they_read_avro() -> None:
+    """A query that names a column fails without it, whatever the default of the column was."""
+    with_default, without = RECORDS["a int, b int = 0"], RECORDS["a int, b none"]
+    assert _passes(with_default, without, "readers")
+    assert not _passes(with_default, without, "lumos")
+    for kind in ("parquet", None):
+        assert not _passes(with_default, without, "readers", kind)
+        assert not _passes(with_default, without, "full", kind)
+        assert _passes(without, RECORDS["a int, b int?"], "writers", kind)
 
 
 def _record(*fields: Any, name: str = "R") -> dict[str, Any]:

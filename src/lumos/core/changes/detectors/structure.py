@@ -21,6 +21,8 @@ from lumos.core.models.base import canonical_json
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+_BOTH_SIDES = ("readers", "writers")
+
 
 def schema_findings(old: LumosDataset, new: LumosDataset) -> Iterator[Finding]:
     """Yield changes of columns and of how columns are found."""
@@ -33,10 +35,12 @@ def schema_findings(old: LumosDataset, new: LumosDataset) -> Iterator[Finding]:
         yield from _order_findings(old.schema, new.schema)
     fixed = _fixed_dates(old)
     positional = new.schema.positional
+    resolved = old.format == new.format == "avro"
     for finding in fields_findings(
         old.schema.fields, new.schema.fields, parent="", positional=positional
     ):
-        yield _without_promotion(finding) if finding.path in fixed else finding
+        judged = finding if resolved else _without_resolution(finding)
+        yield _without_promotion(judged) if finding.path in fixed else judged
 
 
 def _fixed_dates(dataset: LumosDataset) -> frozenset[str]:
@@ -52,6 +56,29 @@ def _fixed_dates(dataset: LumosDataset) -> frozenset[str]:
         for field in fields
         if field.name in keys and field.type is TypeName.DATE
     )
+
+
+_RULES_OF_DEFAULTS = frozenset(
+    {
+        "field.added.nullable",
+        "field.added.required",
+        "field.removed",
+        "default.removed.required",
+    }
+)
+
+
+def _without_resolution(finding: Finding) -> Finding:
+    """Judge a field by the rule alone where readers do not take defaults from their own schema.
+
+    Avro's readers do: what was written without a field is read if the reader's schema has a
+    default for it, and only then.
+    """
+    if finding.rule not in _RULES_OF_DEFAULTS:
+        return finding
+    passes_in = tuple(name for name in finding.passes_in if name not in _BOTH_SIDES)
+    breaks_in = tuple(name for name in finding.breaks_in if name not in _BOTH_SIDES)
+    return finding._replace(passes_in=passes_in, breaks_in=breaks_in)
 
 
 def _without_promotion(finding: Finding) -> Finding:
@@ -74,7 +101,13 @@ def fields_findings(
             yield from _field_findings(field, after[name], path)
         else:
             sunset = field.deprecation.sunset if field.deprecation else None
-            yield Finding("field.removed", path, old=type_text(field), sunset=sunset)
+            yield Finding(
+                "field.removed",
+                path,
+                old=type_text(field),
+                passes_in=("readers",) if field.default is not None else (),
+                sunset=sunset,
+            )
     for index, (name, field) in enumerate(after.items()):
         if name not in before:
             yield _added(field, member_path(parent, name), index if positional else None)
@@ -85,7 +118,7 @@ def _added(field: Field, path: str, index: int | None) -> Finding:
     if index is not None:
         payload["index"] = index
     # In Avro a field that may be null has no value in old data, unless null is its default.
-    breaks_in = ("avro",) if field.default is None else ()
+    breaks_in = ("avro", "writers") if field.default is None else ()
     return Finding(
         _rule_of_added(field), path, new=type_text(field), breaks_in=breaks_in, payload=payload
     )
@@ -135,7 +168,9 @@ def _default_findings(old: Field, new: Field, path: str) -> Iterator[Finding]:
         rule = "default.changed"
     else:
         rule = "default.removed" if new.nullable else "default.removed.required"
-    yield Finding(rule, path, old=old.default, new=new.default)
+    # Avro's writers give every field a value, so none of them relied on the default.
+    passes_in = ("writers",) if rule == "default.removed.required" else ()
+    yield Finding(rule, path, old=old.default, new=new.default, passes_in=passes_in)
 
 
 def _node_findings(old: FieldType, new: FieldType, path: str) -> Iterator[Finding]:

@@ -16,9 +16,12 @@ FIELD_RULES: tuple[Rule, ...] = (
         mirrors=("field.removed", "field.removed.after_sunset"),
         title="A nullable field was added",
         message="{at} was added as {new}",
-        rationale="Old readers do not ask for it, and old rows may leave it empty.",
+        rationale=(
+            "Old readers do not ask for it, and old rows may leave it empty. A new reader of Avro "
+            "needs a default to read rows that were written without it."
+        ),
         example="session_id STRING is added",
-        by_case=("avro",),
+        by_case=("avro", "writers"),
     ),
     Rule(
         id="field.added.required",
@@ -61,8 +64,12 @@ FIELD_RULES: tuple[Rule, ...] = (
         ),
         title="A field was removed",
         message="{at} was removed (it was {old})",
-        rationale=("Readers of it fail. A removed struct is one finding, not one for each member."),
+        rationale=(
+            "Readers of it fail, except those of Avro whose schema has a default for it. "
+            "A removed struct is one finding, not one for each member."
+        ),
         example="user_id is dropped",
+        by_case=("readers",),
     ),
     Rule(
         id="field.reordered",
@@ -181,8 +188,12 @@ FIELD_RULES: tuple[Rule, ...] = (
         mirrors=("default.added",),
         title="The default of a required field was removed",
         message="{at} is required and lost its default",
-        rationale="Writers that relied on the default and write no value fail.",
+        rationale=(
+            "Writers that relied on the default and write no value fail. Writers of Avro always "
+            "write a value."
+        ),
         example="country STRING NOT NULL loses DEFAULT 'DE'",
+        by_case=("writers",),
     ),
     Rule(
         id="pk.added",
