@@ -119,6 +119,49 @@ def test_backward_forward_and_full_on_fields_of_avro_are_those_of_avro() -> None
     assert wrong == []
 
 
+GAINS = [
+    ("null", ["null", "int"]),
+    ("int", ["int", "string"]),
+    ("int", ["string", "long"]),
+    ("string", ["int", "string", "boolean"]),
+    (["int", "string"], ["int", "string", "boolean"]),
+    (["null", "int"], ["null", "int", "string"]),
+    ({"type": "array", "items": "int"}, [{"type": "array", "items": "long"}, "string"]),
+    ({"type": "map", "values": "int"}, {"type": "map", "values": ["int", "string"]}),
+]
+
+
+@pytest.mark.parametrize(("kind", "gained"), GAINS, ids=str)
+def test_a_type_that_gains_a_branch_takes_what_was_written_before(kind: Any, gained: Any) -> None:
+    old, new = _record(_field(kind)), _record(_field(gained))
+    assert (_resolves(old, new), _resolves(new, old)) == (True, False)
+    for profile in ("avro", "BACKWARD"):
+        assert _passes(old, new, profile)
+    for profile in ("FORWARD", "FULL", "iceberg", "delta"):
+        assert not _passes(old, new, profile)
+
+
+@pytest.mark.parametrize(("kind", "gained"), GAINS[1:], ids=str)
+def test_a_type_that_loses_a_branch_spares_only_readers(kind: Any, gained: Any) -> None:
+    old, new = _record(_field(gained)), _record(_field(kind))
+    for profile in ("avro", "BACKWARD", "FULL"):
+        assert not _passes(old, new, profile)
+    narrowed = "long" in str(gained)  # Lumos calls a narrowed type breaking for everyone
+    assert _passes(old, new, "FORWARD") != narrowed
+
+
+@pytest.mark.parametrize(
+    ("kind", "other"),
+    [("boolean", ["int", "string"]), ("long", ["int", "string"]), ("int", ["null", "string"])],
+    ids=str,
+)
+def test_a_union_without_a_branch_for_the_old_type_breaks_everyone(kind: Any, other: Any) -> None:
+    old, new = _record(_field(kind)), _record(_field(other))
+    assert not _resolves(old, new)
+    for profile in ("avro", "BACKWARD", "FORWARD", "FULL", "lumos"):
+        assert not _passes(old, new, profile)
+
+
 def test_a_default_spares_readers_only_where_they_read_avro() -> None:
     """A query that names a column fails without it, whatever the default of the column was."""
     with_default, without = RECORDS["a int, b int = 0"], RECORDS["a int, b none"]

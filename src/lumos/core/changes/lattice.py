@@ -117,6 +117,11 @@ def widens(old: FieldType, new: FieldType) -> bool:
     return new.type is TypeName.DECIMAL and _has_digits(new, DIGITS.get(old.type))
 
 
+def is_empty_type(node: FieldType) -> bool:
+    """Return whether a type has no value but null."""
+    return node.type is TypeName.UNKNOWN and (node.native_type or "").lower() in EMPTY_TYPES
+
+
 def accepted_by(old: FieldType, new: FieldType) -> tuple[str, ...]:
     """Name the profiles of formats that make this step between two plain types in place."""
     formats = _formats(old, new)

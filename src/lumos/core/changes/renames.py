@@ -16,11 +16,10 @@ from math import prod
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from lumos.core.changes.detectors.structure import fields_findings
+from lumos.core.changes.detectors.structure import fields_findings, passes
 from lumos.core.changes.detectors.types import type_text
-from lumos.core.changes.rules import RULES_BY_ID
 from lumos.core.changes.text import member_path
-from lumos.core.models import ChangeLevel, Field, FieldType, LumosDataset, TypeName
+from lumos.core.models import Field, FieldType, LumosDataset, TypeName
 
 if TYPE_CHECKING:
     from lumos.core.changes.finding import Finding
@@ -267,11 +266,4 @@ def _accepting_formats(old: _Candidate, new: _Candidate) -> tuple[str, ...]:
         return ()
     renamed = old.field.model_copy(update={"name": new.field.name})
     inner = [*fields_findings([renamed], [new.field], parent=new.parent)]
-    return tuple(name for name in _ID_FORMATS if all(_passes(each, name) for each in inner))
-
-
-def _passes(finding: Finding, profile: str) -> bool:
-    if profile in finding.breaks_in:
-        return False
-    level = RULES_BY_ID[finding.rule].level_in(profile)
-    return profile in finding.passes_in or level is not ChangeLevel.BREAKING
+    return tuple(name for name in _ID_FORMATS if all(passes(each, name) for each in inner))

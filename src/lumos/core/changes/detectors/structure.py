@@ -13,9 +13,18 @@ from lumos.core.changes.detectors.properties import property_findings
 from lumos.core.changes.detectors.sets import name_findings, only_in_one
 from lumos.core.changes.detectors.types import contract_json, leaf_findings, type_text
 from lumos.core.changes.finding import Finding
+from lumos.core.changes.lattice import is_empty_type
 from lumos.core.changes.rules import RULES_BY_ID
 from lumos.core.changes.text import listed, member_path
-from lumos.core.models import ChangeScope, Field, FieldType, LumosDataset, Schema, TypeName
+from lumos.core.models import (
+    ChangeLevel,
+    ChangeScope,
+    Field,
+    FieldType,
+    LumosDataset,
+    Schema,
+    TypeName,
+)
 from lumos.core.models.base import canonical_json
 
 if TYPE_CHECKING:
@@ -180,7 +189,9 @@ def _node_findings(old: FieldType, new: FieldType, path: str) -> Iterator[Findin
         yield Finding(rule, path, old=old.nullable, new=new.nullable)
     yield from text_findings(old.description, new.description, path=path, subject="the description")
     if old.type is not new.type:
-        yield from leaf_findings(old, new, path)
+        spared = _spared_by_branch(old, new, path)
+        for finding in leaf_findings(old, new, path):
+            yield finding._replace(passes_in=(*finding.passes_in, *spared))
         return
     match old.type:
         case TypeName.STRUCT:
@@ -194,6 +205,44 @@ def _node_findings(old: FieldType, new: FieldType, path: str) -> Iterator[Findin
             yield from _union_findings(old, new, path)
         case _:
             yield from leaf_findings(old, new, path)
+
+
+def _spared_by_branch(old: FieldType, new: FieldType, path: str) -> tuple[str, ...]:
+    """Name who goes on where a type becomes one branch of a union, or a union one of its branches.
+
+    Writers go on where a branch takes what they write, as every type that may be null takes null;
+    readers go on where they knew the branch.
+    """
+    if is_empty_type(old):
+        return ("writers",)
+    if new.type is TypeName.UNION:
+        pairs, side = [(old, branch) for branch in new.branches], "writers"
+    elif old.type is TypeName.UNION:
+        pairs, side = [(branch, new) for branch in old.branches], "readers"
+    else:
+        return ()
+    spared = any(
+        all(
+            passes(each, side)
+            for finding in _node_findings(_required(one), _required(other), path)
+            for each in (finding, _without_resolution(finding))
+        )
+        for one, other in pairs
+    )
+    return (side,) if spared else ()
+
+
+def _required(node: FieldType) -> FieldType:
+    """Return the type of values that are not null: whether they may be is judged by itself."""
+    return node.model_copy(update={"nullable": False})
+
+
+def passes(finding: Finding, profile: str) -> bool:
+    """Return whether a finding is not breaking under a profile."""
+    if profile in finding.breaks_in:
+        return False
+    level = RULES_BY_ID[finding.rule].level_in(profile)
+    return profile in finding.passes_in or level is not ChangeLevel.BREAKING
 
 
 def _key_findings(old: FieldType, new: FieldType, path: str) -> Iterator[Finding]:

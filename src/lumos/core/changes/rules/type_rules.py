@@ -21,7 +21,7 @@ TYPE_RULES: tuple[Rule, ...] = (
         message="the type of {at} changed from {old} to {new}",
         rationale="Neither type holds all values of the other: readers and writers both fail.",
         example="user_id STRING becomes user_id INT64",
-        by_case=_FORMATS,
+        by_case=(*_FORMATS, "writers"),
     ),
     Rule(
         id="type.widened",
@@ -64,8 +64,12 @@ TYPE_RULES: tuple[Rule, ...] = (
         mirrors=("shape.changed",),
         title="A field changed between one value, a list, a map and a structure",
         message="the shape of {at} changed from {old} to {new}",
-        rationale="Every expression on the field has to be written anew.",
+        rationale=(
+            "Every expression on the field has to be written anew. Writers go on where the type "
+            "became a branch of a union, readers where a union became one of its branches."
+        ),
         example="phone STRING becomes phone ARRAY<STRING>",
+        by_case=("avro", "readers", "writers"),
     ),
     Rule(
         id="map.key.changed",
