@@ -112,6 +112,9 @@ NESTED = (
     ),
 )
 UNIONS = (
+    AvroType("[]", [], ()),
+    AvroType("[null]", ["null"], (None,)),
+    AvroType("array([])", {"type": "array", "items": []}, ([],)),
     AvroType("int?", ["null", "int"], (None, 1)),
     AvroType("int? other order", ["int", "null"], (None, 1)),
     AvroType("long?", ["null", "long"], (None, 2**40)),

@@ -82,11 +82,12 @@ def test_logical_types_are_judged_by_what_they_mean_and_not_by_their_bytes() -> 
 
     Its specification says that decimals match if precision and scale do; of dates and times a
     reader gets a number that means something else. So Lumos refuses whatever changes the meaning,
-    and agrees with Avro on all else.
+    and agrees with Avro on all else. A union of nothing has no values that could change theirs.
     """
     pairs = [pair for pair in PAIRS if {kind.name for kind in pair} & WITH_LOGICAL_TYPES]
     passing = [(old, new) for old, new in pairs if _passes(old.record, new.record)]
-    assert _names(passing) == _names([(old, new) for old, new in pairs if old is new])
+    unchanged = [(old, new) for old, new in pairs if old is new or not old.values]
+    assert _names(passing) == _names(unchanged)
     assert all(_resolves(old.record, new.record) for old, new in passing)
 
 

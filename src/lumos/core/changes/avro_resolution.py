@@ -37,7 +37,8 @@ def resolves_type(written: FieldType, wanted: FieldType) -> bool:
         case TypeName.ENUM:
             return set(written.symbols) <= set(wanted.symbols)
         case TypeName.UNKNOWN:
-            return written.native_type == wanted.native_type
+            same = written.native_type == wanted.native_type
+            return same or "avro" in accepted_by(written, wanted)
         case _:
             same = all(getattr(written, name) == getattr(wanted, name) for name in _PARAMETERS)
             return same or "avro" in accepted_by(written, wanted)

@@ -86,9 +86,9 @@ DELTA_DIGITS: Mapping[TypeName, int] = MappingProxyType(
 """How many digits before the point Delta asks for to promote a whole-number type to a decimal."""
 
 EMPTY_TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"unknown": ("iceberg_v3",), "void": ("delta",), "null": ("avro",)}
+    {"unknown": ("iceberg_v3",), "void": ("delta",), "null": ("avro",), "[]": ("avro",)}
 )
-"""Types without any value but null, by the source's spelling, and who promotes them to any type."""
+"""Types without a value, or with null alone, as sources spell them, and who promotes them."""
 
 _TIMESTAMP_UNITS: Mapping[str, frozenset[TimeUnit | None]] = MappingProxyType(
     {
@@ -118,7 +118,7 @@ def widens(old: FieldType, new: FieldType) -> bool:
 
 
 def is_empty_type(node: FieldType) -> bool:
-    """Return whether a type has no value but null."""
+    """Return whether a type has no value, or none but null."""
     return node.type is TypeName.UNKNOWN and (node.native_type or "").lower() in EMPTY_TYPES
 
 

@@ -82,8 +82,8 @@ class _Mapping:
             return parts, parts["native_type"] == "null"
         branches = [branch for branch in node if branch not in ("null", {"type": "null"})]
         nullable = len(branches) < len(node)
-        if not branches:
-            return {"type": TypeName.UNKNOWN, "native_type": "null" if node else "union"}, True
+        if not branches:  # a union of nothing has no value at all, not even null
+            return {"type": TypeName.UNKNOWN, "native_type": "null" if node else "[]"}, nullable
         if len(branches) == 1:
             parts = self.parts(branches[0], path=path, namespace=namespace, depth=depth)
             return parts, nullable
