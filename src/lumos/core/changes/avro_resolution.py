@@ -44,9 +44,19 @@ def resolves_type(written: FieldType, wanted: FieldType) -> bool:
             return same or "avro" in accepted_by(written, wanted)
 
 
+def aliases_of(field: Field) -> tuple[str, ...]:
+    """Return the earlier names by which a reader finds the field in what was written before."""
+    names = field.properties.get("aliases")
+    if not isinstance(names, (list, tuple)):
+        return ()
+    return tuple(name for name in names if isinstance(name, str))
+
+
 def _resolves_fields(written: Sequence[Field], wanted: Sequence[Field]) -> bool:
     before = {field.name: field for field in written}
-    return all(
-        resolves(before[field.name], field) if field.name in before else field.default is not None
-        for field in wanted
-    )
+    for field in wanted:
+        names = (field.name, *aliases_of(field))
+        source = next((before[name] for name in names if name in before), None)
+        if not (field.default is not None if source is None else resolves(source, field)):
+            return False
+    return True

@@ -1,7 +1,8 @@
 """Fields that may have been renamed or moved: pairs of a removed and an added one.
 
 A pair is an annotation and never lowers a level by itself. Only where both sides carry the same
-stable field id, as in tables that find columns by id, is it a rename to the format too.
+stable field id, as in tables that find columns by id, or where an Avro field names the old one as
+its alias, is it a rename to the format too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from math import prod
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from lumos.core.changes.avro_resolution import aliases_of
 from lumos.core.changes.detectors.structure import fields_findings, passes
 from lumos.core.changes.detectors.types import type_text
 from lumos.core.changes.text import member_path
@@ -85,7 +87,7 @@ def with_renames(
         return findings
     marks: dict[tuple[str, str], _Mark] = {}
     for confidence, one, other in _best_pairs(_candidates(old, removed), _candidates(new, added)):
-        formats = _accepting_formats(one, other)
+        formats = _accepting_formats(one, other, avro=old.format == new.format == "avro")
         marks[_REMOVED, one.path] = _Mark(other.path, confidence, formats)
         marks[_ADDED, other.path] = _Mark(one.path, confidence, formats)
     return [_marked(finding, marks) for finding in findings]
@@ -100,6 +102,7 @@ def _marked(finding: Finding, marks: Mapping[tuple[str, str], _Mark]) -> Finding
         possible_rename_of=mark.path,
         rename_confidence=mark.confidence,
         passes_in=tuple(sorted({*finding.passes_in, *mark.passes_in})),
+        breaks_in=tuple(name for name in finding.breaks_in if name not in mark.passes_in),
     )
 
 
@@ -152,6 +155,7 @@ def _best_pairs(old: Sequence[_Candidate], new: Sequence[_Candidate]) -> Iterato
 
 def _scored(old: Sequence[_Candidate], new: Sequence[_Candidate]) -> Iterator[_Scored]:
     yield from _with_same_id(old, new)
+    yield from _with_alias(old, new)
     yield from _moved(old, new)
     groups = _grouped(one for one in old if not one.inner)
     others = _grouped(other for other in new if not other.inner)
@@ -195,6 +199,15 @@ def _with_same_id(old: Sequence[_Candidate], new: Sequence[_Candidate]) -> Itera
     for one in old:
         if one.field_id is not None and (other := after.get(one.field_id)):
             yield 1.0, one, other
+
+
+def _with_alias(old: Sequence[_Candidate], new: Sequence[_Candidate]) -> Iterator[_Scored]:
+    before = {(one.parent, one.field.name): one for one in old if not one.inner}
+    for other in new:
+        for name in aliases_of(other.field):
+            one = before.get((other.parent, name))
+            if one is not None and not _told_apart(one, other):
+                yield 1.0, one, other
 
 
 def _moved(old: Sequence[_Candidate], new: Sequence[_Candidate]) -> Iterator[_Scored]:
@@ -260,10 +273,15 @@ def _told_apart(old: _Candidate, new: _Candidate) -> bool:
     return None not in (old.field_id, new.field_id) and old.field_id != new.field_id
 
 
-def _accepting_formats(old: _Candidate, new: _Candidate) -> tuple[str, ...]:
-    """Name the formats that rename in place, and take whatever else changed of the field."""
-    if old.field_id is None or old.field_id != new.field_id or old.parent != new.parent:
+def _accepting_formats(old: _Candidate, new: _Candidate, *, avro: bool) -> tuple[str, ...]:
+    """Name the profiles that rename in place, and take whatever else changed of the field."""
+    if old.parent != new.parent:
         return ()
+    formats: tuple[str, ...] = ()
+    if old.field_id is not None and old.field_id == new.field_id:
+        formats = _ID_FORMATS
+    if old.field.name in aliases_of(new.field):
+        formats += ("avro", "writers") if avro else ("avro",)
     renamed = old.field.model_copy(update={"name": new.field.name})
-    inner = [*fields_findings([renamed], [new.field], parent=new.parent)]
-    return tuple(name for name in _ID_FORMATS if all(passes(each, name) for each in inner))
+    inner = [*fields_findings([renamed], [new.field], parent=new.parent)] if formats else []
+    return tuple(name for name in formats if all(passes(each, name) for each in inner))

@@ -210,6 +210,8 @@ class _Mapping:
         field_id = member.get("field-id")  # as Iceberg writes
         if isinstance(field_id, int) and 0 <= field_id <= LARGEST_INTEGER:
             properties["field_id"] = int(field_id)
+        if aliases := _aliases(member):
+            properties["aliases"] = aliases
         return Field(
             name=name,
             nullable=nullable,
@@ -284,6 +286,12 @@ def _default(member: Mapping[str, object]) -> str | None:
         return "…"  # that there is one decides whether old data can be read
     # JSON can hold halves of characters, and text cannot.
     return text[:_LONGEST_DEFAULT].encode("utf-8", "replace").decode()
+
+
+def _aliases(member: Mapping[str, object]) -> list[JsonValue]:
+    """Return the earlier names by which a reader of this schema finds the field in old data."""
+    names = member.get("aliases")
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
 def _doc(node: Mapping[str, object]) -> str | None:

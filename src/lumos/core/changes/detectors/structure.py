@@ -277,11 +277,11 @@ def _union_findings(old: FieldType, new: FieldType, path: str) -> Iterator[Findi
     findings = [*_branch_findings(old.branches, new.branches, path)]
     resolved = bool(findings) and resolves_type(old, new)
     for finding in findings:
-        yield (
-            finding._replace(passes_in=(*finding.passes_in, "avro"), breaks_in=())
-            if resolved
-            else finding
-        )
+        if not resolved:
+            yield finding
+            continue
+        sides = ("avro", "writers") if finding.rule in _RULES_OF_DEFAULTS else ("avro",)
+        yield finding._replace(passes_in=(*finding.passes_in, *sides), breaks_in=())
 
 
 def _branch_findings(

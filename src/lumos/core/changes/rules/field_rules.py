@@ -35,7 +35,7 @@ FIELD_RULES: tuple[Rule, ...] = (
         message="{at} was added as {new}, required and without a default",
         rationale="Writers of rows without it fail.",
         example="session_id STRING NOT NULL is added",
-        by_case=("avro",),
+        by_case=("avro", "writers"),
     ),
     Rule(
         id="field.added.required_with_default",
