@@ -63,6 +63,7 @@ NAMED = (
     AvroType("enum(A,B)", _enum("A", "B"), ("A", "B")),
     AvroType("enum(B,A)", _enum("B", "A"), ("A", "B")),
     AvroType("enum(A,B,C)", _enum("A", "B", "C"), ("A", "B", "C")),
+    AvroType("enum(A = A)", {**_enum("A"), "default": "A"}, ("A",)),
     AvroType("record(x int)", _record(_field("x", "int")), ({"x": 1},)),
     AvroType("record(x long)", _record(_field("x", "long")), ({"x": 2**40},)),
     AvroType("record(x string)", _record(_field("x", "string")), ({"x": "a"},)),

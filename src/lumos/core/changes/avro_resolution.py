@@ -19,7 +19,8 @@ def resolves_type(written: FieldType, wanted: FieldType) -> bool:
     """Return the same for values that are not null.
 
     Names of records, enums and fixed types are not compared, since the canonical model has none;
-    the default of an enum, which stands for symbols that a reader does not know, is not known.
+    the default of an enum, which stands for symbols that a reader does not know, is known of
+    fields alone.
     """
     if written.type is TypeName.UNION:
         return all(resolves_type(branch, wanted) for branch in written.branches)
@@ -35,7 +36,7 @@ def resolves_type(written: FieldType, wanted: FieldType) -> bool:
         case TypeName.MAP if written.value and wanted.value and written.key and wanted.key:
             return resolves(written.value, wanted.value) and resolves(written.key, wanted.key)
         case TypeName.ENUM:
-            return set(written.symbols) <= set(wanted.symbols)
+            return has_enum_default(wanted) or set(written.symbols) <= set(wanted.symbols)
         case TypeName.UNKNOWN:
             same = written.native_type == wanted.native_type
             return same or "avro" in accepted_by(written, wanted)
@@ -50,6 +51,11 @@ def aliases_of(field: Field) -> tuple[str, ...]:
     if not isinstance(names, (list, tuple)):
         return ()
     return tuple(name for name in names if isinstance(name, str))
+
+
+def has_enum_default(node: FieldType) -> bool:
+    """Return whether a reader takes its default for symbols that it does not know."""
+    return isinstance(node, Field) and "enum_default" in node.properties
 
 
 def _resolves_fields(written: Sequence[Field], wanted: Sequence[Field]) -> bool:

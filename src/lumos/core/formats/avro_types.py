@@ -210,6 +210,8 @@ class _Mapping:
         field_id = member.get("field-id")  # as Iceberg writes
         if isinstance(field_id, int) and 0 <= field_id <= LARGEST_INTEGER:
             properties["field_id"] = int(field_id)
+        if (symbol := self._enum_default(parts)) is not None:
+            properties["enum_default"] = symbol
         if aliases := _aliases(member):
             properties["aliases"] = aliases
         return Field(
@@ -220,6 +222,14 @@ class _Mapping:
             properties=properties,
             **parts,
         )
+
+    def _enum_default(self, parts: TypeParts) -> str | None:
+        """Return the symbol that a reader takes for those that its own enum does not have."""
+        if parts["type"] is not TypeName.ENUM:
+            return None
+        definition, _ = self._named.get(str(parts["native_type"]), ({}, ""))
+        symbol = definition.get("default")
+        return symbol if isinstance(symbol, str) and symbol in parts["symbols"] else None
 
     def _item(self, node: object, *, path: str, namespace: str, depth: int) -> FieldType:
         parts, nullable = self.type_of(node, path=path, namespace=namespace, depth=depth)

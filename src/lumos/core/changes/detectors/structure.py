@@ -6,7 +6,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lumos.core.changes.avro_resolution import resolves_type
+from lumos.core.changes.avro_resolution import has_enum_default, resolves_type
 from lumos.core.changes.detectors.documentation import text_findings
 from lumos.core.changes.detectors.governance import deprecation_findings
 from lumos.core.changes.detectors.properties import property_findings
@@ -73,6 +73,8 @@ _RULES_OF_DEFAULTS = frozenset(
         "field.added.required",
         "field.removed",
         "default.removed.required",
+        "enum.symbol.added",
+        "enum.symbol.removed",
     }
 )
 
@@ -203,6 +205,13 @@ def _node_findings(old: FieldType, new: FieldType, path: str) -> Iterator[Findin
             yield from _node_findings(old.value, new.value, f"{path}{{value}}")
         case TypeName.UNION:
             yield from _union_findings(old, new, path)
+        case TypeName.ENUM:
+            sides = {
+                "enum.symbol.added": ("readers",) if has_enum_default(old) else (),
+                "enum.symbol.removed": ("avro", "writers") if has_enum_default(new) else (),
+            }
+            for finding in leaf_findings(old, new, path):
+                yield finding._replace(passes_in=sides.get(finding.rule, ()))
         case _:
             yield from leaf_findings(old, new, path)
 

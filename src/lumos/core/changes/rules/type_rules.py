@@ -281,6 +281,7 @@ TYPE_RULES: tuple[Rule, ...] = (
             "What was written before stays valid; readers meet a value that they do not know."
         ),
         example="ENUM(new, paid) becomes ENUM(new, paid, refunded)",
+        by_case=("readers",),
     ),
     Rule(
         id="enum.symbol.removed",
@@ -294,6 +295,7 @@ TYPE_RULES: tuple[Rule, ...] = (
         message="{at} may no longer have the symbols {subject}",
         rationale="Values that exist, and writers of them, no longer fit.",
         example="ENUM(new, paid, refunded) becomes ENUM(new, paid)",
+        by_case=("avro", "writers"),
     ),
     Rule(
         id="enum.reordered",
