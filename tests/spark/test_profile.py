@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from s3_server import Bucket
 
 MANY = 20_000
+LATE_ROWS = 60_000
 
 
 @dataclass
@@ -82,8 +83,10 @@ def every_format(lake: Path) -> None:
     lines = "".join(f"{json.dumps(record)}\n" for record in records)
     (lake / "events.jsonl").write_text(lines, "utf-8")
     write_avro(lake / "rows.avro")
-    late = "".join(f"{n},{n}\n" for n in range(3000))
-    (lake / "late.csv").write_text(f"id,n\n{late}1,{SECRET}\n", "utf-8")
+    # The value that does not fit lies beyond the samples of head, middle and end.
+    numbers = [f"{n},{n}\n" for n in range(LATE_ROWS)]
+    numbers.insert(LATE_ROWS // 4, f"1,{SECRET}\n")
+    (lake / "late.csv").write_text(f"id,n\n{''.join(numbers)}", "utf-8")
     write_deltalake(lake / "delta", pa.table({"id": [1, 2]}))
     for name in ("orders", "gone"):
         write_parquet(lake / name / "part-0.parquet", rows_of(50))
@@ -210,8 +213,8 @@ def test_text_formats_count_what_does_not_fit(profiled: Profiled) -> None:
 def test_a_value_of_another_type_is_counted_and_spoils_nothing(profiled: Profiled) -> None:
     column = profiled.column("late", "n")
 
-    assert (column.misfit_count, column.null_count, column.max) == (1, 0, 2999)
-    assert column.mean == pytest.approx(2999 / 2)
+    assert (column.misfit_count, column.null_count, column.max) == (1, 0, LATE_ROWS - 1)
+    assert column.mean == pytest.approx((LATE_ROWS - 1) / 2)
 
 
 def test_an_empty_dataset_has_a_profile_of_no_rows(profiled: Profiled) -> None:

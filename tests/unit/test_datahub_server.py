@@ -178,7 +178,7 @@ def test_an_answer_that_no_datahub_gives_is_no_success(
     ]
     for act in acts:
         server.faults.append(Fault(200, times=100, body=body))
-        with pytest.raises(PlatformAnswerError, match=r"DataHub|answer") as caught:
+        with pytest.raises(PlatformAnswerError, match=r"DataHub|answer|is not a list") as caught:
             act()
         assert "http://127.0.0.1" in str(caught.value)
         server.faults.clear()

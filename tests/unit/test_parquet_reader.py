@@ -320,6 +320,12 @@ class Counting(io.BytesIO):
         return content
 
 
+class Remote(Counting):
+    """Lies on a storage where every read is a request."""
+
+    is_remote = True
+
+
 LONG = pa.table(
     {"id": range(200_000), "text": [f"{number * 7919:09}" for number in range(200_000)]}
 )
@@ -335,11 +341,13 @@ def long_orc() -> bytes:
     ("name", "content"), [("a.parquet", parquet_bytes(LONG)), ("a.orc", long_orc())]
 )
 def test_one_read_of_the_end_is_enough_where_the_footer_fits(name: str, content: bytes) -> None:
-    stream = Counting(content)
+    stream, near = Remote(content), Counting(content)
     facts = read_file(stream, size=len(content), name=f"folder/{name}")
     assert facts.rows == 200_000
     assert len(content) > 4 * 64 * 1024
     assert stream.taken == [64 * 1024]
+    read_file(near, size=len(content), name=f"folder/{name}")
+    assert near.taken == [64 * 1024, 64], "of a local file the beginning is looked at too"
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.orc"])
@@ -352,6 +360,6 @@ def test_a_file_whose_end_alone_looks_right_is_read_as_what_it_is(name: str) -> 
 
 def test_a_longer_footer_takes_a_second_read() -> None:
     wide = parquet_bytes(pa.table({f"column_with_a_long_name_{i:06}": [i] for i in range(2_000)}))
-    stream = Counting(wide)
+    stream = Remote(wide)
     assert len(read_file(stream, size=len(wide), name="a.parquet").schema.fields) == 2_000
     assert len(stream.taken) == 2

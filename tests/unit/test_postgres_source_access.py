@@ -153,7 +153,7 @@ def test_a_missing_file_of_authorities_is_told(tmp_path: Path) -> None:
             sslmode="verify-full",
             sslrootcert=str(tmp_path / "none.pem"),
         )
-    assert "no file of authorities" in error.message
+    assert "no file of certificate authorities" in error.message
     assert error.hint == "name one with sslrootcert"
 
 

@@ -205,7 +205,7 @@ def test_a_cluster_keeps_its_own_way_to_authenticate(tmp_path: Path) -> None:
 def test_a_standalone_master_may_have_stand_bys() -> None:
     assert standalone_addresses("spark://a:1,b:2") == [("a", 1), ("b", 2)]
     for wrong in ("spark://a", "spark://:1", "spark://a:x", "spark://"):
-        with pytest.raises(ConfigurationError, match="no address of a standalone master"):
+        with pytest.raises(ConfigurationError, match="not the address of a standalone master"):
             standalone_addresses(wrong)
 
 
@@ -253,7 +253,7 @@ def test_a_connect_server_that_is_not_there_is_named_without_its_token(tmp_path:
 
 @pytest.mark.parametrize("remote", ["local[2]", "http://host", "sc://", "sc://host:port"])
 def test_an_address_that_is_no_connect_address_is_refused(tmp_path: Path, remote: str) -> None:
-    with pytest.raises(ConfigurationError, match="no address of a Spark Connect server"):
+    with pytest.raises(ConfigurationError, match="not the address of a Spark Connect server"):
         start(tmp_path, SparkSettings.model_validate({"remote": remote}), {})
 
 

@@ -25,7 +25,7 @@ from lumos.feature.sync.plan import SyncPlan
 from lumos.feature.sync.removals import Removals
 from lumos.feature.sync.results import SyncedKind, SyncResult
 from lumos.feature.sync.sync_run import SyncRun
-from lumos.feature.sync.tally import Ends, SyncTally
+from lumos.feature.sync.tally import Ends, SyncTally, noting_how_far
 
 if TYPE_CHECKING:
     from lumos.core.platform.fidelity import FidelityReport
@@ -107,7 +107,8 @@ class SyncController:
         )
         if dry_run:
             return self._synced(asked, settings, tally=tally, progress=progress)
-        with self._work.begin_run("sync") as run, only_new_garbage(after=_OBJECTS_UNDER_WAY):
+        begun = self._work.begin_run("sync")
+        with begun as run, only_new_garbage(after=_OBJECTS_UNDER_WAY), noting_how_far(tally):
             return self._synced(asked, settings, tally=tally, progress=progress, run=run)
 
     def _synced(

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from lumos.feature.discovery.grouping import Group
     from lumos.feature.discovery.merging import MergedSchema
 
+FILE_LIST = "files"
+"""The extension of a dataset that was just found; the state does not keep it."""
 _FIELDS_SHOWN = 3
 
 
@@ -100,7 +102,7 @@ def _usual_dialect(dialects: Mapping[str, int]) -> dict[str, str]:
 def _listed(files: FormatFold) -> dict[str, JsonValue]:
     """Name the files of a dataset that has several, up to a bearable number."""
     count = files.file_count
-    return {"files": {"count": count, "first": [*files.paths]}} if count > 1 else {}
+    return {FILE_LIST: {"count": count, "first": [*files.paths]}} if count > 1 else {}
 
 
 def _drift_warning(merged: MergedSchema) -> Iterator[str]:

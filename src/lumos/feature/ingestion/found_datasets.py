@@ -25,6 +25,7 @@ from lumos.core.models.contribution import Contribution, fold
 from lumos.core.models.dataset_contributions import DatasetContributions
 from lumos.core.models.facets import OBSERVED_PARTS
 from lumos.core.platform.refusals import REFUSALS, ends_run
+from lumos.feature.discovery.building import FILE_LIST
 from lumos.feature.ingestion.results import DatasetCounts
 from lumos.spark.stages.rows import BuiltDataset
 
@@ -305,7 +306,7 @@ class FoundDatasets:
         present = self.state.dataset(urn) if self.state else None
         first = items[0]
         if isinstance(first, _Found) and len(items) == 1 and self._speaks_alone(first):
-            seen = LumosDataset.from_json(orjson.loads(first.built.document))
+            seen = _stored_form(first.built)
             if _measures_as_before(seen, present):
                 return self._step_of_one(first, seen, present)
         said = held = self._said_of(urn, items)
@@ -314,7 +315,7 @@ class FoundDatasets:
         for item in sorted(items, key=_order):
             match item:
                 case _Found():
-                    seen = LumosDataset.from_json(orjson.loads(item.built.document))
+                    seen = _stored_form(item.built)
                     known = _as_said(held, item.contributor) or present
                     whole = item.evidence.whole(seen, known, source=item.built.source)
                     if whole is None:
@@ -458,6 +459,15 @@ class _Ranked(NamedTuple):
 
 _Item = _Found | _Gone | _TakenOut | _Ranked
 _ORDER = (_Ranked, _TakenOut, _Gone, _Found)
+
+
+def _stored_form(built: BuiltDataset) -> LumosDataset:
+    """Return a dataset without the list of its files, which changes with every file that comes."""
+    dataset = LumosDataset.from_json(orjson.loads(built.document))
+    if FILE_LIST not in dataset.extensions:
+        return dataset
+    kept = {name: value for name, value in dataset.extensions.items() if name != FILE_LIST}
+    return with_parts(dataset, extensions=kept)
 
 
 def _order(item: _Item) -> int:

@@ -22,7 +22,7 @@ from lumos.core.models.origin import FOLDER, ORIGIN
 from lumos.core.storage.port import SkippedLink, UnlistedPrefix, printable
 from lumos.core.storage.reading import ReadItem, read_rows
 from lumos.feature.discovery.assembling import dataset_names
-from lumos.feature.discovery.building import FoundDataset, dataset_of_group
+from lumos.feature.discovery.building import FILE_LIST, FoundDataset, dataset_of_group
 from lumos.feature.discovery.fold import DatasetFold, FileProblems
 from lumos.feature.discovery.grouping import grouped, grouping_text, kept_names
 from lumos.feature.discovery.tables import table_dataset, table_parts
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 READERS = f"{lumos.__version__}/8"
 """Changes with everything that places and reads files; the number is for changes in between."""
-OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", "files", "file_problems", "table", UNSEEN})
+OWN_EXTENSIONS = frozenset({ORIGIN, "schema_drift", FILE_LIST, "file_problems", "table", UNSEEN})
 """The extensions that every ingestion says anew."""
 _NO_PARTITION = "[]"
 _MOST_SCHEMA_BYTES = 64 * 1024 * 1024
