@@ -47,6 +47,10 @@ MOST_SPOTS = 10_000
 Path = tuple[str | int, ...]
 
 
+PLACEHOLDER = ("attributes", "placeholder")
+"""Says in Atlas that an entity is only the end of an edge, and no dataset of the catalog."""
+
+
 @dataclass(frozen=True, repr=False)
 class Catalog:
     """A catalog with datasets, and what tells one thing in its answers from others."""
@@ -361,7 +365,11 @@ def sound(catalog: Catalog, wire: Wire) -> Sound:
     datasets = [*catalog.platform.list()]
     assert catalog.urn in [each.urn for each in datasets]
     found = {path: None for document in wire.seen for path in _paths(document)}
-    spots = [path for path in found if catalog.fixed.isdisjoint(map(str, path[:1]))]
+    spots = [
+        path
+        for path in found
+        if catalog.fixed.isdisjoint(map(str, path[:1])) and path != PLACEHOLDER
+    ]
     return Sound(datasets, spots)
 
 

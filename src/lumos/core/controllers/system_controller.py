@@ -18,11 +18,13 @@ from lumos.core.controllers.snapshot_controller import SnapshotController
 from lumos.core.errors import LumosError, NoCatalogError, StateError, StateReadOnlyError
 from lumos.core.events import running
 from lumos.core.platform.http import impatient
+from lumos.core.private_files import write_private_text
 from lumos.core.progress import SILENT, Progress
 from lumos.core.redaction import PROCESS_SECRETS, redact
 from lumos.core.settings import SETTINGS_FILE, InvalidSettingsError
 from lumos.core.settings.models import STATE_FOLDER
 from lumos.core.store.integrity import check_documents, check_structure
+from lumos.core.store.state_folder import SETTINGS_SCHEMA
 from lumos.feature.ingestion.reaching import SourceAttempts
 from lumos.feature.ingestion.source_types import is_planned
 
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
 _LOW_DISK_BYTES = 1 << 30
 _SETTINGS = "settings"
-_SETTINGS_SCHEMA = "settings.schema.json"
 _VARIABLES = "environment variables"
 _SOURCE = "source "
 _STATE = "state database"
@@ -72,8 +73,8 @@ class SystemController:
         state = self._work.writer.place
         try:
             self._work.prepare_state_folder()
-            schema = files("lumos").joinpath("schemas", _SETTINGS_SCHEMA).read_bytes()
-            (self._work.state_dir / _SETTINGS_SCHEMA).write_bytes(schema)
+            schema = files("lumos").joinpath("schemas", SETTINGS_SCHEMA).read_text("utf-8")
+            write_private_text(self._work.state_dir / SETTINGS_SCHEMA, schema)
             ignored = _ignore_in_git(folder / ".gitignore", (f"{STATE_FOLDER}/", ".env"))
         except OSError as error:
             raise _not_writable(folder, error) from None
@@ -84,7 +85,7 @@ class SystemController:
     def _schema_place(self, folder: Path) -> str:
         """Return where the schema of the settings will be, as seen from a new settings file."""
         given = self._work.project.given_state_dir
-        place = (given or folder / STATE_FOLDER) / _SETTINGS_SCHEMA
+        place = (given or folder / STATE_FOLDER) / SETTINGS_SCHEMA
         return Path(os.path.relpath(place.absolute(), folder.absolute())).as_posix()
 
     @running("doctor")

@@ -17,7 +17,9 @@ WORK_PREFIX: Final = "work-"
 RUN_PREFIX: Final = "lumos-run-"
 _OF_EARLIER_LUMOS: Final = ("writer.lock", "writer.json")
 
-_NAMES = frozenset({SNAPSHOTS, FILE_INDEX, MIGRATIONS, *_OF_EARLIER_LUMOS})
+SETTINGS_SCHEMA: Final = "settings.schema.json"
+"""The JSON Schema of the settings, which `lumos init` puts here for editors."""
+_NAMES = frozenset({SNAPSHOTS, FILE_INDEX, MIGRATIONS, SETTINGS_SCHEMA, *_OF_EARLIER_LUMOS})
 _PREFIXES = (DATABASE_FILE, WORK_PREFIX, RUN_PREFIX)
 
 
